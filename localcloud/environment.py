@@ -19,7 +19,6 @@ def enter(deployment: Deployment) -> None:
 
 @contextmanager
 def restored() -> Iterator[None]:
-    """Restore the environment, which the next deployment inherits."""
     before = dict(os.environ)
     try:
         yield

@@ -53,7 +53,6 @@ def identify(pid: int, program: str) -> ProcessIdentity | None:
 
 
 def tethered(command: Sequence[str], death_signal: signal.Signals = signal.SIGKILL) -> list[str]:
-    """`death_signal` is sent when the parent's thread ends."""
     return [sys.executable, "-I", "-S", TETHER, str(int(death_signal)), str(os.getpid()), *command]
 
 

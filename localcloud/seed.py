@@ -131,7 +131,6 @@ def provider_configuration(cloud: Mapping[str, Any]) -> str:
 
 
 def operator_configuration(root: str, base: str) -> dict[str, str]:
-    """`root` and `base` are ids of the organization."""
     return {
         "account-limit": str(ACCOUNT_LIMIT),
         "root": root,

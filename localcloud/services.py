@@ -202,7 +202,6 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
 
 
 def _no_proxy() -> dict[str, str]:
-    """NO_PROXY in both spellings, since programs differ."""
     given = ",".join(os.environ.get(name, "") for name in ("NO_PROXY", "no_proxy")).split(",")
     hosts = dict.fromkeys(filter(None, (*(host.strip() for host in given), LOOPBACK, "localhost")))
     return dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(hosts))

@@ -23,7 +23,7 @@ def yawollet(
     namespace: Annotated[str, typer.Option(help="Namespace of both objects.")],
     loadbalancer_name: Annotated[str, typer.Option(help="The LoadBalancer to serve.")],
     loadbalancer_machine_name: Annotated[str, typer.Option(help="The LoadBalancerMachine to report in.")],
-    listen_address: Annotated[str, typer.Option(help="Where Envoy listens; by default everywhere.")] = "",
+    listen_address: Annotated[str, typer.Option(help="The address that Envoy listens on; by default all.")] = "",
     listen_interface: Annotated[str, typer.Option(help="Listen at this interface's last IPv4 address.")] = "",
     requeue_time: Annotated[str, typer.Option(help="Longest time between two passes, 5 to 170 seconds.")] = "30",
     keepalived_stats_file: Annotated[

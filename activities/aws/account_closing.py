@@ -1,4 +1,5 @@
-"""CloseAccount can be repeated: AWS answers with a conflict while it closes an account, and says when it is closed.
+"""Closes AWS accounts. CloseAccount can be repeated: AWS answers with a conflict while it closes an account, and says
+when it is closed.
 
 Its limits are a ConstraintViolationException with a Reason
 (https://docs.aws.amazon.com/organizations/latest/APIReference/API_CloseAccount.html).

@@ -242,7 +242,7 @@ class Member(Assumed):
         self._confirmed = credential
 
     def assume(self) -> ReadOnlyCredentials:
-        """A session that must be in the account."""
+        """Credentials of a session, which must be in the account."""
         arn, credential = self._payer.assume_role(self.role_arn, self.session_name)
         self._check(arn)
         return credential

@@ -164,7 +164,7 @@ def wanted_spec(account: Account, config: OperatorConfig) -> AccountSpec | None:
 
 
 def quotas_outdated(account: Account) -> bool:
-    """The quota status belongs to former quotas of the spec, after an interrupted change."""
+    """Whether the quota status belongs to former quotas of the spec, after an interrupted change."""
     spec, status = account.spec, account.status
     default = spec.regional_service_quotas.get("default", {})
     regional = any(

@@ -31,7 +31,7 @@ class CcsAccess(Model):
 
 
 class AccessRole(Model):
-    """The role's ARN, which the key has now; otherwise the problem."""
+    """The role's ARN as in the ConfigMap; otherwise the problem."""
 
     arn: str = ""
     problem: str = ""

@@ -291,7 +291,7 @@ def _offered(account: Account, view: PoolView) -> bool:
 
 
 def waits(claim: AccountClaim, pool: AccountPool, config: OperatorConfig) -> bool:
-    """Invalid claims get no account: it would be wasted."""
+    """Whether the claim waits for an account. Invalid claims get none: it would be wasted."""
     if claim.metadata.deleting or paused(claim.metadata) or claim.spec.account_link or not claim.from_pool:
         return False
     if spec_fault(claim) or claim.status.state == "Error":
@@ -305,7 +305,7 @@ def _age(claim: AccountClaim) -> tuple[str, str, str]:
 
 
 def moving(view: PoolView, decision: PoolDecision) -> bool:
-    """Accounts are on their way to Ready: changes then come in bursts, so passes are batched."""
+    """Whether accounts are on their way to Ready: changes then come in bursts, so passes are batched."""
     opting_in = any(account.status.state in OPT_IN_STATES for account in view.accounts)
     return bool(decision.status.accounts_progressing or decision.status.accounts_pending or opting_in)
 

@@ -188,7 +188,7 @@ class Account(CustomResource):
 
     @property
     def paused(self) -> bool:
-        """The replaced operator's pause, which permits deletion."""
+        """Whether the replaced operator's pause is set, which permits deletion."""
         return self.metadata.annotations.get(PAUSE_ANNOTATION) == "true"
 
     @property

@@ -251,7 +251,7 @@ def _ending(world: Claim, why: str, **seen: object) -> Decision:
 
 
 def _leaving(world: Claim, claim: JsonObject, now: datetime) -> Decision:
-    """The claim's deletion does not wait for its handle's."""
+    """The decision on a deleted claim; it does not wait for its handle's end."""
     end = world.end
     if end is None:
         return status_conditions.ending("it is being deleted").doing(EndHandles(claim=claim))

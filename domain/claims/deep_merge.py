@@ -29,7 +29,7 @@ def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue
 
 
 def contains(whole: JsonValue, part: JsonValue) -> bool:
-    """Merging the part over the whole would change nothing; raises TooDeep."""
+    """Whether merging the part over the whole would change nothing; raises TooDeep."""
     return _contains(whole, part, 0)
 
 

@@ -80,7 +80,7 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Requ
 def _set_by_hand(
     claim: JsonObject, handle: JsonObject, terms: Terms | None, wanted: datetime | None, honoured: RequestedEnd | None
 ) -> bool:
-    """A person has set the handle's end: the claim does not show it, and the requested end was already settled.
+    """Whether a person has set the handle's end: the claim does not show it, and the requested end was already settled.
 
     A rolling end only moves forward, so an earlier end than the claim shows is a person's.
     """

@@ -36,7 +36,7 @@ def is_managed(names: DomainNames, claim: JsonObject) -> bool:
 
 
 def is_unbound(names: DomainNames, claim: JsonObject) -> bool:
-    """The binder's workflow handles unbound claims."""
+    """Whether the binder's workflow handles the claim."""
     return is_managed(names, claim) and not handle_name(claim)
 
 

@@ -81,7 +81,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return [(namespace, name)] if name and here else []
 
     def managed_version(managed: AnyObject) -> Hashable:
-        """Templates may read any part, and the claim's status shows all of it."""
+        """The resourceVersion: templates may read any part of the object, and the claim's status shows all of it."""
         return text_at(managed.document, "metadata", "resourceVersion") if manager(managed) else ""
 
     handle_left = News(left_alone, on=frozenset({On.CHANGES, On.GOES}), linked=Linked.NEVER, counts=matters_to_claim)

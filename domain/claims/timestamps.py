@@ -30,7 +30,7 @@ def requested_end_of(claim: JsonObject) -> datetime | None:
 
 
 def born(resource: JsonObject) -> datetime:
-    """An object not created yet counts as the oldest."""
+    """The creation time; an object not created yet counts as the oldest."""
     return _recorded(resource, "metadata", "creationTimestamp") or EARLIEST
 
 

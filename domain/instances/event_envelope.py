@@ -40,7 +40,7 @@ class Header:
 
     @property
     def latest(self) -> datetime:
-        """An event with a later time is wrong."""
+        """The latest possible time of an event; a later one is wrong."""
         return max(self._message.taken_at, self._message.received_at) + CLOCKS_DIFFER
 
     def event(self, kind: EventKind, **facts: object) -> InstanceEvent:

@@ -40,7 +40,7 @@ class Interruption(Model):
 
     @property
     def deadline(self) -> datetime:
-        """AWS says two minutes for Spot and nothing of the others."""
+        """Two minutes after the notice: AWS's lead for Spot, assumed for the others."""
         return self.time + SPOT_LEAD
 
     @property
@@ -275,7 +275,7 @@ def _with_hook(record: InstanceRecord, event: InstanceEvent, action: HookAction)
 
 
 def _worth(held: HeldHook) -> tuple[bool, bool, datetime, str]:
-    """Forged actions take no confirmed one's place."""
+    """The order in which actions are kept: forged ones displace no confirmed one."""
     return held.ended_at is None, held.confirmed, held.time, held.action.token
 
 

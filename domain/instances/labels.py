@@ -45,7 +45,7 @@ class Story(Model):
 
 
 def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: datetime) -> JsonPatch:
-    """A merge patch; empty if labels and annotation are true."""
+    """A merge patch; empty if labels and annotation are up to date."""
     wanted = {STATE_LABEL: record.state.value if record.state else None}
     if record.state is None:
         # An unknown value does not remove a known one.

@@ -86,7 +86,7 @@ class Part(Model):
 
 
 class Notice(Model):
-    """A message of the transport itself; `reason` names it."""
+    """A message of the transport itself, not an event; `reason` names it."""
 
     reason: str
 

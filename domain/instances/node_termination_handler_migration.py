@@ -199,7 +199,7 @@ def _reactions(chart: _Values, *, queued: bool) -> dict[str, Reaction]:
 
 
 def _causes(reactions: Mapping[str, Reaction]) -> list[str]:
-    """The handler's webhook is called for what it acts upon."""
+    """The causes that the handler acts upon: only for them it calls its webhook."""
     sorts = {
         CauseSort.SPOT: "spot",
         CauseSort.SCHEDULED: "ending",
@@ -401,7 +401,7 @@ class _Values:
         raise ValueError(f"{name}: {value!r} is neither true nor false")
 
     def seconds(self, name: str, allowed: tuple[int, int]) -> int | None:
-        """None if absent, or negative: the handler's word for absent."""
+        """None if absent or negative, which the handler treats as absent."""
         value = self.given.get(name, -1)
         lowest, highest = allowed
         range_ = f"allowed are {lowest} to {highest} seconds, and a negative number, which counts as absent"

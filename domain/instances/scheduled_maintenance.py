@@ -65,7 +65,7 @@ def schedules(code: str) -> bool:
 
 
 def expedited(code: str) -> bool:
-    """The date is too near for `maintenance_lead`."""
+    """Whether the date is too near for `maintenance_lead`."""
     return code.endswith("_EXPEDITED")
 
 

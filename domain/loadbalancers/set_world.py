@@ -60,7 +60,7 @@ class _MachineAction(Action):
 
 
 class CreateMachine(_MachineAction):
-    """Or find the one created before under its name.
+    """Create the machine, or find the one created before under its name.
 
     A person may have removed that machine by its labels: its name is taken, and its place is still free.
     """

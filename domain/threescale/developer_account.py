@@ -97,7 +97,7 @@ def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str
 
 
 def _waits_there(user: DeveloperUser, account: DeveloperAccount, url: str) -> bool:
-    """The user does not exist in the account's tenant, or its former account is gone.
+    """Whether the user does not exist in the account's tenant, or its former account is gone.
 
     One that moves to the tenant with its account references the same Secret.
     """

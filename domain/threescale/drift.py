@@ -100,7 +100,7 @@ def with_list(lists: Lists, read: Read, answer: object) -> Lists:
 
 
 def differences(objects: Iterable[CustomResource], lists: Lists) -> tuple[Difference, ...]:
-    """Objects at work or being deleted are skipped."""
+    """The differences; objects at work or being deleted are skipped."""
     found = ((each, _problem(each, lists)) for each in objects if in_step(each))
     return tuple(Difference(resource=each, problem=problem) for each, problem in found if problem)
 

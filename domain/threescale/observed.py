@@ -98,17 +98,17 @@ class Blocker(Model):
 
 
 def waiting(message: str, *waits_for: str) -> Blocker:
-    """Something else must be created or removed first."""
+    """A blocker: something else must be created or removed first."""
     return Blocker(state=SyncState.WAITING, message=message, waits_for=waits_for)
 
 
 def invalid(message: str, *waits_for: str) -> Blocker:
-    """The spec, or an object that it references, is faulty."""
+    """A blocker: the spec, or an object that it references, is faulty."""
     return Blocker(state=SyncState.INVALID, message=message, waits_for=waits_for)
 
 
 def failed(message: str, *waits_for: str) -> Blocker:
-    """Something must be corrected outside the object."""
+    """A blocker: something must be corrected outside the object."""
     return Blocker(state=SyncState.FAILED, message=message, waits_for=waits_for)
 
 
@@ -175,7 +175,7 @@ class Observed(World):
         raise NotImplementedError
 
     def read(self, read: Read, body: object) -> Self:
-        raise NotImplementedError(f"{type(self).__name__} asks for no {read.path}")
+        raise NotImplementedError(f"{type(self).__name__} does not request {read.path}")
 
     def wrote(self, write: Write, body: object) -> Self:
         raise NotImplementedError(f"{type(self).__name__} writes no {write.path}")

@@ -82,7 +82,7 @@ def blocker_of_product(product: Product, backends: Mapping[str, Backend]) -> Blo
 
 
 def shared_path(spec: ProductSpec) -> Blocker | None:
-    """3scale refuses two backends with the same path."""
+    """A blocker if two backends have the same path, which 3scale refuses."""
     paths = sorted((usage.path.lower(), name) for name, usage in spec.backend_usages.items())
     faults = [
         Fault(path=f"spec.backendUsages[{name}]", value=path, detail="path is not unique.")

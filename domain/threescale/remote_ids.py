@@ -71,7 +71,7 @@ def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
 
 
 def bereft(meta: ObjectMeta, kind: Kind, name: str, owner: CustomResource | None) -> bool:
-    """The recorded owner of this kind and name is gone, even if a new object has its name.
+    """Whether the recorded owner of this kind and name is gone, even if a new object has its name.
 
     A recorded owner with another name is from before the object moved.
     """

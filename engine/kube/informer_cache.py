@@ -84,7 +84,7 @@ class Mirror:
 
     @property
     def trouble(self) -> str:
-        """Why it may be empty or stale; empty while its stream runs."""
+        """Why the cache may be empty or stale; empty while its stream runs."""
         return self.reflector.trouble
 
     @property

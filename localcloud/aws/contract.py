@@ -192,7 +192,6 @@ class Ledger(Model):
         return sum(c.count for c in self.counts if c.mutating)
 
     def by_action(self) -> dict[str, int]:
-        """Counts by `service:Action`, most frequent first."""
         return most_frequent((f"{each.service}:{each.action}", each.count) for each in self.counts)
 
     def _matching(self, service: str, action: str, account: str | None) -> list[CallCount]:

@@ -80,7 +80,6 @@ class RedHatImage(Ami):
         return [{"DeviceName": self.root_device_name, "Ebs": ebs}]
 
     def get_tags(self) -> list[dict[str, str]]:
-        """An image's tags, which AWS hides from other accounts."""
         return []
 
 

@@ -96,7 +96,6 @@ def capacity_reservation(subject: Subject, action: str) -> Happening:
 def lifecycle_action(
     subject: Subject, group: Group, transition: str, hook: str, token: str, metadata: str | None = None
 ) -> Happening:
-    """`transition` is launch or terminate."""
     launching = transition == "launch"
     detail: Detail = {
         "LifecycleActionToken": token,

@@ -148,7 +148,6 @@ def subject_of(instance: Instance) -> Subject:
 
 
 def schedule(instance: Instance, event_id: str, code: str, start: float, end: float | None, closed: str) -> None:
-    """`closed` is empty, Completed or Canceled."""
     mark = f"[{closed}] " if closed else ""
     event = {
         "InstanceEventId": event_id,

@@ -88,7 +88,6 @@ class PerdureQueue(Queue):
         return taken
 
     def next_visible_in(self) -> float:
-        """Seconds until the next message becomes visible."""
         return max(0.0, (self.hidden[0][0] - _now_ms()) / 1000) if self.hidden else _NEVER
 
     def delete_message(self, receipt_handle: str) -> None:
@@ -166,7 +165,6 @@ class PerdureQueue(Queue):
         return True
 
     def _buried(self, message: Message) -> bool:
-        """Whether the message was moved to the dead letters."""
         if self.dead_letter_queue is None or not self.redrive_policy:
             return False
         if message.approximate_receive_count < self.redrive_policy["maxReceiveCount"]:

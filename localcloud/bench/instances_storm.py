@@ -250,7 +250,6 @@ def _of_account(on: Storm, account: str, service: str) -> object:
 
 
 async def _empty_groups(on: Storm) -> None:
-    """Create empty groups whose launches wait for a hook."""
     for cluster, account in on.accounts.items():
         for place in range(_HOOKS):
             await asyncio.to_thread(

@@ -94,7 +94,6 @@ def environment(layout: Layout, caller: Mapping[str, str]) -> dict[str, str]:
 
 
 def _ensure_keys(repository: Path) -> None:
-    """Like `keystone-manage fernet_setup`."""
     repository.mkdir(parents=True, exist_ok=True, mode=0o700)
     for name in ("0", "1"):
         if not (repository / name).exists():

@@ -90,5 +90,4 @@ class Ledger(Model):
         return sum(one.count for one in self.counts if one.mutating)
 
     def by_route(self) -> dict[str, int]:
-        """Counts by `nova GET /v2.1/servers/detail`, most frequent first."""
         return most_frequent((f"{one.service} {one.method} {one.route}", one.count) for one in self.counts)

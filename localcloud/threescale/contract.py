@@ -108,7 +108,6 @@ class Ledger(Model):
         return self.calls(tenant=tenant) - self.mutating(tenant)
 
     def by_route(self) -> dict[str, int]:
-        """Counts by `GET /admin/api/services/{service}`, most frequent first."""
         return most_frequent((f"{one.method} {one.route}", one.count) for one in self.counts)
 
 

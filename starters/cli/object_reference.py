@@ -61,7 +61,7 @@ class Target:
 
 
 def path(namespace: str, name: str) -> str:
-    """Lifecycles without an object may have no namespace."""
+    """`NAMESPACE/NAME`; lifecycles without an object may have no namespace."""
     return f"{namespace}/{name}" if namespace else name
 
 

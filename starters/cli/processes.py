@@ -30,7 +30,9 @@ OnlyOption = Annotated[str, typer.Option("--only", metavar="AREA,...", help="Ser
 BuildOption = Annotated[
     str, typer.Option("--build-id", help="The version of this worker; else PERDURE_WORKER_BUILD_ID, or none.")
 ]
-PortOption = Annotated[int, typer.Option("--port", min=1, max=65535, help="Where it listens, on PERDURE_LISTEN_HOST.")]
+PortOption = Annotated[
+    int, typer.Option("--port", min=1, max=65535, help="The port to listen on, at PERDURE_LISTEN_HOST.")
+]
 
 
 class Installed(Model):

@@ -128,7 +128,7 @@ class Dispatcher:
 
     @property
     def troubled(self) -> bool:
-        """Recent hand-overs all failed: no more messages should be received."""
+        """Whether all recent hand-overs failed: then no more messages should be received."""
         return self._failures >= TROUBLE_AFTER
 
     async def outcome(self, event: InstanceEvent, receives: int = 1) -> Handled:

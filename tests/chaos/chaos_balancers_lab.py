@@ -318,8 +318,8 @@ class Agents:
             masters.setdefault(_balancer(each), each)
         for each in machines:
             master, uid, now = masters[_balancer(each)] is each, each["metadata"]["uid"], time.monotonic()
-            said = self._reported.get(uid)
-            if said is None or said[0] != master or now > said[1] + _REPORT_SECONDS:
+            last = self._reported.get(uid)
+            if last is None or last[0] != master or now > last[1] + _REPORT_SECONDS:
                 patch = {"status": {"conditions": _conditions(master=master)}}
                 self._cluster.patch("loadbalancermachines", NAMESPACE, _name(each), patch, "status")
                 self._reported[uid] = (master, now)
@@ -349,7 +349,7 @@ def _of_life(life: Life, balancers: list[Json], sets: list[Json], machines: list
         (scaled == [life.replicas], f"sets scaled to {scaled}"),
         (ready == life.replicas, f"{ready} ready"),
     )
-    return [said for holds, said in checks if not holds]
+    return [message for holds, message in checks if not holds]
 
 
 def _conditions(*, master: bool) -> list[Json]:

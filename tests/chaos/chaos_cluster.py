@@ -65,8 +65,8 @@ class Cluster:
     def versions(self, plural: str, namespace: str, name: str, since: str) -> list[dict[str, Any]]:
         """An object after each of its changes since a version, the oldest first."""
         path = self._path(plural, namespace, "").rstrip("/")
-        asked = {"fieldSelector": f"metadata.name={name}", "resourceVersion": since, "timeoutSeconds": "1"}
-        answer = self._http.get(path, params={"watch": "true", **asked})
+        query = {"fieldSelector": f"metadata.name={name}", "resourceVersion": since, "timeoutSeconds": "1"}
+        answer = self._http.get(path, params={"watch": "true", **query})
         events = [json.loads(line) for line in answer.raise_for_status().text.splitlines()]
         assert all(event["type"] in {"ADDED", "MODIFIED"} for event in events), events
         return [event["object"] for event in events]

@@ -249,15 +249,17 @@ class Installation:
             AssertionError: with everything that is still wrong.
         """
         began = time.monotonic()
-        wrong, looked = ["not looked at"], 0.0
+        wrong, observed = ["not looked at"], 0.0
         while wrong and time.monotonic() < began + seconds:
-            time.sleep(max(0.2, looked))  # a look at hundreds of objects takes the servers' time from those who settle
+            time.sleep(
+                max(0.2, observed)
+            )  # a look at hundreds of objects takes the servers' time from those who settle
             look = time.monotonic()
             try:
                 wrong = self.violations() or self._moving()
             except (httpx.HTTPError, BotoCoreError, ClientError) as error:  # a server that was killed is not back yet
                 wrong = [f"a server does not answer: {type(error).__name__}: {error}"]
-            looked = time.monotonic() - look
+            observed = time.monotonic() - look
         took = time.monotonic() - began
         if wrong:
             print("\n".join(wrong))  # the story may take longer than a test has

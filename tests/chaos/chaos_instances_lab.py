@@ -433,11 +433,11 @@ class InstancesLab(Installation):
 
     def story(self) -> str:
         """What each lifecycle says about itself."""
-        told = [self.command("list", "ec2instance").stdout.decode()]
+        reported = [self.command("list", "ec2instance").stdout.decode()]
         for life in list(self.lives.values())[-2:]:
             where = f"{PLACE.account}/{PLACE.region}/{life.instance}"
-            told.append(self.command("why", "ec2instance", where).stdout.decode())
-        return "\n".join(told)
+            reported.append(self.command("why", "ec2instance", where).stdout.decode())
+        return "\n".join(reported)
 
     # --- AWS ---
 
@@ -463,8 +463,8 @@ class InstancesLab(Installation):
 
     def _launched(self, *, spot: bool) -> str:
         market = {"InstanceMarketOptions": {"MarketType": "spot"}} if spot else {}
-        asked = {"ImageId": image_of(self.client("ec2")), "InstanceType": "t3.micro", "MinCount": 1, "MaxCount": 1}
-        return str(self.client("ec2").run_instances(**asked, **market)["Instances"][0]["InstanceId"])
+        request = {"ImageId": image_of(self.client("ec2")), "InstanceType": "t3.micro", "MinCount": 1, "MaxCount": 1}
+        return str(self.client("ec2").run_instances(**request, **market)["Instances"][0]["InstanceId"])
 
     def _grouped(self, name: str) -> tuple[str, str]:
         group = make_hooked_group(

@@ -185,14 +185,14 @@ class KubeProxy:
         return None
 
     def _connection(self, fresh: bool) -> http.client.HTTPSConnection:
-        kept: http.client.HTTPSConnection | None = getattr(self._here, "connection", None)
-        if kept is None or fresh:
+        retained: http.client.HTTPSConnection | None = getattr(self._here, "connection", None)
+        if retained is None or fresh:
             self.hang_up()
-            kept = http.client.HTTPSConnection(
+            retained = http.client.HTTPSConnection(
                 self._address.hostname or "", self._address.port, timeout=30, context=self._context
             )
-            self._here.connection = kept
-        return kept
+            self._here.connection = retained
+        return retained
 
     @contextmanager
     def stream(self, path: str, headers: dict[str, str]) -> Iterator[http.client.HTTPResponse]:
@@ -209,9 +209,9 @@ class KubeProxy:
 
     def hang_up(self) -> None:
         """Close this thread's connection to the API server."""
-        kept: http.client.HTTPSConnection | None = getattr(self._here, "connection", None)
-        if kept is not None:
-            kept.close()
+        retained: http.client.HTTPSConnection | None = getattr(self._here, "connection", None)
+        if retained is not None:
+            retained.close()
             self._here.connection = None
 
 

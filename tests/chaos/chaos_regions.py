@@ -134,9 +134,9 @@ class Regions:
             if wanted and not account["spec"].get("claimLink") and not status.get("reused") and found != {"COMPLETED"}:
                 yield f"Account {name}: its quotas are {sorted(found) or 'not expanded'}"
         requests = self._lab.emulator.world().quota_requests
-        asked = Counter((request.account, request.region, request.code) for request in requests)
+        requested = Counter((request.account, request.region, request.code) for request in requests)
         yield from (
             f"quota {code} of {account} in {region}: {n} requests"
-            for (account, region, code), n in asked.items()
+            for (account, region, code), n in requested.items()
             if n > 1
         )

@@ -245,9 +245,11 @@ def _await_phases(lab: ClaimsLab, standing: list[tuple[Phase, str]]) -> None:
 
     def others() -> list[str]:
         running = {id_.rpartition("/")[0]: phase for id_, phase in lab.workflows.running().items()}
-        stands = ((phase, f"{phase.kind}/{name}") for phase, name in standing)
+        settled_at = ((phase, f"{phase.kind}/{name}") for phase, name in standing)
         return [
-            f"{id_}: {running.get(id_)}, not {phase.name}" for phase, id_ in stands if running.get(id_) != phase.name
+            f"{id_}: {running.get(id_)}, not {phase.name}"
+            for phase, id_ in settled_at
+            if running.get(id_) != phase.name
         ]
 
     try:

@@ -128,8 +128,8 @@ def settled(
     handle: Any, claim: Any = None, plan: HandlePlan | None = None, faults: tuple[Fault, ...] = (), now: datetime = NOW
 ) -> HandleWorld:
     """What a pass over a handle came to."""
-    asked = {"now": now, "names": NAMES, "handle": handle, "claim": claim}
-    return HandleWorld.of(KEY, answer=plan or HandlePlan(), unevaluated=faults, **asked)
+    requested = {"now": now, "names": NAMES, "handle": handle, "claim": claim}
+    return HandleWorld.of(KEY, answer=plan or HandlePlan(), unevaluated=faults, **requested)
 
 
 async def settle(api: Any, handle: Any, claim: Any = None, now: datetime = NOW, **fields: Any) -> HandleWorld:

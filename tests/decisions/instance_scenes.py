@@ -128,8 +128,8 @@ def hook(
 def scheduled(
     seconds: float, start: datetime | None, code: str = "INSTANCE_STOP_SCHEDULED", **notice: Any
 ) -> InstanceEvent:
-    told = {"arn": "arn:h", "communication": f"c{seconds}", "start": start, "updated": at(seconds)}
-    facts = HealthNotice(code=f"AWS_EC2_{code}", **(told | notice))
+    reported = {"arn": "arn:h", "communication": f"c{seconds}", "start": start, "updated": at(seconds)}
+    facts = HealthNotice(code=f"AWS_EC2_{code}", **(reported | notice))
     return event(EventKind.HEALTH_SCHEDULED, seconds, health=facts)
 
 

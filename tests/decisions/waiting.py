@@ -41,13 +41,13 @@ async def eventually(holds: Callable[[], Any], what: str | Callable[[], Any] = "
                 await asyncio.sleep(_BETWEEN_LOOKS)
             return found
     except TimeoutError:
-        said = what if isinstance(what, str) else await _said(what)
-        pytest.fail(f"not within {seconds:g} s: {said or _line(holds)}")
+        reason = what if isinstance(what, str) else await _said(what)
+        pytest.fail(f"not within {seconds:g} s: {reason or _line(holds)}")
 
 
 async def _said(holds: Callable[[], Any]) -> Any:
-    said = holds()
-    return await said if inspect.isawaitable(said) else said
+    reason = holds()
+    return await reason if inspect.isawaitable(reason) else reason
 
 
 def _line(holds: Callable[[], Any]) -> str:

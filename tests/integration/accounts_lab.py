@@ -135,16 +135,16 @@ class Lab:
         await self._says(ORGANIZATION.workflow_id, *words)
 
     async def _says(self, workflow_id: str, *words: str, seconds: float = 90) -> None:
-        handle, said = self.temporal.get_workflow_handle(workflow_id), ""
+        handle, message = self.temporal.get_workflow_handle(workflow_id), ""
         try:
             async with asyncio.timeout(seconds):
-                while not said or not all(word in said for word in words):
+                while not message or not all(word in message for word in words):
                     with contextlib.suppress(RPCError):  # its lifecycle is being started
                         answer: Why = await handle.query("why", result_type=Why)
-                        said = " ".join((answer.why, answer.hold, *(each.message for each in answer.hindrances)))
+                        message = " ".join((answer.why, answer.hold, *(each.message for each in answer.hindrances)))
                     await asyncio.sleep(0.1)
         except TimeoutError:
-            pytest.fail(f"{workflow_id} does not name {words} but says: {said}")
+            pytest.fail(f"{workflow_id} does not name {words} but says: {message}")
 
     # Doing what people do.
 

@@ -53,11 +53,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A running deployment; worker and watch are left to the tests that want them."""
-    kept = os.environ.get("PERDURE_TEST_STATE")
-    deployment = Deployment(Path(kept) if kept else tmp_path_factory.mktemp("deployment"))
-    deployment.up(only=services.SERVERS, tether=not kept)
+    state_directory = os.environ.get("PERDURE_TEST_STATE")
+    deployment = Deployment(Path(state_directory) if state_directory else tmp_path_factory.mktemp("deployment"))
+    deployment.up(only=services.SERVERS, tether=not state_directory)
     yield deployment
-    if not kept:
+    if not state_directory:
         end(deployment)
 
 

@@ -43,13 +43,13 @@ class Cloud:
     def _make_account(self) -> str:
         organizations = self._client(self._payer, "organizations")
         name = f"customer-{time.time_ns()}"
-        asked = organizations.create_account(AccountName=name, Email=f"{name}@example.com")["CreateAccountStatus"]
+        creation = organizations.create_account(AccountName=name, Email=f"{name}@example.com")["CreateAccountStatus"]
         until = time.monotonic() + 60
-        while not asked.get("AccountId") and time.monotonic() < until:
+        while not creation.get("AccountId") and time.monotonic() < until:
             time.sleep(0.1)
-            found = organizations.describe_create_account_status(CreateAccountRequestId=asked["Id"])
-            asked = found["CreateAccountStatus"]
-        return str(asked["AccountId"])
+            found = organizations.describe_create_account_status(CreateAccountRequestId=creation["Id"])
+            creation = found["CreateAccountStatus"]
+        return str(creation["AccountId"])
 
     def assume(self, role: str) -> boto3.Session:
         """A session of a role in the customer's account; raises where the role does not let the payer's user in."""
@@ -102,8 +102,8 @@ def access_of(lab: Lab, name: str = "access") -> AWSFederatedAccountAccess | Non
 
 def message_of(lab: Lab, type_: str) -> str:
     access = access_of(lab)
-    said = condition_of(access.status.conditions, type_) if access else None
-    return (said.message or "") if said else ""
+    shown = condition_of(access.status.conditions, type_) if access else None
+    return (shown.message or "") if shown else ""
 
 
 async def test_an_outsider_gets_in_once_all_is_there_and_is_out_when_the_role_goes(lab: Lab, cloud: Cloud) -> None:

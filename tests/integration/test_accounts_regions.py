@@ -47,8 +47,8 @@ async def histories(lab: Lab, account: Account) -> list[int]:
 
 def most_open(lab: Lab, account_id: str) -> int:
     """The most quota requests that the account had open at once."""
-    asked = [request for request in lab.emulator.world().quota_requests if request.account == account_id]
-    return max(sum(a.opened_at <= b.opened_at < a.done_at for a in asked) for b in asked)
+    requested = [request for request in lab.emulator.world().quota_requests if request.account == account_id]
+    return max(sum(a.opened_at <= b.opened_at < a.done_at for a in requested) for b in requested)
 
 
 @pytest.mark.parametrize("quotas", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])

@@ -207,11 +207,11 @@ async def test_the_sweep_removes_what_failed_without_an_account_and_raises_new_q
         settled = lab.account(NAMES["settled"])
         assert settled.spec.regional_service_quotas["default"][RULES].value == 120
         assert settled.status.state == "Ready"
-        asked = [each for each in lab.emulator.world().quota_requests if each.account == left.ids["settled"]]
-        assert {(each.region, each.code) for each in asked} == {
+        requested = [each for each in lab.emulator.world().quota_requests if each.account == left.ids["settled"]]
+        assert {(each.region, each.code) for each in requested} == {
             (r, RULES) for r in settled.status.regional_service_quotas
         }
-        assert len(asked) == len(settled.status.regional_service_quotas)
+        assert len(requested) == len(settled.status.regional_service_quotas)
 
 
 def _raised(account: Account) -> bool:

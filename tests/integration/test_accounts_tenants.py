@@ -82,11 +82,11 @@ async def fill(lab: Lab) -> None:
     await lab.until("the pool is full", lambda: len(lab.free()) >= POOL_SIZE, PATIENCE)
 
 
-async def ask_all(lab: Lab, asked: dict[str, dict[str, Any]]) -> None:
+async def ask_all(lab: Lab, requested: dict[str, dict[str, Any]]) -> None:
     """All claims at the same moment, their namespaces made before."""
-    for name in asked:
+    for name in requested:
         await lab.ensure(NAMESPACE, "", {"metadata": {"name": name}})
-    await asyncio.gather(*(lab.ask(name, name.removeprefix("again-"), **spec) for name, spec in asked.items()))
+    await asyncio.gather(*(lab.ask(name, name.removeprefix("again-"), **spec) for name, spec in requested.items()))
 
 
 def faulty(name: str, spec: dict[str, Any]) -> dict[str, Any]:

@@ -213,8 +213,8 @@ async def test_the_values_of_poolboys_chart_come_to_the_same(helm: Helm) -> None
     output = helm("install", "perdure", str(CHART), "--namespace", "perdure", "--dry-run=client", *values)
     without_effect = output.rpartition("no effect: ")[2].splitlines()[0]
     assert without_effect.startswith("affinity, enablePrometheusMetrics, nodeSelector, operatorMode, replicaCount, ")
-    kept = ("crds.create=false", "namespace.create=false", "operatorDomain.name=", "operatorDomain.generate=true")
-    other = helm.rendered("perdure", *values, *(part for each in kept for part in ("--set", each)))
+    retained = ("crds.create=false", "namespace.create=false", "operatorDomain.name=", "operatorDomain.generate=true")
+    other = helm.rendered("perdure", *values, *(part for each in retained for part in ("--set", each)))
     assert not of_kind(other, "CustomResourceDefinition")
     assert not of_kind(other, "Namespace")
     (settings,) = of_kind(other, "ConfigMap")
@@ -338,8 +338,8 @@ def test_settings_reach_the_processes_as_they_were_meant(helm: Helm) -> None:
     ],
 )
 def test_an_older_version_runs_the_image_of_its_tag_or_digest(helm: Helm, key: str, value: str, image: str) -> None:
-    kept = [{"buildId": "1.4.0", key: value}]
-    values = {"enabled": True, "buildId": "1.5.0", "promote": False, "keep": kept}
+    retained = [{"buildId": "1.4.0", key: value}]
+    values = {"enabled": True, "buildId": "1.5.0", "promote": False, "keep": retained}
     objects = helm.rendered("anywhere", "--set-json", f"versioning={json.dumps(values)}")
     images = {
         each["spec"]["template"]["metadata"]["labels"].get("perdure.dev/version"): container["image"]
@@ -379,8 +379,8 @@ def test_workers_are_scaled_by_what_their_own_cluster_has_to_do(helm: Helm, name
     values = ("--values", str(CHART / "ci" / "everything.yaml"), "--set", f"settings.PERDURE_CLUSTER={named}")
     objects = helm.rendered("anywhere", *values)
     (scaled,) = of_kind(objects, "ScaledObject")
-    asked = {(each["metadata"]["taskQueue"], each["metadata"]["queueTypes"]) for each in scaled["spec"]["triggers"]}
-    assert asked == queues_of(["claims", "threescale"], named)
+    requested = {(each["metadata"]["taskQueue"], each["metadata"]["queueTypes"]) for each in scaled["spec"]["triggers"]}
+    assert requested == queues_of(["claims", "threescale"], named)
     (found,) = [obj for obj in of_kind(objects, "ConfigMap") if obj["metadata"]["name"] == "perdure-settings"]
     assert found["data"]["PERDURE_INSTALLATION"] == "perdure"
     assert Settings(cluster=named).worker_deployment == ("west-example-perdure" if named else "perdure")
@@ -394,12 +394,12 @@ async def test_an_upgrade_upgrades_the_definitions_and_an_uninstall_keeps_them(
     shutil.copytree(CHART, before)
     path = before / "files" / "crds" / "aws.managed.openshift.io_accountpools.yaml"
     older = yaml.safe_load(path.read_text())
-    kept = older["spec"]["versions"][0].pop("additionalPrinterColumns")
+    retained = older["spec"]["versions"][0].pop("additionalPrinterColumns")
     path.write_text(yaml.safe_dump(older))
     async with installed(kube, helm, "upgraded", chart=before):
         assert not await columns(kube, name)
         helm("upgrade", "perdure", str(CHART), "--namespace", "upgraded")
-        assert await columns(kube, name) == [column["name"] for column in kept]
+        assert await columns(kube, name) == [column["name"] for column in retained]
     assert await columns(kube, name), "the release went, and the definition stayed"
     assert await kube.get(NAMESPACE, "", "aws-account-operator")
 
@@ -490,9 +490,9 @@ async def test_a_failed_upgrade_is_uninstalled_without_leftovers_in_both_ways_of
         assert {kind: await of_release(kube, kind) for kind in OF_RELEASE} == {kind: [] for kind in OF_RELEASE}
 
 
-def versioned(version: str, *kept: str) -> tuple[str, ...]:
+def versioned(version: str, *retained: str) -> tuple[str, ...]:
     """Helm's values of a version of the workers, with older ones beside it."""
-    older = [{"buildId": each, "tag": each} for each in kept]
+    older = [{"buildId": each, "tag": each} for each in retained]
     return ("--set-json", f"versioning={json.dumps({'enabled': True, 'buildId': version, 'keep': older})}")
 
 
@@ -591,8 +591,8 @@ async def test_a_demo_settles_under_the_rights_that_the_chart_gives(
         running = await opened.enter_async_context(AsyncExitStack())
         for each in of_kind(objects, "Deployment"):
             await start(running, kube, fresh, objects, each, tmp_path)
-        code, said = await demo(fresh, name)
-    assert (code, refusals(fresh, "running")) == (0, []), said
+        code, message = await demo(fresh, name)
+    assert (code, refusals(fresh, "running")) == (0, []), message
 
 
 async def demo(deployment: Deployment, name: str) -> tuple[int | None, str]:
@@ -602,11 +602,11 @@ async def demo(deployment: Deployment, name: str) -> tuple[int | None, str]:
         **{"cwd": ROOT, "stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT},
     )
     try:
-        said, _ = await playing.communicate()
+        output, _ = await playing.communicate()
     finally:
         if playing.returncode is None:
             playing.kill()
-    return playing.returncode, said.decode()
+    return playing.returncode, output.decode()
 
 
 async def claims_come_and_go(kube: KubeApi) -> None:
@@ -763,14 +763,14 @@ def test_the_kustomize_base_runs_the_same_processes(
     assert here.get("serviceAccountName", "").startswith(there.get("serviceAccountName", ""))  # of sets of workers
     assert there["securityContext"].items() <= here["securityContext"].items()
     assert all(volume in here["volumes"] for volume in there["volumes"])
-    ran, kept = here["containers"][0], there["containers"][0]
-    assert [mount for mount in kept["volumeMounts"] if mount not in ran["volumeMounts"]] == []
-    assert {part: ran.get(part) for part in SAME} == {part: kept.get(part) for part in SAME}
+    ran, retained = here["containers"][0], there["containers"][0]
+    assert [mount for mount in retained["volumeMounts"] if mount not in ran["volumeMounts"]] == []
+    assert {part: ran.get(part) for part in SAME} == {part: retained.get(part) for part in SAME}
     # The chart's workers get their areas as well.
-    assert ran["args"][: len(kept["args"])] == kept["args"]
+    assert ran["args"][: len(retained["args"])] == retained["args"]
     given = {obj["metadata"]["name"]: obj["data"] for obj in of_kind(objects, "ConfigMap")}["perdure-settings"]
     output = given | {item["name"]: item["value"] for item in ran.get("env", ()) if "value" in item}
-    assert {item["name"]: item["value"] for item in kept.get("env", ())}.items() <= output.items()
+    assert {item["name"]: item["value"] for item in retained.get("env", ())}.items() <= output.items()
     for each in of_kind(base, "ConfigMap"):
         assert each["data"].items() <= output.items()
 

@@ -119,12 +119,12 @@ async def test_an_object_without_a_lifecycle_is_listed_as_such(person: Person) -
 @pytest.mark.complete
 async def test_without_a_worker_the_command_says_that_none_answers(person: Person) -> None:
     name = await person.account("unanswered", state="Ready")
-    asked = await person.perdure("why", "account", name)
-    assert asked.code == 1
-    assert f"Account/{name}" in asked.err
+    command = await person.perdure("why", "account", name)
+    assert command.code == 1
+    assert f"Account/{name}" in command.err
     # The first where another test's worker has polled in the last 90 seconds.
-    assert any(said in asked.err for said in ("is a worker running?", "none polls the task queue accounts"))
-    assert "Traceback" not in asked.err
+    assert any(line in command.err for line in ("is a worker running?", "none polls the task queue accounts"))
+    assert "Traceback" not in command.err
 
 
 @workflow.defn(name=ACCOUNT.name, sandboxed=False)
@@ -168,12 +168,12 @@ async def test_a_lifecycle_that_the_worker_cannot_replay_is_named_with_the_way_o
 
     async with process(person.deployment, "worker"):
         for question in ("retry", "why"):  # why alone makes no task fail, so the server has nothing to report
-            asked = await person.perdure(question, "account", name)
-            assert asked.code == 1
-            assert "TMPRL1100" in asked.err, question
-            assert f"temporal workflow terminate --workflow-id '{key.workflow_id}'" in asked.err
-            assert f"perdure wake Account {name}" in asked.err
-            assert "is a worker running?" not in asked.err
+            command = await person.perdure(question, "account", name)
+            assert command.code == 1
+            assert "TMPRL1100" in command.err, question
+            assert f"temporal workflow terminate --workflow-id '{key.workflow_id}'" in command.err
+            assert f"perdure wake Account {name}" in command.err
+            assert "is a worker running?" not in command.err
         await eventually(listed_as_stuck, "the list shows it", 90)
         await lifecycle.terminate("as advised")
         assert (await person.perdure("wake", "account", name)).code == 0
@@ -202,8 +202,8 @@ async def test_retrying_what_is_well_is_refused_with_the_reason(person: Person, 
 
 async def test_retrying_what_failed_is_written_on_the_object(person: Person, worker: None) -> None:
     name = await person.account("failed", state="Failed", labels={"iamUserId": "h5n8vr"}, finalizers=[FINALIZER])
-    asked = await person.perdure("why", "account", name, "-o", "json")
-    assert asked.json["outcome"] == "failed"
+    command = await person.perdure("why", "account", name, "-o", "json")
+    assert command.json["outcome"] == "failed"
     retried = await person.perdure("retry", "account", name, "--reason", "the quota was raised")
     assert retried.code == 0
     assert (await person.annotation("failed", RETRY)).endswith("ann: the quota was raised")
@@ -219,9 +219,9 @@ async def test_a_denial_that_is_given_time_to_settle_is_retried_when_asked(perso
         name = await person.account("settling", account_id=account_id, labels=labels, finalizers=[FINALIZER])
 
         async def settling() -> bool:
-            asked = await person.perdure("why", "account", name, "-o", "json")
-            assert asked.code == 0, asked.err
-            hindered = {(hindrance["action"], hindrance["type"]) for hindrance in asked.json["hindrances"]}
+            command = await person.perdure("why", "account", name, "-o", "json")
+            assert command.code == 0, command.err
+            hindered = {(hindrance["action"], hindrance["type"]) for hindrance in command.json["hindrances"]}
             return hindered == {("aws.ensure_admin_user", "Unavailable")}
 
         await eventually(settling, "nothing but the denial hinders it, and the server tries it again")
@@ -297,10 +297,10 @@ async def test_abandoning_asks_first_and_says_what_stays(person: Person) -> None
     await person.kube.patch(ACCOUNT, NAMESPACE_NAME, "stuck", {"metadata": {"annotations": {PAUSED: "true"}}})
     await person.kube.delete(ACCOUNT, NAMESPACE_NAME, "stuck")
 
-    asked = await person.perdure("abandon", "account", name, "--reason", "closed by AWS", answer="n\n")
-    assert asked.code == 1
+    command = await person.perdure("abandon", "account", name, "--reason", "closed by AWS", answer="n\n")
+    assert command.code == 1
     for left in (f"AWS account {ACCOUNT_ID}", "osdManagedAdmin-h5n8vt", "stuck-secret"):
-        assert left in asked.err
+        assert left in command.err
     assert FINALIZER in (await person.read("stuck"))["metadata"]["finalizers"]
 
     done = await person.perdure("abandon", "account", name, "--reason", "closed by AWS", "-o", "json", answer="y\n")

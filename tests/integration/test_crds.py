@@ -121,9 +121,9 @@ async def test_the_api_server_accepts_a_definition_unchanged(kube: KubeApi, crd:
     stored: Json = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", text(crd, "metadata", "name"))
     assert {"Established", "NamesAccepted"} <= true_conditions(stored)
     assert "NonStructuralSchema" not in true_conditions(stored)
-    for sent, kept in zip(crd["spec"]["versions"], stored["spec"]["versions"], strict=True):
-        said = {name: value for name, value in sent.items() if value != []}
-        assert {name: kept.get(name) for name in said} == said, "nothing was dropped on the way in"
+    for sent, retained in zip(crd["spec"]["versions"], stored["spec"]["versions"], strict=True):
+        fields = {name: value for name, value in sent.items() if value != []}
+        assert {name: retained.get(name) for name in fields} == fields, "nothing was dropped on the way in"
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))

@@ -26,14 +26,14 @@ def test_the_demo_settles_can_be_repeated_and_only_a_lost_resource_is_audited(fr
     fresh.up(tether=True)
     first = perdure(fresh, "demo", "claims", "--exit")
     assert first.returncode == 0, first.stdout + first.stderr
-    for said in (
+    for line in (
         "The pool is full",
         "the live lab has it",
         "the claim has deleted itself",
         "were gone",
         "Deleted monday",
     ):
-        assert said in first.stdout
+        assert line in first.stdout
     assert _findings(fresh) == []
     second = perdure(fresh, "demo", "claims", "--exit")
     assert second.returncode == 0, second.stdout + second.stderr

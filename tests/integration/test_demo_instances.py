@@ -11,11 +11,11 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600
 
 
 def test_the_demo_settles_and_can_be_repeated(fresh: Deployment) -> None:
-    for said in ("", "Machines are left from an earlier run: deleted first"):
+    for text in ("", "Machines are left from an earlier run: deleted first"):
         done = perdure(fresh, "demo", "instances", "--exit", seconds=280)
         assert done.returncode == 0, done.stdout + done.stderr
         for line in (
-            said,
+            text,
             "three rules",
             "all are labelled",
             "web-0's instance is stopped: labelled",

@@ -54,7 +54,7 @@ def openstack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
 def test_the_demo_of_a_load_balancer_settles_with_all_requests_answered(openstack: Deployment) -> None:
     done = perdure(openstack, "demo", "loadbalancer", "--exit", seconds=DEMO_SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
-    for said in (
+    for line in (
         "Its address is 127.",
         "The first request was answered",
         "2 machines are ready",
@@ -62,7 +62,7 @@ def test_the_demo_of_a_load_balancer_settles_with_all_requests_answered(openstac
         "has the address; requests are answered again",
         "Another machine is ready in its place",
     ):
-        assert said in done.stdout, done.stdout
+        assert line in done.stdout, done.stdout
 
 
 def test_nothing_is_lost_in_kills_and_a_stray_object_is_audited(openstack: Deployment) -> None:
@@ -96,10 +96,10 @@ def test_a_repetition_fails_for_what_is_stray(fresh: Deployment) -> None:
         assert re.search(f"{re.escape(stray)}: recorded none, held .*: leaked", played.stderr), played.stderr
 
 
-def _the_link_lists_the_lifecycles(deployment: Deployment, said: str) -> None:
+def _the_link_lists_the_lifecycles(deployment: Deployment, text: str) -> None:
     """The printed link opens the web UI, whose API finds the demo's objects by the link's query."""
-    found = re.search(r"The lifecycles of this demo in Temporal's web UI: (\S+)$", said, re.MULTILINE)
-    assert found, said
+    found = re.search(r"The lifecycles of this demo in Temporal's web UI: (\S+)$", text, re.MULTILINE)
+    assert found, text
     link = urlsplit(found[1])
     assert "text/html" in httpx.get(found[1]).headers["Content-Type"]
     api = f"{link.scheme}://{link.netloc}/api/v1{link.path}"

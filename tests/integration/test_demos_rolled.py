@@ -36,10 +36,10 @@ def test_a_demo_settles_although_the_product_is_rolled_out_again_and_again(
 ) -> None:
     if Cloud.OPENSTACK in SCENARIOS[name].clouds:
         build.find_programs(Silence())
-    said = tmp_path / "said"
+    message = tmp_path / "said"
     command = [sys.executable, "-m", "starters.cli.main", "demo", name, "--exit", "--timeout", str(DEMO_SECONDS)]
     began = time.monotonic()
-    with said.open("w") as output:
+    with message.open("w") as output:
         playing = subprocess.Popen(
             [*command, "--state", str(fresh.state.root)], stdin=subprocess.DEVNULL, stdout=output, stderr=output
         )
@@ -48,7 +48,7 @@ def test_a_demo_settles_although_the_product_is_rolled_out_again_and_again(
     finally:
         playing.terminate()
         playing.wait()
-    assert playing.returncode == 0, said.read_text()
+    assert playing.returncode == 0, message.read_text()
     assert times, "the demo was over before anything was started again: nothing was tried"
     record_property("restarts", times)
     record_property("seconds", round(time.monotonic() - began, 1))

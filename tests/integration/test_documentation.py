@@ -86,7 +86,7 @@ def type_in(home: Path, lines: list[tuple[str, str]]) -> list[Typed]:
     )
     found = re.findall(r"^(\d+)\n(.*?)=(\d+)$", ran.stdout, re.MULTILINE | re.DOTALL)
     assert len(found) == len(lines), ran.stdout
-    return [Typed(*lines[int(at)], int(code), said) for at, said, code in found]
+    return [Typed(*lines[int(at)], int(code), message) for at, message, code in found]
 
 
 def commands_of(page: str) -> list[tuple[str, str]]:

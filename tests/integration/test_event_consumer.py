@@ -133,8 +133,10 @@ class Ground:
     async def told(self, instance: str, account: str = PAYER_ACCOUNT_ID) -> list[str]:
         """The events that an instance's workflow received."""
         key = InstanceKey(account=account, region=REGION, instance_id=instance)
-        told: list[str] = await self._client.get_workflow_handle(key.workflow_id).query("told", result_type=list[str])
-        return told
+        reported: list[str] = await self._client.get_workflow_handle(key.workflow_id).query(
+            "told", result_type=list[str]
+        )
+        return reported
 
 
 @pytest.fixture
@@ -208,7 +210,7 @@ async def test_an_urgent_event_on_sqs_is_delivered_before_five_thousand_others(
     deployment: Deployment, kube: KubeApi, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each workflow takes a second, 32 run at once: in order, the notice would arrive after 156 seconds."""
-    waiting, urgent, heard = 5000, f"i-{'f' * 17}", asyncio.Event()
+    waiting, urgent, received = 5000, f"i-{'f' * 17}", asyncio.Event()
     for name, value in deployment.env().items():
         monkeypatch.setenv(name, value)
     ground = Ground(deployment, kube, None, namespace)  # type: ignore[arg-type]
@@ -225,7 +227,7 @@ async def test_an_urgent_event_on_sqs_is_delivered_before_five_thousand_others(
 
     async def hand_over(key: InstanceKey, events: Sequence[InstanceEvent], receives: int) -> Taken:
         if key.instance_id == urgent:
-            heard.set()
+            received.set()
         await asyncio.sleep(1)
         return Taken(outcomes={each.key: Outcome.APPLIED for each in events})
 
@@ -243,7 +245,7 @@ async def test_an_urgent_event_on_sqs_is_delivered_before_five_thousand_others(
         running = asyncio.create_task(consumer.run(stop))
         try:
             async with asyncio.timeout(60):
-                await heard.wait()
+                await received.wait()
         finally:
             stop.set()
             await running

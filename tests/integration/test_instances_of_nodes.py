@@ -159,11 +159,11 @@ async def test_a_node_that_spot_takes_is_labelled_and_drained_and_another_one_is
     await eventually(lambda: _among(cluster, node, "NodeDrained"), "the drain is told")
     assert {"InstanceInterruption", "NodeCordoned", "NodeDrained"} <= await cluster.told(node)
 
-    asked = await asyncio.to_thread(perdure, deployment, "why", "node", node, "-o", "json")
-    said = Why.model_validate_json(asked.stdout)
+    command = await asyncio.to_thread(perdure, deployment, "why", "node", node, "-o", "json")
+    output = Why.model_validate_json(command.stdout)
     key = InstanceKey(account=PAYER_ACCOUNT_ID, region=REGION, instance_id=taken).lifecycle
-    assert (said.object, said.phase) == (key.path, "Interrupting"), asked.stderr
-    assert f"InterruptionPolicy {cluster.namespace} applies" in said.why
+    assert (output.object, output.phase) == (key.path, "Interrupting"), command.stderr
+    assert f"InterruptionPolicy {cluster.namespace} applies" in output.why
 
     assert "unschedulable" not in mapping(await cluster.kube.get(NODE, "", beside), "spec")
     await cluster.kube.get(POD, cluster.namespace, beside)

@@ -173,9 +173,9 @@ async def test_an_instance_is_labelled_by_ec2_and_events_and_keeps_our_labels(
         assert (await cloud.labels(name))[STATE_LABEL] == "stopped"
 
         for kind in ("awsmachine", "machine"):
-            asked = await asyncio.to_thread(perdure, deployment, "why", kind, f"{namespace}/{name}", "-o", "json")
-            said = Why.model_validate_json(asked.stdout)
-            assert (said.object, said.phase) == (key.lifecycle.path, "Stopped"), asked.stderr
+            command = await asyncio.to_thread(perdure, deployment, "why", kind, f"{namespace}/{name}", "-o", "json")
+            output = Why.model_validate_json(command.stdout)
+            assert (output.object, output.phase) == (key.lifecycle.path, "Stopped"), command.stderr
 
         edit = {"metadata": {"labels": {STATE_LABEL: "running"}}}
         await kube.patch(AWS_MACHINE, namespace, name, edit, field_manager="somebody")
@@ -284,9 +284,9 @@ async def test_a_policy_that_would_delete_a_machine_where_there_is_none_says_so_
             await cloud.hand_over(key, state(key, "stopped"))
         await eventually(lambda: cloud.told("NoMachine"), "the missing Machine is reported")
         await cloud.hand_over(key, state(key, "stopped"))
-        (said,) = await cloud.told("NoMachine")
-        assert f"InterruptionPolicy {namespace}" in text(said, "message")
-        assert (text(said, "involvedObject", "name"), said.get("count", 1)) == (name, 1)
+        (message,) = await cloud.told("NoMachine")
+        assert f"InterruptionPolicy {namespace}" in text(message, "message")
+        assert (text(message, "involvedObject", "name"), message.get("count", 1)) == (name, 1)
         assert "has no Machine to delete" in (await cloud.why(key)).why
         await kube.delete(INTERRUPTION_POLICY, "", namespace)
 
@@ -425,10 +425,10 @@ async def retire(deployment: Deployment, cloud: Cloud, key: InstanceKey, event_i
     async with ClientSession() as session:
         url = f"{deployment.env()['AWS_ENDPOINT_URL']}/perdure/notices"
         async with session.post(url, json=whole) as answer:
-            said = await answer.json()
-    name: str = said["event"]
-    told = HealthNotice(code=code, arn=f"arn:{name}", start=start, updated=datetime.now(UTC), **notice)
-    await cloud.hand_over(key, event(key, EventKind.HEALTH_SCHEDULED, health=told))
+            answered = await answer.json()
+    name: str = answered["event"]
+    reported = HealthNotice(code=code, arn=f"arn:{name}", start=start, updated=datetime.now(UTC), **notice)
+    await cloud.hand_over(key, event(key, EventKind.HEALTH_SCHEDULED, health=reported))
     return name
 
 
@@ -492,8 +492,8 @@ async def test_a_withdrawn_retirement_gives_the_replacement_up_and_keeps_the_mac
             return await capi.names() == set(machines)
 
         await eventually(as_before, "the replacement is deleted, and no other")
-        kept = await kube.get(MACHINE, namespace, name)
-        assert DELETE_FIRST_ANNOTATION not in mapping(kept, "metadata", "annotations")
+        stored = await kube.get(MACHINE, namespace, name)
+        assert DELETE_FIRST_ANNOTATION not in mapping(stored, "metadata", "annotations")
 
 
 async def _gone(kube: KubeApi, namespace: str, name: str) -> bool:

@@ -132,11 +132,11 @@ def nothing_usable(cache: Path) -> bool:
 
 def test_the_programs_are_downloaded_once_and_runnable(mirror: Mirror, tmp_path: Path) -> None:
     home = download.download(tmp_path, LINUX, Silence())
-    asked = len(mirror.asked)
+    requested = len(mirror.asked)
 
     assert_whole(home)
     assert download.download(tmp_path, LINUX, Silence()) == home
-    assert len(mirror.asked) == asked
+    assert len(mirror.asked) == requested
     assert {path.name for path in tmp_path.iterdir()} == {"lock", home.name}
 
 

@@ -126,6 +126,6 @@ async def test_sets_and_machines_are_stored_as_made(kube: KubeApi) -> None:
     made = MODELS["LoadBalancerSet"].model_validate(stored)
     machine = machine_document(made, f"web--shop-{hash_}-00001")  # type: ignore[arg-type]
     await remove(kube, LOAD_BALANCER_MACHINE, f"web--shop-{hash_}-00001")
-    kept = await kube.create(LOAD_BALANCER_MACHINE, machine, NAMESPACE_NAME)
-    assert kept["spec"] == machine["spec"]
-    assert LoadBalancerMachine.model_validate(kept).spec.server_group_id == "g"
+    found = await kube.create(LOAD_BALANCER_MACHINE, machine, NAMESPACE_NAME)
+    assert found["spec"] == machine["spec"]
+    assert LoadBalancerMachine.model_validate(found).spec.server_group_id == "g"

@@ -52,8 +52,8 @@ async def asked(kube: KubeApi) -> AsyncIterator[Asked]:
         yield found
 
 
-async def trusted(asked: Asked) -> bool:
-    return all(asked.cache.mirror(kind) is not None for kind in (LOAD_BALANCER, LOAD_BALANCER_SET))
+async def trusted(requested: Asked) -> bool:
+    return all(requested.cache.mirror(kind) is not None for kind in (LOAD_BALANCER, LOAD_BALANCER_SET))
 
 
 async def made(kube: KubeApi, namespace: str) -> tuple[Key, str]:

@@ -44,8 +44,8 @@ class Project:
         scope = {"project": {"name": self.given["project_name"], "domain": domain}}
         identity = {"methods": ["password"], "password": {"user": user}}
         self._http = httpx.Client(timeout=60, trust_env=False)
-        asked = {"auth": {"identity": identity, "scope": scope}}
-        answer = self._http.post(f"{self.given['auth_url']}/auth/tokens", json=asked)
+        body = {"auth": {"identity": identity, "scope": scope}}
+        answer = self._http.post(f"{self.given['auth_url']}/auth/tokens", json=body)
         answer.raise_for_status()
         self._http.headers["X-Auth-Token"] = answer.headers["X-Subject-Token"]
         self._endpoints = {each["name"]: each["endpoints"][0]["url"] for each in answer.json()["token"]["catalog"]}

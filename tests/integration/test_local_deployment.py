@@ -215,13 +215,13 @@ def test_up_applies_the_definitions_that_differ_and_no_others(deployment: Deploy
     before, untouched = kube(deployment, "GET", changed), kube(deployment, "GET", other)
     (served,) = before["spec"]["versions"]
     kube(deployment, "PATCH", changed, {"spec": {"versions": [{**served, "additionalPrinterColumns": []}]}})
-    asked = len(deployment.log("audit").read_text().splitlines())
+    requested = len(deployment.log("audit").read_text().splitlines())
 
     seed(deployment, "aws")
 
     assert kube(deployment, "GET", changed)["spec"] == before["spec"]
     assert kube(deployment, "GET", other)["metadata"] == untouched["metadata"]
-    events = [json.loads(line) for line in deployment.log("audit").read_text().splitlines()[asked:]]
+    events = [json.loads(line) for line in deployment.log("audit").read_text().splitlines()[requested:]]
     patched = [event["requestURI"] for event in events if event["verb"] == "patch" and "seed" in event["userAgent"]]
     assert any(uri.startswith(changed) for uri in patched)
     assert not any(uri.startswith(other) for uri in patched)
@@ -365,13 +365,13 @@ def test_nothing_is_removed_while_a_process_holds_the_directory(
     monkeypatch.setattr(deployments, "STOP_SECONDS", 0.05)
     state = StateDirectory(tmp_path / "state")
     state.create(Plan(clouds=(), services=(), binaries=None, kubeconfig=None))
-    kept = state.data("temporal") / "temporal.db"
-    kept.write_text("lifecycles")
+    retained = state.data("temporal") / "temporal.db"
+    retained.write_text("lifecycles")
 
     with state.lock(), pytest.raises(DeploymentError, match="does not stop"):
         Deployment(state.root).down(wipe=True)
 
-    assert kept.read_text() == "lifecycles"
+    assert retained.read_text() == "lifecycles"
 
 
 def test_two_deployments_run_side_by_side(deployment: Deployment, small: Deployment) -> None:
@@ -494,15 +494,15 @@ def test_a_service_that_hangs_once_is_started_again(
     fresh: Deployment, tmp_path: Path, slow_etcd: Callable[[str], None]
 ) -> None:
     slow_etcd(f"[ -e {tmp_path}/stood ] || {{ touch {tmp_path}/stood; {STANDS_STILL}; }}")
-    said = Heard()
+    message = Heard()
 
-    running = fresh.up(only=SMALL, narrator=said, standstill_seconds=STANDSTILL_SECONDS)
+    running = fresh.up(only=SMALL, narrator=message, standstill_seconds=STANDSTILL_SECONDS)
 
     etcd, temporal = running.service(services.ETCD), running.service(services.TEMPORAL)
     assert etcd is not None
     assert temporal is not None
     assert (etcd.restarts, temporal.restarts) == (1, 0)
-    assert any("etcd used no CPU and wrote nothing to its log for 2 s" in line for line in said.lines)
+    assert any("etcd used no CPU and wrote nothing to its log for 2 s" in line for line in message.lines)
 
 
 def test_running_services_stay_and_the_next_up_goes_on_when_a_service_hangs(
@@ -523,11 +523,11 @@ def test_up_says_what_it_waits_for(
 ) -> None:
     monkeypatch.setattr(deployments, "REPORT_SECONDS", 0.5)
     slow_etcd(WRITES_LOG)
-    said = Heard()
+    message = Heard()
 
-    fresh.up(only=(services.ETCD,), narrator=said, standstill_seconds=STANDSTILL_SECONDS)
+    fresh.up(only=(services.ETCD,), narrator=message, standstill_seconds=STANDSTILL_SECONDS)
 
-    assert any(re.search(r"waiting for etcd \(.+\); etcd wrote last: step \d+", line) for line in said.lines)
+    assert any(re.search(r"waiting for etcd \(.+\); etcd wrote last: step \d+", line) for line in message.lines)
 
 
 def test_nothing_outlives_a_killed_supervisor_and_up_resumes(fresh: Deployment) -> None:
@@ -592,7 +592,7 @@ def test_up_in_the_foreground_stops_everything_on_ctrl_c(tmp_path: Path) -> None
     up = typed("up", "--state", str(state), "--without", only(*SMALL))
     assert up.stdout is not None
     try:
-        said = next(line for line in up.stdout if "Everything is ready" in line or "does not" in line)
+        printed = next(line for line in up.stdout if "Everything is ready" in line or "does not" in line)
         began = time.monotonic()
         up.send_signal(signal.SIGINT)
         up.wait(15)
@@ -603,7 +603,7 @@ def test_up_in_the_foreground_stops_everything_on_ctrl_c(tmp_path: Path) -> None
 
     assert took < 10
     assert processes_in(state) == []
-    assert "Everything is ready" in said
+    assert "Everything is ready" in printed
     assert "Stopped in" in output
 
 
@@ -626,9 +626,9 @@ def test_ctrl_c_says_so_where_it_could_not_stop_everything(
             cli.up(state=fresh.state.root, detach=True)
 
     assert ended.value.exit_code == 1
-    said = capsys.readouterr()
-    assert "it does not end" in said.err
-    assert "Stopped" not in said.out
+    output = capsys.readouterr()
+    assert "it does not end" in output.err
+    assert "Stopped" not in output.out
 
 
 def test_nothing_outlives_a_killed_up(tmp_path: Path) -> None:
@@ -813,11 +813,11 @@ def test_up_that_is_interrupted_while_it_builds_says_that_nothing_was_started(
     try:
         until(started.exists, "the build began")
         up.send_signal(signal.SIGINT)
-        said, _ = up.communicate(timeout=PATIENT)
+        output, _ = up.communicate(timeout=PATIENT)
     finally:
         up.kill()
 
-    assert "Nothing was started." in said
+    assert "Nothing was started." in output
     assert up.returncode == 130
 
 

@@ -151,9 +151,9 @@ def test_the_env_file_leads_clients_to_a_furnished_project(openstack: Deployment
     assert plan is not None
     script = f'. "{openstack.state.env_file}"; exec "{plan.python}" -c "$0"'
 
-    said = subprocess.run(["sh", "-c", script, WITH_THE_SDK], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(["sh", "-c", script, WITH_THE_SDK], capture_output=True, text=True, check=True).stdout
 
-    found = json.loads(said)
+    found = json.loads(output)
     assert found["project"] == "perdure"
     assert "loadbalancer" in found["images"]
     assert found["flavors"] == ["m1.small", "m1.tiny"]

@@ -131,11 +131,11 @@ async def _held(installation: Installation) -> None:
 
     async def explained() -> Any:
         _, out, _ = await installation.perdure("why", "account", path, "-o", "json")
-        said = json.loads(out)
-        return said if said["planned"] else None
+        answer = json.loads(out)
+        return answer if answer["planned"] else None
 
-    said = await eventually(explained, "its lifecycle has looked at it")
-    assert "the payer's key leaked" in said["hold"]
+    message = await eventually(explained, "its lifecycle has looked at it")
+    assert "the payer's key leaked" in message["hold"]
     assert not await installation.in_hand("held")
     _, _, err = await installation.perdure("list", "account", "-n", PLACE)
     assert "accounts is paused by ann" in err

@@ -69,14 +69,14 @@ async def probe(port: int, path: str) -> tuple[int, str]:
 
 
 async def ready(port: int) -> bool:
-    status, said = await probe(port, "/readyz")
-    print(said)  # The last of them says what it waited for, if it never becomes ready.
+    status, body = await probe(port, "/readyz")
+    print(body)  # The last of them says what it waited for, if it never becomes ready.
     return status == 200
 
 
 async def names_both_servers(port: int) -> bool:
-    status, said = await probe(port, "/readyz")
-    return status == 503 and all(f"{server} " in said for server in SERVERS.values()) and "no answer since" in said
+    status, body = await probe(port, "/readyz")
+    return status == 503 and all(f"{server} " in body for server in SERVERS.values()) and "no answer since" in body
 
 
 @pytest.mark.timeout(600)

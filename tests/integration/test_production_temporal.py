@@ -112,8 +112,8 @@ async def test_a_second_start_goes_on_with_the_same_runs(
 
     async with clients(production_deployment, monkeypatch) as (temporal, _):
         assert await open_runs(temporal, "AccountPool") == before
-        asked = DescribeNamespaceRequest(namespace="default")
-        namespace = await temporal.workflow_service.describe_namespace(asked)
+        request = DescribeNamespaceRequest(namespace="default")
+        namespace = await temporal.workflow_service.describe_namespace(request)
         assert namespace.config.workflow_execution_retention_ttl.ToTimedelta() == timedelta(days=30)
 
 

@@ -354,10 +354,10 @@ async def test_operators_of_load_balancers_have_every_lever_and_viewers_look(kub
     assert [right for right in changes if await allowed(kube, right, groups=("lb-viewers",))] == []
     secrets = Right("get", "secrets", TENANT, "any")
     await all_granted(kube, [secrets], groups=("lb-auditors",))
-    asked = {
+    rules = {
         name: await allowed(kube, secrets, groups=(f"lb-{name}",)) for name in ("viewers", "operators", "auditors")
     }
-    assert asked == {"viewers": False, "operators": False, "auditors": True}
+    assert rules == {"viewers": False, "operators": False, "auditors": True}
 
 
 async def test_a_managed_kind_is_granted_by_the_pattern(kube: KubeApi) -> None:

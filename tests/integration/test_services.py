@@ -231,7 +231,7 @@ async def test_a_service_gets_a_whole_load_balancer_an_address_and_is_released_i
 
 async def test_every_change_reaches_the_load_balancer_in_one_patch(shop: Shop) -> None:
     """W12, W13, W1: five options at once, sorted networks, and nothing is left of what is asked no more."""
-    asked = {
+    requested = {
         "tcpProxyProtocol": "true",
         "tcpProxyProtocolPortsFilter": "80,443",
         "tcpIdleTimeout": "5m",
@@ -245,7 +245,7 @@ async def test_every_change_reaches_the_load_balancer_in_one_patch(shop: Shop) -
     }
     await shop.create()
     before = await shop.until_balancer(lambda _: True, "the LoadBalancer is made")
-    await shop.annotate(**asked, **{"logging.yawol.stackit.cloud/team": "web"})
+    await shop.annotate(**requested, **{"logging.yawol.stackit.cloud/team": "web"})
     after = await shop.until_balancer(lambda each: at(each, "spec", "replicas") == 3, "the options are there")
     assert at(after, "metadata", "generation") == 2
     options = mapping(after, "spec", "options")
@@ -256,7 +256,7 @@ async def test_every_change_reaches_the_load_balancer_in_one_patch(shop: Shop) -
     networks = sequence(after, "spec", "infrastructure", "additionalNetworks")
     assert [text(each, "networkID") for each in networks] == ["net-a", "net-b", "net-c"]
 
-    await shop.annotate(**dict.fromkeys(asked), **{"logging.yawol.stackit.cloud/team": None})
+    await shop.annotate(**dict.fromkeys(requested), **{"logging.yawol.stackit.cloud/team": None})
     back = await shop.until_balancer(lambda each: at(each, "spec", "replicas") == 1, "the options are gone")
     assert at(back, "metadata", "generation") == 3
     assert text(back, "spec", "infrastructure", "defaultNetwork", "subnetID") == ""

@@ -294,12 +294,12 @@ async def test_without_a_checkpoint_settled_objects_are_woken_slowly_and_once(ku
         obj = await kube.create(CONFIG_MAP, config_map(f"c{number}"), namespace)
         await kube.replace(CONFIG_MAP, namespace, f"c{number}", obj)
         await kube.patch(CONFIG_MAP, namespace, f"c{number}", {"data": {"y": "1"}}, field_manager="old-operator")
-    asked: list[set[str]] = []
+    requests: list[set[str]] = []
     loop = asyncio.get_running_loop()
     asked_at: list[float] = []
 
     async def nothing_open(kind: str, keys: list[Key]) -> list[Key]:
-        asked.append({key.name for key in keys})
+        requests.append({key.name for key in keys})
         asked_at.append(loop.time())
         return keys
 
@@ -316,7 +316,7 @@ async def test_without_a_checkpoint_settled_objects_are_woken_slowly_and_once(ku
         assert loop.time() - asked_at[0] >= 0.35
         await eventually(lambda: watcher.checkpoint() != "{}")
     assert set(recorder.wakes.values()) == {1}
-    assert asked == [{f"c{number}" for number in range(5)}]
+    assert requests == [{f"c{number}" for number in range(5)}]
 
 
 async def test_readiness_waits_for_the_first_wakes(kube: KubeApi, namespace: str) -> None:

@@ -77,9 +77,9 @@ def run(program: Path, *arguments: str, cwd: Path) -> str:
 
 
 def test_the_commands_of_the_local_deployment_join_the_command_line(installed: Path, tmp_path: Path) -> None:
-    said = run(installed / "perdure", "--help", cwd=tmp_path)
+    message = run(installed / "perdure", "--help", cwd=tmp_path)
     for command in ("up", "down", "status", "demo", "bench", "run", "events", "list", "install"):
-        assert f" {command} " in said
+        assert f" {command} " in message
     assert "accounts" in run(installed / "perdure", "demo", "accounts", "--help", cwd=tmp_path)
 
 

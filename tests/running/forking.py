@@ -63,8 +63,8 @@ def _kept(client: socket.socket) -> Request:
     length, files, _, _ = socket.recv_fds(client, LENGTH_BYTES, 3)
     if not files:
         os._exit(0)  # the client was killed before it could ask
-    asked = client.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)
-    request: Request = marshal.loads(asked)
+    requested = client.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)
+    request: Request = marshal.loads(requested)
     program = os.fork()
     if program == 0:
         client.close()

@@ -133,8 +133,8 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
         return
     chosen = [item for item in items if (item.get_closest_marker("complete") is not None) == (run == "rest")]
     if len(chosen) < len(items):
-        kept = set(chosen)
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        retained = set(chosen)
+        config.hook.pytest_deselected(items=[item for item in items if item not in retained])
         items[:] = chosen
 
 

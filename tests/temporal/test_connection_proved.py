@@ -113,9 +113,9 @@ async def test_a_refused_client_gets_the_reason(
     assert "it requires a client certificate of an authority that it trusts" in unknown
     wrong = tmp_path / "wrong-key"
     wrong.write_text("another-key")
-    said = await refused(come(files, wrong))
-    assert "refuses the API key" in said
-    assert "another-key" not in said
+    message = await refused(come(files, wrong))
+    assert "refuses the API key" in message
+    assert "another-key" not in message
     alone = {name: path for name, path in files.items() if "KEY_PATH" not in name}
     assert "a client certificate needs its key" in await refused(come(alone, key_file))
     assert "cannot be read" in await refused(come(files, tmp_path / "absent"))
@@ -146,8 +146,8 @@ async def test_a_commands_output_has_no_lines_of_the_sdk_among_it(
     nowhere.write_text(json.dumps(KUBECONFIG))
     async with gated(temporal, tmp_path / "gate", free_port(), made, failing="ExecuteMultiOperation") as address:
         environment = {**files, "TEMPORAL_ADDRESS": address, "KUBECONFIG": str(nowhere)}
-        asked = ("retry", key.kind, f"{key.namespace}/{key.name}")
-        refused = await asyncio.to_thread(perdure, temporal, "default", *asked, **environment)
+        command = ("retry", key.kind, f"{key.namespace}/{key.name}")
+        refused = await asyncio.to_thread(perdure, temporal, "default", *command, **environment)
     await client.get_workflow_handle(key.workflow_id).terminate("the test is over")
     assert refused.returncode == 1
     assert refused.stderr.startswith(f"error: Temporal at {address}: UNAVAILABLE")
@@ -163,7 +163,7 @@ async def test_without_tls_where_it_is_wanted_and_with_it_where_it_is_not(
 
 
 @pytest.mark.parametrize(
-    ("said", "by_tls", "meant"),
+    ("text", "by_tls", "meant"),
     [
         ("h2 protocol error: http2 error", False, "require TLS"),
         ("Io, Custom { kind: BrokenPipe, error: ... }", False, "require TLS"),
@@ -176,8 +176,8 @@ async def test_without_tls_where_it_is_wanted_and_with_it_where_it_is_not(
         ("Io, Os { code: 111, kind: ConnectionRefused }", False, "does not answer"),
     ],
 )
-def test_a_server_that_hangs_up_on_us_may_want_tls(said: str, by_tls: bool, meant: str) -> None:
-    assert meant in meaning_of(said, by_tls=by_tls)
+def test_a_server_that_hangs_up_on_us_may_want_tls(text: str, by_tls: bool, meant: str) -> None:
+    assert meant in meaning_of(text, by_tls=by_tls)
 
 
 async def test_a_worker_goes_over_to_renewed_certificates_and_keys(

@@ -89,10 +89,10 @@ class Area:
     async def patch(self, write: Patch) -> Written:
         return await self._play(write, Written())
 
-    async def _play(self, asked: Action, otherwise: Any) -> Any:
-        self.calls.append((asked.activity, clock.now(), asked))
-        answer = self.answers.get(asked.activity)
-        return otherwise if answer is None else await answer(asked)
+    async def _play(self, action: Action, otherwise: Any) -> Any:
+        self.calls.append((action.activity, clock.now(), action))
+        answer = self.answers.get(action.activity)
+        return otherwise if answer is None else await answer(action)
 
     def play(self, action: type[Action], answer: Answer) -> None:
         """What this activity comes to from now on."""
@@ -102,7 +102,7 @@ class Area:
 
     def asked(self, action: type[Action]) -> list[Any]:
         """The inputs of all calls."""
-        return [asked for name, _, asked in self.calls if name == action.activity]
+        return [requested for name, _, requested in self.calls if name == action.activity]
 
     def times(self, action: type[Action]) -> list[datetime]:
         """The virtual times of all calls."""

@@ -172,9 +172,9 @@ async def test_a_permit_that_ends_unused_is_requested_again(lifecycle: Lifecycle
     await lifecycle.until_why(lambda why: bool(why.hindrances))
     await lifecycle.pass_time(timedelta(minutes=3))
     await lifecycle.until_why(lambda why: why.waits_for == ("Organization",))
-    asked = world.made("aws.create_account")
+    requested = world.made("aws.create_account")
     await lifecycle.pass_time(timedelta(hours=5))
-    assert world.made("aws.create_account") == asked
+    assert world.made("aws.create_account") == requested
     del world.answers["aws.create_account"]
     await lifecycle.permit()
     await lifecycle.until_state("PendingVerification")
@@ -527,10 +527,10 @@ async def test_a_restarted_workflow_searches_and_asks_for_no_second_effect(lifec
         await lifecycle.until_state("Ready")
     await lifecycle.until_why(lambda why: why.outcome == "settled")
     later = [call for call, run in zip(world.calls, world.runs, strict=True) if run != lost]
-    asked = {name for name, _, _ in later}
-    assert not asked & {"aws.create_account", "aws.await_account"}
+    requested = {name for name, _, _ in later}
+    assert not requested & {"aws.create_account", "aws.await_account"}
     assert all(getattr(action, "search", True) for _, _, action in later), (
         "what is made after a loss is looked up first"
     )
     if state in {"PendingVerification", "Ready"}:
-        assert not asked & {"aws.open_support_case", "aws.initialize_region"}
+        assert not requested & {"aws.open_support_case", "aws.initialize_region"}

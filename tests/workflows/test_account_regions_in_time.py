@@ -108,10 +108,10 @@ async def test_a_denied_quota_fails_the_account_and_a_retry_requests_it_again(li
     assert world.condition("Failed")["message"] == "ServiceQuota increase got denied"
     await lifecycle.until_why(lambda why: why.outcome == "failed")
     answers.pop(0)
-    asked = world.made("aws.raise_quotas")
+    requested = world.made("aws.raise_quotas")
     await lifecycle.handle.execute_update("retry", "AWS has been talked to")
     await lifecycle.wake()
-    await lifecycle.until(lambda: world.made("aws.raise_quotas") > asked, "the quotas are asked for again")
+    await lifecycle.until(lambda: world.made("aws.raise_quotas") > requested, "the quotas are asked for again")
     await lifecycle.resolve()
     await lifecycle.until_state("Ready")
 

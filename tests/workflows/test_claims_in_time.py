@@ -54,8 +54,8 @@ def world_of(key: Key, decision: Decision, **fields: Any) -> Model:
 
 
 def always(decision: Decision, **fields: Any) -> Any:
-    async def answer(asked: Any) -> Model:
-        return world_of(asked.key, decision, **fields)
+    async def answer(action: Any) -> Model:
+        return world_of(action.key, decision, **fields)
 
     return answer
 
@@ -63,14 +63,14 @@ def always(decision: Decision, **fields: Any) -> Any:
 def until(end: datetime) -> Any:
     """Settled until then, and for good afterwards: a deadline in the past would ask for a look each second."""
 
-    async def answer(asked: Any) -> Model:
-        return world_of(asked.key, until_then(end) if clock.now() < end else READY)
+    async def answer(action: Any) -> Model:
+        return world_of(action.key, until_then(end) if clock.now() < end else READY)
 
     return answer
 
 
 def refuse(error: Exception) -> Any:
-    async def answer(asked: Any) -> Model:
+    async def answer(action: Any) -> Model:
         raise error
 
     return answer

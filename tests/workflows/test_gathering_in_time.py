@@ -104,14 +104,16 @@ class Cloud:
         self.heard.append(Room.model_validate(answer))
 
     @activity.defn(name=EnsureUnits.activity)
-    async def ensure_units(self, wish: EnsureUnits) -> Units:
-        self.asked.append(wish.names)
+    async def ensure_units(self, request: EnsureUnits) -> Units:
+        self.asked.append(request.names)
         await self.free.wait()
         if self.denies:
             raise Denied("no", code="AccessDenied")
         return Units(
-            ids={name: f"ou-{name}{self.made}" for name in wish.names if name not in self.refuse},
-            refused={name: UnitRefused(message="bad name", code="Bad") for name in wish.names if name in self.refuse},
+            ids={name: f"ou-{name}{self.made}" for name in request.names if name not in self.refuse},
+            refused={
+                name: UnitRefused(message="bad name", code="Bad") for name in request.names if name in self.refuse
+            },
         )
 
 

@@ -279,8 +279,8 @@ class OneInstance:
         """Wait until the workflow has asked an action that runs to stop."""
 
         async def is_asked() -> bool:
-            asked = EventType.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED
-            return any(each.event_type == asked for each in (await self.handle.fetch_history()).events)
+            requested = EventType.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED
+            return any(each.event_type == requested for each in (await self.handle.fetch_history()).events)
 
         await eventually(is_asked, self.why)
 

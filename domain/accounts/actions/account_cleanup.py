@@ -28,7 +28,7 @@ class CleanAction(MemberAction):
 
 
 class CleanRegion(CleanAction):
-    """Instances, snapshots, volumes, and VPC endpoint services."""
+    """Delete instances, snapshots, volumes and VPC endpoint services of the region."""
 
     activity: ClassVar[str] = "aws.clean_region"
     slot_by: ClassVar[str] = "region"
@@ -37,7 +37,7 @@ class CleanRegion(CleanAction):
 
 
 class CleanGlobal(CleanAction):
-    """S3 buckets with all versions, Route 53 hosted zones."""
+    """Delete S3 buckets with all versions, and Route 53 hosted zones."""
 
     activity: ClassVar[str] = "aws.clean_global"
     title: ClassVar[str] = "clean S3 and Route 53"

@@ -14,7 +14,7 @@ _MADE = {"identities_deleted": False}
 
 
 class EnsureSupportRole(MemberAction):
-    """Trusted by the operator and the jump role, with AdministratorAccess."""
+    """A role with AdministratorAccess, trusted by the operator and the jump role."""
 
     activity: ClassVar[str] = "aws.ensure_support_role"
     title: ClassVar[str] = "create support role ManagedOpenShift-Support-{iam_user_id}"

@@ -61,7 +61,7 @@ def named(name: str, uid: str) -> str:
 
 
 def policy_arn(partition: str, account_id: str, name: str) -> str:
-    """AWS's own policies are in the account `aws`."""
+    """The policy's ARN; AWS's own policies are in the account `aws`."""
     return f"arn:{partition}:iam::{account_id}:policy/{name}"
 
 

@@ -76,7 +76,7 @@ class FederatedRoleSpec(KubeModel):
     role_display_name: Required[str] = Field("", description="The role's name for people.")
     role_description: Required[str] = Field("", description="The role's description, in IAM too.")
     aws_managed_policies: tuple[str, ...] = Field((), description="Names of policies that AWS manages.")
-    aws_custom_policy: CustomPolicy = Field(CustomPolicy(), description="A policy of its own.")
+    aws_custom_policy: CustomPolicy = Field(CustomPolicy(), description="A custom policy that is created for the role.")
 
 
 class FederatedRoleStatus(KubeModel):

@@ -68,13 +68,13 @@ class Selector(KubeModel):
 
 
 class LabelOnly(StrEnum):
-    """Nothing confirms these events, so they can cause nothing else."""
+    """The only reaction to events that nothing confirms."""
 
     LABEL = "label"
 
 
 class Reactions(KubeModel):
-    """The reaction to each cause; one that is absent is as the settings say."""
+    """The reaction to each cause; if absent, that of the settings."""
 
     terminated: Reaction | None = Field(None, description="The instance is being or has been terminated.")
     stopped: Reaction | None = Field(None, description="The instance is being or has been stopped.")
@@ -185,7 +185,7 @@ class Notification(KubeModel):
         description="Its name in messages, unique within the policy."
     )
     url: Annotated[str, Marker(pattern=WEB_ADDRESS, max_length=LONGEST_ADDRESS)] | None = Field(
-        None, description="Where it is posted to; redirects are not followed."
+        None, description="The URL to post to; redirects are not followed."
     )
     url_secret_key: SecretKey | None = Field(
         None, description="The key of the Secret perdure-notifications that holds the address."

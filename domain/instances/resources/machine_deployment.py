@@ -18,14 +18,14 @@ class MachineDeploymentSpec(KubeModel):
 
 
 class MachineDeploymentStatus(HeldStatus):
-    """How many there are, and how many of them are made of the current template."""
+    """How many Machines there are, and how many of them are made from the current template."""
 
     replicas: int = 0
     updated_replicas: int = 0
 
 
 class MachineDeployment(HeldObject):
-    """Machines of one template. Their MachineSets are its own."""
+    """Machines made from one template, through MachineSets of its own."""
 
     kind_of: ClassVar[Kind] = MACHINE_DEPLOYMENT
 

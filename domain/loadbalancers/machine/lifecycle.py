@@ -230,7 +230,7 @@ def _mark(machine: LoadBalancerMachine) -> str:
 
 
 def _has_rights(world: MachineWorld) -> bool:
-    """The status names the access objects, or this workflow created them.
+    """Whether the status names the access objects, or this workflow created them.
 
     A marked machine may have lost them, so the missing ones are recreated once per mark.
     """

@@ -68,7 +68,7 @@ class ApplicationAuthSpec(KubeModel):
 
     application_cr_name: Required[str] = Field("", alias="applicationCRName", description="The Application.")
     auth_secret_ref: Required[LocalReference] = Field(
-        LocalReference(), description="A Secret with its credentials, rewritten with all of them."
+        LocalReference(), description="The Secret with its credentials; all are written into it."
     )
     generate_secret: bool | None = Field(None, description="True to generate the values that the Secret lacks.")
     provider_account_ref: LocalReference | None = Field(

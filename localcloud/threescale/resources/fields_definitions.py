@@ -114,7 +114,6 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{definition}}")
 def delete(call: Call) -> Answer:
-    """Delete a definition; defaults are refused."""
     definition = _of(call)
     if (definition.text("target"), definition.text("name")) in _BUILT_IN:
         raise refusals.undeletable("This field cannot be deleted")

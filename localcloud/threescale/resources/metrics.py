@@ -92,7 +92,6 @@ def change(call: Call, owner: Record) -> Answer:
 
 @OWNED.add("DELETE", "/{metric}")
 def delete(call: Call, owner: Record) -> Answer:
-    """Delete the metric with its rules, limits and prices."""
     return _delete(call, owner, _of(call, owner))
 
 

@@ -105,7 +105,6 @@ class _Plans:
         return answers.item(self.wrapper, show(call, self._of(call)))
 
     def create(self, call: Call) -> Answer:
-        """Create a plan, hidden unless its event publishes it."""
         owner = self._owner(call)
         sent = call.parameters.within(self.wrapper, "plan")
         system_name = names.system_name_of(sent)

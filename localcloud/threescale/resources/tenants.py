@@ -54,7 +54,6 @@ def establish(store: Store, master: Record, values: JsonObject) -> Record:
 
 
 def establish_master(store: Store, token: str) -> Record:
-    """The master is its own provider."""
     master = store.insert(
         tables.ACCOUNTS,
         kind="master",
@@ -109,7 +108,6 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/{{provider}}")
 def read(call: Call) -> Answer:
-    """Read a tenant, also one whose deletion is scheduled."""
     return answers.item("signup", {"account": accounts.show(call, _of(call))})
 
 

@@ -114,7 +114,7 @@ def _problem(machine: AWSMachine | Node, key: InstanceKey, facts: Facts) -> str:
     if not facts.found:
         return "" if labelled == "terminated" else f"EC2 does not know {key.instance_id}, and its label says {labelled}"
     state = facts.state.value if facts.state else "nothing"
-    return "" if labelled == state else f"EC2 says {state} of {key.instance_id}, and its label {labelled}"
+    return "" if labelled == state else f"EC2 reports {state} for {key.instance_id}, and its label says {labelled}"
 
 
 def strangers(open_: Iterable[tuple[Key, datetime]], named: set[str], moment: datetime) -> Iterator[Finding]:

@@ -71,12 +71,12 @@ def test_an_account_that_waits_again_resolves_its_new_case() -> None:
     assert activities(decide_account(world(deleted("PendingVerification", PENDING, before)), NOW)) == [RESOLVE]
 
 
-@pytest.mark.parametrize(("attempts", "asked"), [(2, RESOLVE), (3, "aws.delete_identities")])
-def test_a_case_that_cannot_be_resolved_holds_no_deletion_up(attempts: int, asked: str) -> None:
+@pytest.mark.parametrize(("attempts", "requested"), [(2, RESOLVE), (3, "aws.delete_identities")])
+def test_a_case_that_cannot_be_resolved_holds_no_deletion_up(attempts: int, requested: str) -> None:
     going = world(
         deleted("PendingVerification", PENDING), refusals={RESOLVE: refusal(ErrorType.DENIED, attempts=attempts)}
     )
-    assert activities(decide_account(going, NOW)) == [asked]
+    assert activities(decide_account(going, NOW)) == [requested]
 
 
 def test_development_mode_and_protected_accounts_have_no_case_to_resolve() -> None:

@@ -62,9 +62,9 @@ def test_a_missing_or_malformed_key_is_named_by_a_condition_which_is_written_onc
 def test_the_condition_goes_when_the_key_is_there_and_the_rest_stays() -> None:
     waits = settle(world(creating(), config=config(ami_owner=None)))
     assert condition_of(waits.account.status.conditions, INVALID_CONFIG_MAP) is not None
-    mended = settle(waits.model_copy(update={"config": config()}))
-    assert condition_of(mended.account.status.conditions, INVALID_CONFIG_MAP) is None
-    assert condition_of(mended.account.status.conditions, "Creating") is not None
+    corrected = settle(waits.model_copy(update={"config": config()}))
+    assert condition_of(corrected.account.status.conditions, INVALID_CONFIG_MAP) is None
+    assert condition_of(corrected.account.status.conditions, "Creating") is not None
     claims = settle(bound(config=config(root=None)))
     served = settle(claims.model_copy(update={"config": config()}))
     assert served.claim.status.state == "Ready"

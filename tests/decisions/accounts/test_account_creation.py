@@ -170,8 +170,8 @@ def test_at_a_limit_only_aws_knows_an_account_reports_it_and_yields_after_25_min
     assert (alone.actions, alone.deadline) == ((), None)
     again = world(account(meta=old), known={**known, "permit": granted()})
     (create,) = decide(again, NOW).actions
-    asked = fold(again, create, CreateRequest(request_id="car-1"))
-    unknown = fold(asked, decide(asked, NOW).actions[0], refusal(ErrorType.ABSENT))
+    requested = fold(again, create, CreateRequest(request_id="car-1"))
+    unknown = fold(requested, decide(requested, NOW).actions[0], refusal(ErrorType.ABSENT))
     assert decide(unknown, NOW).actions == (), "what AWS may have begun is looked for first"
 
 
@@ -370,16 +370,16 @@ def test_unknown_states_are_shown_and_not_changed(state: str) -> None:
 
 
 def test_the_whole_creation_asks_aws_once_and_ends_in_creating() -> None:
-    asked: list[str] = []
+    requests: list[str] = []
     start = world(known={"permit": granted()})
     current = start
     from account_objects import ANSWERS
 
     for _ in range(4):
         (action,) = decide(current, NOW).actions
-        asked.append(action.activity)
+        requests.append(action.activity)
         current = fold(current, action, ANSWERS[action.activity](action))
-    assert asked == ["aws.create_account", "aws.await_account", "kube.patch", "kube.patch"]
+    assert requests == ["aws.create_account", "aws.await_account", "kube.patch", "kube.patch"]
     assert current.account.status.state == "Creating"
     assert current.account.spec.aws_account_id == AWS_ID
     present(current.account.status.conditions, "Creating")

@@ -253,9 +253,9 @@ def test_a_retry_forgets_the_iam_refusal_that_failed_the_account() -> None:
     no = {"aws.ensure_admin_user": lambda a: refusal(ErrorType.INVALID, "limit", code="LimitExceeded")}
     failed = settle(world(in_state("Creating")), answers=no)
     assert failed.account.failed
-    asked = failed.account.metadata.model_copy(update={"annotations": {"perdure.dev/retry": "1"}})
-    mended = settle(failed.model_copy(update={"account": failed.account.model_copy(update={"metadata": asked})}))
-    assert mended.account.status.state == "PendingVerification"
+    metadata = failed.account.metadata.model_copy(update={"annotations": {"perdure.dev/retry": "1"}})
+    corrected = settle(failed.model_copy(update={"account": failed.account.model_copy(update={"metadata": metadata})}))
+    assert corrected.account.status.state == "PendingVerification"
 
 
 def test_a_failed_account_set_to_creating_by_hand_is_retried() -> None:
@@ -407,8 +407,8 @@ def test_an_account_that_was_ready_before_opens_no_second_case() -> None:
 def test_fedramp_initialises_no_regions() -> None:
     gov = config(fedramp="true")
     creating = world(in_state("Creating", iamUserSecret=f"{NAME}-secret"), config=gov)
-    asked = activities(decide(creating, NOW))
-    assert "aws.list_regions" not in asked
+    requested = activities(decide(creating, NOW))
+    assert "aws.list_regions" not in requested
     assert {a.partition for a in decide(creating, NOW).actions if hasattr(a, "partition")} == {"aws-us-gov"}
     assert decide(settle(creating), NOW).phase == "PendingVerification"
 
@@ -802,13 +802,15 @@ def test_the_owner_of_an_account_is_its_pool() -> None:
     assert decide(world(account(meta={"ownerReferences": []})), NOW).owner == ""
 
 
-@pytest.mark.parametrize(("attempts", "asked"), [(2, ["aws.end_launches"]), (3, ["kube.patch"])])
-def test_a_region_that_keeps_refusing_to_be_swept_does_not_hold_a_deletion_up(attempts: int, asked: list[str]) -> None:
+@pytest.mark.parametrize(("attempts", "requested"), [(2, ["aws.end_launches"]), (3, ["kube.patch"])])
+def test_a_region_that_keeps_refusing_to_be_swept_does_not_hold_a_deletion_up(
+    attempts: int, requested: list[str]
+) -> None:
     entered = {"state": "InitializingRegions", "conditions": [condition("InitializingRegions")]}
     leaving = account(meta=DELETED, spec={"awsAccountID": "210987654321"}, status=entered)
     refused = {"aws.end_launches/eu-west-1": refusal(ErrorType.DENIED, attempts=attempts)}
     seen = world(leaving, known={"regions": ("eu-west-1",), "identities_deleted": True}, refusals=refused)
-    assert [action.activity for action in decide(seen, NOW).actions] == asked
+    assert [action.activity for action in decide(seen, NOW).actions] == requested
 
 
 @pytest.mark.parametrize("meta", [{}, DELETED])
@@ -846,15 +848,15 @@ def test_a_claimed_account_set_to_failed_keeps_its_tenants_objects() -> None:
     assert activities(cut) == ["aws.end_launches"] * 2
 
 
-@pytest.mark.parametrize(("ready", "asked"), [(8, "kube.patch"), (10, "aws.end_launches")])
-def test_only_an_initialisation_that_was_cut_is_swept_up_after(ready: int, asked: str) -> None:
+@pytest.mark.parametrize(("ready", "requested"), [(8, "kube.patch"), (10, "aws.end_launches")])
+def test_only_an_initialisation_that_was_cut_is_swept_up_after(ready: int, requested: str) -> None:
     conditions = [
         condition("InitializingRegions", entered=ago(days=9)),
         condition("Ready", entered=ago(days=ready)),
     ]
     leaving = ready_account(meta=DELETED, status={"conditions": conditions})
     known = {"regions": ("eu-west-1",), "identities_deleted": True}
-    assert activities(decide(world(leaving, known=known), NOW)) == [asked]
+    assert activities(decide(world(leaving, known=known), NOW)) == [requested]
 
 
 def test_of_several_failures_the_one_noted_last_says_why_an_account_has_failed() -> None:

@@ -118,16 +118,16 @@ def test_a_turn_that_was_missed_is_asked_for_again() -> None:
     missed = {"opt_in_asked": True, "opt_in_until": NOW}
     decision = decided(creating(), missed)
     assert activities(decision) == ["accounts.ask_to_opt_in"]
-    asked = decision.actions[0].fold(world(creating(), known=missed, config=feature()), None)
-    assert decide(asked, NOW).outcome is Outcome.WAITING
+    requested = decision.actions[0].fold(world(creating(), known=missed, config=feature()), None)
+    assert decide(requested, NOW).outcome is Outcome.WAITING
 
 
 def test_the_turn_begins_with_every_region_todo() -> None:
     decision = decided(creating(), TURN)
     assert status_of(decision)["state"] == "OptingInRegions"
     assert shown(decision) == {AFRICA: "TODO", MILAN: "TODO"}
-    (said,) = [c for c in status_of(decision)["conditions"] if c["type"] == "OptingInRegions"]
-    assert said["message"] == "Opting-In Regions"
+    (found_condition,) = [c for c in status_of(decision)["conditions"] if c["type"] == "OptingInRegions"]
+    assert found_condition["message"] == "Opting-In Regions"
 
 
 @pytest.mark.parametrize("of", [creating(), opting_in(af_south_1="TODO")])
@@ -178,8 +178,8 @@ def test_a_region_that_aws_denies_is_named_and_blocks_nothing() -> None:
     before = world(opting_in(af_south_1="TODO"), config=feature())
     decision = decide(learnt(before, af_south_1="MANUAL_ACTION"), NOW)
     assert status_of(decision)["state"] == "OptInRegionsEnabled"
-    (said,) = [c for c in status_of(decision)["conditions"] if c["type"] == "OptInRegionsManualAction"]
-    assert AFRICA in said["message"]
+    (shown,) = [c for c in status_of(decision)["conditions"] if c["type"] == "OptInRegionsManualAction"]
+    assert AFRICA in shown["message"]
 
 
 def test_an_unknown_region_leaves_the_status_and_is_not_requested_again() -> None:
@@ -349,8 +349,8 @@ async def test_every_account_of_a_name_is_signalled_its_turn(monkeypatch: pytest
     first = creating()
     elsewhere = first.metadata.model_copy(update={"namespace": "other"})
     both = [first, first.model_copy(update={"metadata": elsewhere})]
-    wish = OrganizationMemory(), both, feature(), cast("Client", None)
-    await ActivityEnvironment().run(give_permits, reader, *wish, notifies=True)
+    request = OrganizationMemory(), both, feature(), cast("Client", None)
+    await ActivityEnvironment().run(give_permits, reader, *request, notifies=True)
     assert [key.namespace for key in signalled] == [each.metadata.namespace for each in both]
 
 

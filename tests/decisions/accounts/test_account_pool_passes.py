@@ -178,15 +178,15 @@ async def test_the_finalizer_comes_with_the_fields_that_go_structs_always_show(
 ) -> None:
     """A claim that has the finalizer gets its link only."""
     kube = await cluster(ready_account())
-    asked = {
+    requested = {
         "legalEntity": {"id": "e", "name": "E"},
         "awsCredentialSecret": {"name": "aws", "namespace": "tenant"},
         "aws": {"regions": [{"name": "us-east-1"}]},
         "accountLink": "",
     }
-    waits = {"metadata": {"name": "claim", "finalizers": finalizers}, "spec": asked, "status": {"state": "Pending"}}
+    waits = {"metadata": {"name": "claim", "finalizers": finalizers}, "spec": requested, "status": {"state": "Pending"}}
     await kube.create(ACCOUNT_CLAIM, waits, "tenant")
     await passed(kube, FULL, PoolMemory())
     bound = await kube.get(ACCOUNT_CLAIM, "tenant", "claim")
     assert bound["metadata"]["finalizers"] == ["theirs", FINALIZER]
-    assert bound["spec"] == {**asked, "accountLink": NAME, **added}
+    assert bound["spec"] == {**requested, "accountLink": NAME, **added}

@@ -227,16 +227,16 @@ def test_the_order_in_which_answers_arrive_does_not_matter(start: AccountWorld, 
 
 @given(account_worlds())
 def test_one_life_asks_aws_for_an_account_at_most_once(start: AccountWorld) -> None:
-    asked = 0
+    requested = 0
     current = start
     for _ in range(60):
         wanted = first_of_each_slot(decide(current, NOW))
         if not wanted:
             break
         for action in wanted:
-            asked += isinstance(action, CreateAccount)
+            requested += isinstance(action, CreateAccount)
             current = fold(current, action, ANSWERS[action.activity](action))
-    assert asked <= 1
+    assert requested <= 1
 
 
 @given(account_worlds())

@@ -310,8 +310,8 @@ def test_a_denied_quota_fails_the_account_in_the_replaced_operators_words() -> N
     decision = decide(world(pending({"us-east-1": {RULES: "DENIED", VCPUS: "TODO"}})), NOW)
     assert activities(decision) == ["kube.patch"], "nothing more is asked for"
     failed = status_of(decision)
-    (said,) = [c for c in failed["conditions"] if c["type"] == "Failed"]
-    assert (failed["state"], said["reason"], said["message"]) == (
+    (shown,) = [c for c in failed["conditions"] if c["type"] == "Failed"]
+    assert (failed["state"], shown["reason"], shown["message"]) == (
         "Failed",
         "Failed",
         "ServiceQuota increase got denied",

@@ -19,8 +19,10 @@ UID = "bcd456"
     ],
 )
 def test_leftovers_of_an_interrupted_judgement_are_found(name: str, observed: int, found: bool) -> None:
-    judged = role(status={"state": "Valid", "conditions": [], "observedGeneration": observed})
-    assert [finding.subject for finding in torn([name], [judged])] == ([f"policy {name} of the payer"] if found else [])
+    validated = role(status={"state": "Valid", "conditions": [], "observedGeneration": observed})
+    assert [finding.subject for finding in torn([name], [validated])] == (
+        [f"policy {name} of the payer"] if found else []
+    )
 
 
 @pytest.mark.parametrize(

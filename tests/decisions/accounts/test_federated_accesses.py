@@ -68,9 +68,9 @@ def test_a_new_access_is_marked_before_the_first_effect_and_becomes_ready() -> N
     assert found.status.state == "Ready"
     url = f"https://signin.aws.amazon.com/switchrole?account={ACCOUNT_ID}&roleName=read-only-{uid}"
     assert found.status.console_url == url
-    said = condition(found, "Ready")
-    assert said is not None
-    assert (said.status, said.reason, said.message) == ("True", "Ready", "Account Access Ready")
+    shown = condition(found, "Ready")
+    assert shown is not None
+    assert (shown.status, shown.reason, shown.message) == ("True", "Ready", "Account Access Ready")
     assert [c.type for c in found.status.conditions] == ["Ready"]
     assert (decision.outcome, decision.owner) == (Outcome.SETTLED, "AWSFederatedRole/aws-account-operator/read-only")
 
@@ -96,10 +96,10 @@ def test_the_uid_is_derived_so_that_a_lost_label_finds_what_was_made() -> None:
 )
 def test_a_fault_in_the_spec_fails_it_and_touches_nothing_else(spec: dict[str, Any], message: str) -> None:
     world, decision, done = live(access_world(access(**spec), role()))
-    said = condition(of(world), "Failed")
-    assert said is not None
+    shown = condition(of(world), "Failed")
+    assert shown is not None
     assert (done, of(world).status.state) == (["write status"], "Failed")
-    assert (said.reason, said.message) == ("Failed", message)
+    assert (shown.reason, shown.message) == ("Failed", message)
     assert decision.outcome is Outcome.WAITING
 
 
@@ -124,9 +124,9 @@ class _Recorder:
 
 def test_an_access_whose_role_is_missing_heals_when_the_role_comes() -> None:
     world, decision, done = live(access_world(access(), None))
-    said = condition(of(world), "Failed")
-    assert said is not None
-    assert (done, said.message, of(world).metadata.finalizers) == (
+    shown = condition(of(world), "Failed")
+    assert shown is not None
+    assert (done, shown.message, of(world).metadata.finalizers) == (
         ["write status"],
         "Requested role does not exist",
         (),
@@ -154,10 +154,10 @@ def test_a_role_that_is_being_deleted_grants_nothing_new() -> None:
 def test_each_step_that_is_refused_fails_it_aloud_and_is_tried_again(activity: str, message: str) -> None:
     world, decision, _ = live(access_world(access(), role()), refusing(activity))
     found = of(world)
-    said, detail = condition(found, "Failed"), condition(found, "Synced")
-    assert said is not None
+    shown, detail = condition(found, "Failed"), condition(found, "Synced")
+    assert shown is not None
     assert detail is not None
-    assert (found.status.state, said.message) == ("Failed", message)
+    assert (found.status.state, shown.message) == ("Failed", message)
     assert (detail.status, detail.reason) == ("False", "AccessDenied")
     assert "is refused" in (detail.message or "")
     assert decision.outcome is Outcome.WAITING
@@ -310,9 +310,9 @@ def test_a_role_name_too_long_for_iam_is_said_without_asking() -> None:
     long = "r" * 58
     named = access(awsFederatedRole={"name": long, "namespace": "aws-account-operator"})
     world, decision, done = live(access_world(named, role(meta={"name": long})))
-    said = condition(of(world), "Failed")
-    assert said is not None
-    assert (done, said.message) == (["write status"], "Failed to create role")
+    shown = condition(of(world), "Failed")
+    assert shown is not None
+    assert (done, shown.message) == (["write status"], "Failed to create role")
     assert "58 characters" in decision.why
 
 

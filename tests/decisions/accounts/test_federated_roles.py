@@ -36,9 +36,15 @@ def test_a_new_role_gets_a_finalizer_is_judged_and_becomes_valid() -> None:
     assert isinstance(world, FederatedRoleWorld)
     assert world.role.metadata.finalizers == ("other", FINALIZER)
     assert (world.role.status.state, decision.phase, decision.outcome) == ("Valid", "Valid", Outcome.SETTLED)
-    said = condition(world.role, "Valid")
-    assert said is not None
-    shown = (said.status, said.reason, said.message, said.last_probe_time, said.last_transition_time)
+    found_condition = condition(world.role, "Valid")
+    assert found_condition is not None
+    shown = (
+        found_condition.status,
+        found_condition.reason,
+        found_condition.message,
+        found_condition.last_probe_time,
+        found_condition.last_transition_time,
+    )
     message = "All managed and custom policies are validated"
     assert shown == ("True", "AllPoliciesValid", message, MOMENT, MOMENT)
 
@@ -53,9 +59,9 @@ def test_a_new_role_gets_a_finalizer_is_judged_and_becomes_valid() -> None:
 def test_a_role_that_iam_does_not_take_is_invalid_with_the_reason(reason: str, message: str) -> None:
     world, decision, _ = live(role_world(role(), seen()), saying(False, reason, message, "line 1"))
     assert isinstance(world, FederatedRoleWorld)
-    said = condition(world.role, "Invalid")
-    assert said is not None
-    assert (world.role.status.state, said.reason, said.message) == ("Invalid", reason, message)
+    shown = condition(world.role, "Invalid")
+    assert shown is not None
+    assert (world.role.status.state, shown.reason, shown.message) == ("Invalid", reason, message)
     assert (decision.outcome, decision.waits_for) == (Outcome.WAITING, ("a corrected spec",))
 
 
@@ -64,11 +70,11 @@ def test_a_role_without_policies_says_so_and_has_no_state() -> None:
     world, decision, done = live(role_world(empty))
     assert done == ["write status"]
     assert isinstance(world, FederatedRoleWorld)
-    said = condition(world.role, "Invalid")
-    assert said is not None
+    shown = condition(world.role, "Invalid")
+    assert shown is not None
     assert world.role.status.state == ""
-    assert said.reason == "NoAWSCustomPolicyOrAWSManagedPolicies"
-    assert said.message == "AWSCustomPolicy and/or AWSManagedPolicies do not exist"
+    assert shown.reason == "NoAWSCustomPolicyOrAWSManagedPolicies"
+    assert shown.message == "AWSCustomPolicy and/or AWSManagedPolicies do not exist"
     assert decision.outcome is Outcome.WAITING
 
 
@@ -123,19 +129,19 @@ def test_a_corrected_role_shows_its_present_error_and_then_that_it_is_valid() ->
     )
     other, _, _ = live(role_world(changed), saying(False, "InvalidManagedPolicy", "Managed policy does not exist"))
     assert isinstance(other, FederatedRoleWorld)
-    said = condition(other.role, "Invalid")
-    assert said is not None
-    assert said.reason == "InvalidManagedPolicy"
-    mended, _, _ = live(
+    shown = condition(other.role, "Invalid")
+    assert shown is not None
+    assert shown.reason == "InvalidManagedPolicy"
+    corrected, _, _ = live(
         role_world(
             other.role.model_copy(
                 update={"metadata": other.role.metadata.model_copy(update={"generation": 3, "resource_version": "8"})}
             )
         )
     )
-    assert isinstance(mended, FederatedRoleWorld)
-    assert mended.role.status.state == "Valid"
-    assert {c.type for c in mended.role.status.conditions} == {"Valid", "Invalid"}
+    assert isinstance(corrected, FederatedRoleWorld)
+    assert corrected.role.status.state == "Valid"
+    assert {c.type for c in corrected.role.status.conditions} == {"Valid", "Invalid"}
 
 
 def test_a_denied_judgement_is_reported_and_retried() -> None:

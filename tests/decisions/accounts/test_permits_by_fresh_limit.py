@@ -108,14 +108,14 @@ async def test_whose_an_account_is_that_is_about_to_be_adopted_is_asked_once(
     name = account().metadata.name
     there = MemberAccount(id=AWS_ID, name=name, email=email_of(name, "example.com"), state="ACTIVE")
     monkeypatch.setattr(organization, "census", lambda *_: Census(taken_at=NOW, accounts=(there,), attempts=()))
-    asked: list[set[str]] = []
-    monkeypatch.setattr(organization, "foreign", lambda _, ids: asked.append(set(ids)) or set(ids))
+    requests: list[set[str]] = []
+    monkeypatch.setattr(organization, "foreign", lambda _, ids: requests.append(set(ids)) or set(ids))
     found = await passed(Cluster(ROOMY))
     assert found.strangers == (AWS_ID,)
     await passed(Cluster(ROOMY), strangers=found.strangers, granted=found.granted)
     await passed(Cluster(ROOMY), reported={name: "a permit"})
     assert [permit.account_id for _, permit in permits] == ["", "", AWS_ID]
-    assert asked == [{AWS_ID}]
+    assert requests == [{AWS_ID}]
 
 
 async def test_each_of_two_accounts_of_one_name_gets_its_own_verdict_once(permits: list[tuple[Key, Permit]]) -> None:

@@ -71,11 +71,11 @@ async def test_an_account_that_cannot_be_cleaned_is_failed_and_without_a_claim(m
 @pytest.mark.parametrize("uid", ["uid-claim", ""])
 def test_the_release_goes_on_until_the_account_is_clean(uid: str) -> None:
     """Also one that the replaced operator has begun: its Account has neither link nor uid."""
-    asked: list[str] = []
+    requests: list[str] = []
 
     def answer(name: str) -> Any:
         def note(action: Any) -> Any:
-            asked.append(getattr(action, "how", name))
+            requests.append(getattr(action, "how", name))
             return ANSWERS[name](action)
 
         return note
@@ -84,7 +84,7 @@ def test_the_release_goes_on_until_the_account_is_clean(uid: str) -> None:
     own = unclean(uid=of.metadata.uid if uid else "")
     names = ("aws.rotate_keys", "aws.clean_region", "aws.clean_global", "accounts.release")
     end = settle(claim_world(of, account=own), answers={name: answer(name) for name in names})
-    assert asked == ["aws.rotate_keys", "aws.clean_region", "aws.clean_global", Release.FREE]
+    assert requests == ["aws.rotate_keys", "aws.clean_region", "aws.clean_global", Release.FREE]
     assert not end.exists
 
 

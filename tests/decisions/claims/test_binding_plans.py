@@ -39,8 +39,8 @@ def wanted(*entries: dict[str, Any]) -> tuple[WantedEntry, ...]:
     )
 
 
-def take(asked: dict[str, Any], held: dict[str, Any], *entries: dict[str, Any]) -> BindingPlan:
-    question = BindingQuestion(names=NAMES, now=NOW, claim=asked, handle=held, wanted=wanted(*entries))
+def take(user_claim: dict[str, Any], held: dict[str, Any], *entries: dict[str, Any]) -> BindingPlan:
+    question = BindingQuestion(names=NAMES, now=NOW, claim=user_claim, handle=held, wanted=wanted(*entries))
     before = copy.deepcopy(question)
     plan = plan_binding(question)
     assert question == before, "the question was changed"
@@ -64,7 +64,7 @@ RECORDED: dict[str, Any] = {"template": config_map(x="1"), "reference": {"name":
 
 
 @pytest.mark.parametrize(
-    ("held", "asked", "after"),
+    ("held", "user_claim", "after"),
     [
         ([entry("a", "x", **RECORDED)], [entry("a", "x")], [entry("a", "x", **RECORDED)]),
         ([entry("a", "x", **RECORDED)], [entry("a", "y")], [entry("a", "y", **RECORDED)]),
@@ -79,8 +79,8 @@ RECORDED: dict[str, Any] = {"template": config_map(x="1"), "reference": {"name":
     ],
     ids=["the same", "another name", "a name", "no name", "nothing held yet", "what is lacking"],
 )
-def test_names_become_the_claims_and_what_lacks_is_added(held: Any, asked: Any, after: Any) -> None:
-    assert take(LISTED, handle(resources=held), *asked).spec["resources"] == after
+def test_names_become_the_claims_and_what_lacks_is_added(held: Any, user_claim: Any, after: Any) -> None:
+    assert take(LISTED, handle(resources=held), *user_claim).spec["resources"] == after
 
 
 def test_in_provider_mode_the_claims_provider_comes_with_the_values_in_force() -> None:
@@ -96,12 +96,12 @@ def test_in_list_mode_the_handles_provider_goes() -> None:
 
 def pair(asked_end: str, terms: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """A claim that asks for an end, and the handle of these terms that it takes."""
-    asked = claim(resources=[entry("base")], **({"lifespan": {"end": asked_end}} if asked_end else {}))
-    return asked, handle(entry("base"), **({"lifespan": terms} if terms else {}))
+    user_claim = claim(resources=[entry("base")], **({"lifespan": {"end": asked_end}} if asked_end else {}))
+    return user_claim, handle(entry("base"), **({"lifespan": terms} if terms else {}))
 
 
 @pytest.mark.parametrize(
-    ("asked", "terms", "after"),
+    ("requested", "terms", "after"),
     [
         ("", {}, None),
         ("", {"end": "2026-11-21T18:00:00Z"}, "2026-11-21T18:00:00Z"),
@@ -125,28 +125,28 @@ def pair(asked_end: str, terms: dict[str, Any]) -> tuple[dict[str, Any], dict[st
         "cut to what may lie ahead",
     ],
 )
-def test_the_end_from_then_on(asked: str, terms: Any, after: str | None) -> None:
-    plan = take(*pair(asked, terms), entry("base"))
+def test_the_end_from_then_on(requested: str, terms: Any, after: str | None) -> None:
+    plan = take(*pair(requested, terms), entry("base"))
     assert plan.spec.get("lifespan") == ({**terms, "end": after} if after else None)
 
 
 @pytest.mark.parametrize(
-    ("asked", "terms", "reason"),
+    ("requested", "terms", "reason"),
     [
         ("tomorrow", {}, "MomentUnreadable"),
         ("", {"default": "soon"}, "DurationUnreadable"),
         ("", {"default": "{{ gone }}"}, "TemplateFailed"),
     ],
 )
-def test_on_a_fault_nothing_is_bound(asked: str, terms: Any, reason: str) -> None:
-    plan = take(*pair(asked, terms), entry("base"))
+def test_on_a_fault_nothing_is_bound(requested: str, terms: Any, reason: str) -> None:
+    plan = take(*pair(requested, terms), entry("base"))
     assert plan.fault is not None
     assert (plan.fault.reason, plan.spec, plan.labels) == (reason, {}, {})
 
 
 def test_the_pass_after_binding_sets_the_start_and_keeps_the_end() -> None:
-    asked, held = pair("", {"default": "1h", "end": "2026-11-21T18:00:00Z"})
-    plan = take(asked, held, entry("base"))
+    requested, held = pair("", {"default": "1h", "end": "2026-11-21T18:00:00Z"})
+    plan = take(requested, held, entry("base"))
     made = provider("base", override={"apiVersion": "v1", "kind": "ConfigMap"}, readinessCheck="true")
     after = plan_handle(
         HandleQuestion(
@@ -154,7 +154,7 @@ def test_the_pass_after_binding_sets_the_start_and_keeps_the_end() -> None:
             now=NOW,
             providers={"base": made},
             handle={**held, "spec": plan.spec, "status": {"ready": True}},
-            claim=asked,
+            claim=requested,
             assigned=("base",),
             states=(config_map("guid0-b7k2q"),),
             push=True,
@@ -177,9 +177,9 @@ def pool(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": NAMES.api_version, "kind": "ResourcePool", "metadata": metadata, "spec": spec}
 
 
-def make(asked: dict[str, Any], *providers: dict[str, Any], name: str = "guid-b7k2q") -> HandleBody:
+def make(user_claim: dict[str, Any], *providers: dict[str, Any], name: str = "guid-b7k2q") -> HandleBody:
     known = {each["metadata"]["name"]: each for each in providers}
-    return plan_pool_handle(PoolQuestion(names=NAMES, now=NOW, providers=known, pool=asked, handle_name=name))
+    return plan_pool_handle(PoolQuestion(names=NAMES, now=NOW, providers=known, pool=user_claim, handle_name=name))
 
 
 SIZES = provider(
@@ -223,12 +223,12 @@ def test_a_pools_references_are_handed_on_in_the_domain_that_is_served() -> None
 
 
 def test_a_pools_settings_of_its_handles_are_passed_on() -> None:
-    said = {"preferenceScore": 5, "resourceLabels": {"a": "b"}, "resourceAnnotations": {"c": "d"}}
-    body = make(pool(resources=[entry("sizes")], minAvailable=3, maxUnready=1, **said))
+    settings = {"preferenceScore": 5, "resourceLabels": {"a": "b"}, "resourceAnnotations": {"c": "d"}}
+    body = make(pool(resources=[entry("sizes")], minAvailable=3, maxUnready=1, **settings))
     assert body.spec == {
         "resourcePool": link("ResourcePool", "poolboy", "spare"),
         "resources": [entry("sizes")],
-        **said,
+        **settings,
     }
 
 
@@ -253,7 +253,7 @@ def test_the_end_can_be_counted_again_from_the_moment_of_creation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "reason"),
+    ("user_claim", "reason"),
     [
         (pool(provider={"name": "gone"}), "ProviderMissing"),
         (pool(provider={"name": "linking"}), "ProviderMissing"),
@@ -261,10 +261,10 @@ def test_the_end_can_be_counted_again_from_the_moment_of_creation() -> None:
         (pool(provider={"name": "sizes"}, lifespan={"unclaimed": "soon"}), "DurationUnreadable"),
     ],
 )
-def test_on_a_fault_no_handle_is_made(asked: Any, reason: str) -> None:
+def test_on_a_fault_no_handle_is_made(user_claim: Any, reason: str) -> None:
     linking = provider("linking", linkedResourceProviders=[{"name": "gone"}])
     broken = provider("broken", template={"definition": {"a": "{{ gone }}"}})
-    body = make(asked, SIZES, linking, broken)
+    body = make(user_claim, SIZES, linking, broken)
     assert body.fault is not None
     assert (body.fault.reason, body.spec, body.labels) == (reason, {}, {})
 
@@ -288,9 +288,9 @@ def test_while_the_name_is_not_known_they_are_left_to_the_first_pass() -> None:
     assert made["template"] == {"data": {"guid": "b7k2q"}}
 
 
-@pytest.mark.parametrize("said", ["metadata.uid", "uid", "metadata.creationTimestamp", "creation_timestamp"])
-def test_a_template_that_needs_a_created_handle_is_left_to_the_first_pass(said: str) -> None:
-    tagged = provider("tagged", template={"definition": {"data": {"tag": f"{{{{ resource_handle.{said} }}}}"}}})
+@pytest.mark.parametrize("text", ["metadata.uid", "uid", "metadata.creationTimestamp", "creation_timestamp"])
+def test_a_template_that_needs_a_created_handle_is_left_to_the_first_pass(text: str) -> None:
+    tagged = provider("tagged", template={"definition": {"data": {"tag": f"{{{{ resource_handle.{text} }}}}"}}})
     body = make(pool(provider={"name": "tagged"}), tagged)
     assert (body.fault, "resources" in body.spec) == (None, False)
     spec: dict[str, Any] = body.spec

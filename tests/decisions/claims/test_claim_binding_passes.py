@@ -186,8 +186,8 @@ async def test_a_fault_found_late_overwrites_nothing_that_others_have_written(bi
 
 
 async def test_a_claim_shows_that_the_api_server_refuses_its_providers_labels(binder: Binder) -> None:
-    said: Json = {"disableCreation": True, "override": {"kind": "ConfigMap"}}
-    binder.has(RESOURCE_PROVIDER, provider(resourceClaimLabels={"team": "the blue ones"}, **said))
+    fields: Json = {"disableCreation": True, "override": {"kind": "ConfigMap"}}
+    binder.has(RESOURCE_PROVIDER, provider(resourceClaimLabels={"team": "the blue ones"}, **fields))
     binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
     shown = await binder.look()
     (stalled,) = shown["status"]["conditions"]
@@ -197,7 +197,7 @@ async def test_a_claim_shows_that_the_api_server_refuses_its_providers_labels(bi
     written = [*binder.written]
     assert (await binder.look(NOW + timedelta(minutes=1)))["status"] == shown["status"]
     assert binder.written == written
-    binder.has(RESOURCE_PROVIDER, provider(resourceClaimLabels={"team": "blue"}, **said))
+    binder.has(RESOURCE_PROVIDER, provider(resourceClaimLabels={"team": "blue"}, **fields))
     shown = await binder.look(NOW + timedelta(minutes=2))
     assert (shown["metadata"]["labels"]["team"], "conditions" in shown["status"]) == ("blue", False)
 
@@ -209,8 +209,8 @@ async def test_a_claim_shows_that_the_api_server_refuses_its_handle(monkeypatch:
     binder.has(RESOURCE_PROVIDER, provider(override={"kind": "ConfigMap"}))
     binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
     (stalled,) = (await binder.look())["status"]["conditions"]
-    told = "no ResourceHandle can be created: exceeded quota: handles"
-    assert (stalled["reason"], told in stalled["message"]) == ("HandleRefused", True)
+    reported = "no ResourceHandle can be created: exceeded quota: handles"
+    assert (stalled["reason"], reported in stalled["message"]) == ("HandleRefused", True)
 
 
 @pytest.mark.parametrize(
@@ -231,8 +231,8 @@ async def test_a_binding_that_a_second_attempt_finishes_began_with_the_first(
         return timestamp(NOW + timedelta(seconds=seconds))
 
     binder.has(RESOURCE_PROVIDER, provider())
-    asked = claim(provider={"name": "base"})
-    binder.has(RESOURCE_CLAIM, {**asked, "metadata": {**asked["metadata"], "creationTimestamp": at(-1)}})
+    user_claim = claim(provider={"name": "base"})
+    binder.has(RESOURCE_CLAIM, {**user_claim, "metadata": {**user_claim["metadata"], "creationTimestamp": at(-1)}})
     holder = {"resourceClaim": {"namespace": "user-ada", "name": "mine"}}
     held = handle(entry("base"), lifespan={"default": default, "end": at(3600)}, **holder)
     binder.has(RESOURCE_HANDLE, {**held, "metadata": {**held["metadata"], "creationTimestamp": at(made)}})

@@ -148,8 +148,8 @@ async def bound(queue: BinderQueue, cluster: Cluster, answers: Answers | None = 
     part, writer = cast(Any, answers or Answers()), Writer(cast(KubeApi, cluster), queue.cache)
     reconciliation = Reconciliation(queue.cache, writer, part, part, part, part)
     binding = Binding(Tools(queue.cache, writer, reconciliation, part, Settings()), queue, part)
-    asked = {"now": NOW, "names": NAMES, "handle": {}, "claim": CLAIM, "claim_observed": CLAIM}
-    world = Claim.of(KEY, **asked, binds=True, wrote=("ResourceClaim metadata and defaults",), **fields)
+    requested = {"now": NOW, "names": NAMES, "handle": {}, "claim": CLAIM, "claim_observed": CLAIM}
+    world = Claim.of(KEY, **requested, binds=True, wrote=("ResourceClaim metadata and defaults",), **fields)
     passed = await ActivityEnvironment().run(
         Inline(decide, effects_of(*binding.all())).go_on, State(world, dirty=False)
     )

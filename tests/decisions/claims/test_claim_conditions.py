@@ -20,8 +20,8 @@ SINCE, THEN = "2026-11-21T12:00:00Z", "2026-11-21T12:01:00Z"
 
 
 def stalled(fault: Fault, since: str = SINCE) -> dict[str, Any]:
-    said = {"reason": fault.reason, "message": fault.message}
-    return {"type": "Stalled", "status": "True", **said, "lastTransitionTime": since}
+    fields = {"reason": fault.reason, "message": fault.message}
+    return {"type": "Stalled", "status": "True", **fields, "lastTransitionTime": since}
 
 
 HANDLES = Fault(reason="ResourceHandleStalled", message=B.message)

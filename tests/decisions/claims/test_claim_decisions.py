@@ -93,10 +93,10 @@ def test_the_first_write_leaves_the_fields_that_go_structs_always_show(sort: dic
     assert isinstance(patch, Patch)
     empty = {"byocSecretRef": {"name": "", "namespace": ""}, "fleetManagerConfig": {"trustedARN": ""}}
     assert (patch.patch["spec"], patch.resource_version) == (empty, "3")
-    said = {"byocSecretRef": {"name": "keys", "namespace": "tenant"}, "fleetManagerConfig": {"trustedARN": "arn:x"}}
-    (patch,) = decide(claim_world(claim(meta=bare, spec={**spec, **said})), NOW).actions
+    fields = {"byocSecretRef": {"name": "keys", "namespace": "tenant"}, "fleetManagerConfig": {"trustedARN": "arn:x"}}
+    (patch,) = decide(claim_world(claim(meta=bare, spec={**spec, **fields})), NOW).actions
     assert isinstance(patch, Patch)
-    assert patch.patch["spec"] == said
+    assert patch.patch["spec"] == fields
 
 
 def test_a_new_claim_becomes_pending_with_upstreams_condition() -> None:
@@ -159,14 +159,14 @@ def test_a_bound_claim_is_handed_its_account_in_one_step() -> None:
 
 
 @pytest.mark.parametrize("own", [{"manualSTSMode": True}, {}])
-@pytest.mark.parametrize("said", ["", "arn:aws:iam::210987654321:role/support"])
+@pytest.mark.parametrize("text", ["", "arn:aws:iam::210987654321:role/support"])
 def test_a_pools_claim_with_a_role_of_its_own_keeps_the_support_role_that_it_says(
-    own: dict[str, Any], said: str
+    own: dict[str, Any], text: str
 ) -> None:
-    role = {**own, "stsRoleARN": f"arn:aws:iam::{AWS_ID}:role/own", "supportRoleARN": said}
+    role = {**own, "stsRoleARN": f"arn:aws:iam::{AWS_ID}:role/own", "supportRoleARN": text}
     (fulfil,) = decide(bound_world(bound(spec=role)), NOW).actions
     assert isinstance(fulfil, Fulfil)
-    assert fulfil.support_role_arn == said
+    assert fulfil.support_role_arn == text
     (again,) = decide(bound_world(bound(spec={**role, "accountOU": "ou-foreign"})), NOW).actions
     assert isinstance(again, Fulfil)
     assert not again.placed, "any writer of the OU"
@@ -419,8 +419,8 @@ def test_each_present_fault_is_named_in_turn() -> None:
 def test_a_corrected_spec_heals_by_itself() -> None:
     broken = settle(claim_world(claim(spec=FAULTS[0][0])))
     assert broken.claim.status.state == "Error"
-    mended = broken.model_copy(update={"claim": broken.claim.model_copy(update={"spec": claim().spec})})
-    after = settle(mended)
+    corrected = broken.model_copy(update={"claim": broken.claim.model_copy(update={"spec": claim().spec})})
+    after = settle(corrected)
     assert after.claim.status.state == "Pending"
     assert present(after.claim.status.conditions, "InvalidAccountClaim").status == "True"
     assert present(after.claim.status.conditions, "Unclaimed").message == "Attempting to claim account"
@@ -437,8 +437,8 @@ def test_a_refused_hand_over_is_tried_again() -> None:
 
 
 def test_a_retry_is_noted_once() -> None:
-    asked = claim(meta={"annotations": {"perdure.dev/retry": "t"}}, status=PENDING)
-    after = settle(claim_world(asked))
+    user_claim = claim(meta={"annotations": {"perdure.dev/retry": "t"}}, status=PENDING)
+    after = settle(claim_world(user_claim))
     assert after.claim.metadata.annotations["perdure.dev/retried"] == "t"
     assert decide(after, NOW).actions == ()
 
@@ -503,8 +503,8 @@ def test_every_region_of_the_claim_is_cleaned_and_an_empty_list_crashes_nothing(
 def test_in_govcloud_a_claim_without_regions_is_cleaned_in_its_own_partition() -> None:
     start = releasing(spec={"aws": {"regions": []}}).learn(keys_rotated=True)
     start = start.model_copy(update={"config": config(fedramp="true")})
-    asked = {(type(each).__name__, each.region, each.partition) for each in decide(start, NOW).actions}  # type: ignore[attr-defined]
-    assert asked == {("CleanRegion", "us-gov-east-1", "aws-us-gov"), ("CleanGlobal", "us-gov-east-1", "aws-us-gov")}
+    requested = {(type(each).__name__, each.region, each.partition) for each in decide(start, NOW).actions}  # type: ignore[attr-defined]
+    assert requested == {("CleanRegion", "us-gov-east-1", "aws-us-gov"), ("CleanGlobal", "us-gov-east-1", "aws-us-gov")}
 
 
 def test_rotation_can_be_switched_off() -> None:

@@ -56,7 +56,7 @@ def a_handle(name: str = "mine", *, end: datetime | None = NOW, version: int = 1
 
 
 @pytest.mark.parametrize(
-    ("asked", "shown", "of_handle", "agreed"),
+    ("requested", "shown", "of_handle", "agreed"),
     [
         ("", NOW, NOW, NOW),
         (timestamp(NOW), NOW, NOW, NOW),
@@ -70,9 +70,9 @@ def a_handle(name: str = "mine", *, end: datetime | None = NOW, version: int = 1
     ],
 )
 def test_an_end_is_plain_where_claim_and_handle_say_the_same(
-    asked: str, shown: datetime | None, of_handle: datetime | None, agreed: datetime | None
+    requested: str, shown: datetime | None, of_handle: datetime | None, agreed: datetime | None
 ) -> None:
-    claim = a_claim(end=shown) | {"spec": {"lifespan": {"end": asked}} if asked else {}}
+    claim = a_claim(end=shown) | {"spec": {"lifespan": {"end": requested}} if requested else {}}
     assert agreed_end(cast(Any, claim), cast(Any, a_handle(end=of_handle))) == agreed
 
 

@@ -117,8 +117,8 @@ def test_no_entry_is_paired_with_two_resources(entries: Any, yielded: Any, own: 
 # What claims change
 
 
-def push(asked: dict[str, Any], held: dict[str, Any], *names: str) -> Pushed:
-    return pushed(scene(*[provider(name) for name in ("a", "b")], claim=asked, handle=held), names)
+def push(user_claim: dict[str, Any], held: dict[str, Any], *names: str) -> Pushed:
+    return pushed(scene(*[provider(name) for name in ("a", "b")], claim=user_claim, handle=held), names)
 
 
 def test_a_claim_in_provider_mode_hands_over_its_effective_values() -> None:
@@ -156,15 +156,15 @@ def test_a_claims_template_is_merged_over_the_handles_and_takes_nothing_away(
 
 
 def test_list_entries_meet_by_index_whatever_their_names() -> None:
-    asked = claim(resources=[{"name": "renamed", "template": {"n": 1}}, {"template": {"n": 2}}])
+    user_claim = claim(resources=[{"name": "renamed", "template": {"n": 1}}, {"template": {"n": 2}}])
     held = handle(entry("a", "x"), entry("a", "y"))
-    found = push(asked, held, "a", "a")
+    found = push(user_claim, held, "a", "a")
     assert found.resources == (entry("a", "x", template={"n": 1}), entry("a", "y", template={"n": 2}))
 
 
 def test_entries_that_the_handle_lacks_are_added_whole() -> None:
-    asked = claim(resources=[{"name": "x"}, {"name": "y", "template": {"n": 2}}, {}])
-    found = push(asked, handle(at("a", "x")), "a", "b", "a")
+    user_claim = claim(resources=[{"name": "x"}, {"name": "y", "template": {"n": 2}}, {}])
+    found = push(user_claim, handle(at("a", "x")), "a", "b", "a")
     assert found.resources[1:] == (
         {"name": "y", "provider": reference("b"), "template": {"n": 2}},
         {"provider": reference("a")},
@@ -172,9 +172,9 @@ def test_entries_that_the_handle_lacks_are_added_whole() -> None:
 
 
 def test_another_provider_at_an_index_is_refused_template_and_all() -> None:
-    asked = claim(resources=[{"template": {"n": 1}}, {"template": {"n": 2}}])
+    user_claim = claim(resources=[{"template": {"n": 1}}, {"template": {"n": 2}}])
     held = handle(at("a", "x"), entry("a", "y", template={}))
-    found = push(asked, held, "b", "a")
+    found = push(user_claim, held, "b", "a")
     assert found.resources == (at("a", "x"), entry("a", "y", template={"n": 2}))
     (text,) = found.refused
     assert text.startswith("resource 0 is of ResourceProvider a in the handle")
@@ -186,10 +186,10 @@ def test_the_provider_of_an_added_entry_has_to_exist() -> None:
 
 
 def test_pushing_changes_nothing_given_and_settles() -> None:
-    asked = claim(resources=[{"template": {"l": [{"a": 1}]}}, {"template": {"n": 2}}])
+    user_claim = claim(resources=[{"template": {"l": [{"a": 1}]}}, {"template": {"n": 2}}])
     held = handle(entry("a", "x", template={"l": [{"b": 2}]}))
-    before = copy.deepcopy((asked, held))
-    once = push(asked, held, "a", "b")
-    assert (asked, held) == before
-    again = push(asked, handle(*once.resources), "a", "b")
+    before = copy.deepcopy((user_claim, held))
+    once = push(user_claim, held, "a", "b")
+    assert (user_claim, held) == before
+    again = push(user_claim, handle(*once.resources), "a", "b")
     assert again.resources == once.resources

@@ -43,8 +43,8 @@ class Cluster(Parts):
 
     edits = 0
 
-    def __init__(self, asked: Json, held: Json) -> None:
-        self.claim, self.handle = asked, held
+    def __init__(self, user_claim: Json, held: Json) -> None:
+        self.claim, self.handle = user_claim, held
         self.done: list[str] = []
 
     def get(self, kind: Any, namespace: str, name: str) -> Json:
@@ -73,8 +73,8 @@ class Cluster(Parts):
 
     @property
     def end(self) -> datetime | None:
-        said = self.handle["spec"].get("lifespan", {}).get("end")
-        return datetime.fromisoformat(said) if said else None
+        message = self.handle["spec"].get("lifespan", {}).get("end")
+        return datetime.fromisoformat(message) if message else None
 
     async def end_all(self, *_: object, **__: object) -> Ended:
         raise AssertionError("the handle and its resources were ended")

@@ -58,8 +58,8 @@ def validated(of: Json, by: Json | None = None, plan: ClaimPlan | None = None, *
 def settled(of: Json, by: Json, plan: HandlePlan | None = None, **fields: Any) -> Claim:
     """Its handle is as well."""
     plan = plan or HandlePlan()
-    stands = {"spec": by["spec"], "handle_status": plan.handle_status or by.get("status", {})}
-    return validated(of, by, read=True, answer=plan.model_copy(update=stands), **fields)
+    settled_at = {"spec": by["spec"], "handle_status": plan.handle_status or by.get("status", {})}
+    return validated(of, by, read=True, answer=plan.model_copy(update=settled_at), **fields)
 
 
 def does(decision: Decision) -> list[str]:
@@ -225,18 +225,18 @@ def test_an_end_that_has_come_while_it_was_settled_is_its_own_workflows(
 # --- an edit that is refused ---
 
 
-@pytest.mark.parametrize("mended", [True, False])
-def test_an_edit_refused_by_old_statuses_is_validated_again_on_new_ones(mended: bool) -> None:
+@pytest.mark.parametrize("corrected", [True, False])
+def test_an_edit_refused_by_old_statuses_is_validated_again_on_new_ones(corrected: bool) -> None:
     seen = settled(named(), held({"ready": True}), HandlePlan(handle_status={"ready": True}))
     refused = ClaimPlan(status=named()["status"], halt=Halt.INVALID)
     seen = seen.model_copy(update={"claim_plan": refused, "handle_before": held()})
     (again,) = decide(seen, NOW).actions
     assert (again.activity, again.handle) == ("claims.validate_claim", held({"ready": True}))  # type: ignore[attr-defined]
-    after = again.fold(seen, Validated(plan=ClaimPlan(status=named()["status"]) if mended else refused))
+    after = again.fold(seen, Validated(plan=ClaimPlan(status=named()["status"]) if corrected else refused))
     assert does(decide(after, NOW)) == ["read_resources"]
     after = after.model_copy(update={"read": True, "answer": seen.answer})
     decision = decide(after, NOW)
-    assert (decision.phase, does(decision)) == ("Ready" if mended else "Invalid", [])
+    assert (decision.phase, does(decision)) == ("Ready" if corrected else "Invalid", [])
 
 
 def test_a_refusal_is_reported_once_it_is_shown_and_when_it_changes() -> None:

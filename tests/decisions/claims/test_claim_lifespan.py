@@ -73,7 +73,7 @@ def test_a_term_that_is_no_duration_is_reported_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("granted", "asked", "end"),
+    ("granted", "requested", "end"),
     [
         pytest.param(terms("1h", "2h", "3h"), None, SECOND + HOUR, id="the default"),
         pytest.param(terms("", "2h", "3h"), None, SECOND + 3 * HOUR, id="D3: else the relative maximum, its own"),
@@ -85,8 +85,8 @@ def test_a_term_that_is_no_duration_is_reported_by_its_name() -> None:
         pytest.param(terms("5h", "2h"), None, SECOND + 5 * HOUR, id="the default is not cut"),
     ],
 )
-def test_the_end_at_creation(granted: Terms, asked: datetime | None, end: datetime | None) -> None:
-    assert for_claim(granted, asked, NOW).end == end
+def test_the_end_at_creation(granted: Terms, requested: datetime | None, end: datetime | None) -> None:
+    assert for_claim(granted, requested, NOW).end == end
 
 
 def test_a_handle_gets_the_default_formatted_and_the_maxima_unchanged() -> None:
@@ -131,7 +131,7 @@ UNCLAIMED_END = SECOND + 3 * DAY
 
 
 @pytest.mark.parametrize(
-    ("granted", "asked", "end"),
+    ("granted", "requested", "end"),
     [
         pytest.param(terms("1h"), None, SECOND + HOUR, id="the default replaces the unclaimed end"),
         pytest.param(terms("", "2h", "1h"), None, UNCLAIMED_END, id="without default the unclaimed end stays"),
@@ -140,8 +140,8 @@ UNCLAIMED_END = SECOND + 3 * DAY
         pytest.param(terms(), SECOND + 9 * HOUR, SECOND + 9 * HOUR, id="the wish where there are no terms"),
     ],
 )
-def test_the_end_at_binding(granted: Terms, asked: datetime | None, end: datetime) -> None:
-    assert end_at_binding(granted, current=UNCLAIMED_END, requested_end=asked, now=NOW) == end
+def test_the_end_at_binding(granted: Terms, requested: datetime | None, end: datetime) -> None:
+    assert end_at_binding(granted, current=UNCLAIMED_END, requested_end=requested, now=NOW) == end
 
 
 def test_a_handle_without_end_stays_so() -> None:
@@ -176,13 +176,13 @@ def test_the_claims_status_at_binding_shows_what_its_schema_takes() -> None:
 # --- an end asked for ---
 
 
-def settle(granted: Terms, asked: datetime, **fields: object) -> SettledEnd:
+def settle(granted: Terms, requested: datetime, **fields: object) -> SettledEnd:
     known: dict[str, object] = {"current": None, "base": SECOND, "now": NOW, **fields}
-    return settled_end(granted, requested_end=asked, **known)  # type: ignore[arg-type]
+    return settled_end(granted, requested_end=requested, **known)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("granted", "asked", "base", "end"),
+    ("granted", "requested", "base", "end"),
     [
         pytest.param(terms(), 9 * HOUR, SECOND, 9 * HOUR, id="no limit"),
         pytest.param(terms(maximum="4h"), 9 * HOUR, SECOND, 4 * HOUR, id="the maximum"),
@@ -195,10 +195,10 @@ def settle(granted: Terms, asked: datetime, **fields: object) -> SettledEnd:
         pytest.param(terms(maximum="9999999d"), 9 * HOUR, SECOND, 9 * HOUR, id="a maximum beyond the calendar"),
     ],
 )
-def test_a_wish_is_cut_to_the_terms(granted: Terms, asked: timedelta, base: datetime, end: timedelta) -> None:
-    settled = settle(granted, SECOND + asked, base=base)
+def test_a_wish_is_cut_to_the_terms(granted: Terms, requested: timedelta, base: datetime, end: timedelta) -> None:
+    settled = settle(granted, SECOND + requested, base=base)
     assert settled.end == SECOND + end
-    assert settled.cut is (end < asked)
+    assert settled.cut is (end < requested)
 
 
 def test_a_wish_with_fractions_of_a_second_settles_on_what_is_written() -> None:
@@ -217,14 +217,14 @@ def test_a_cut_is_news_once_for_each_wish() -> None:
 
 
 def test_a_rolling_end_moves_only_when_half_of_the_relative_maximum_is_left() -> None:
-    granted, asked = terms(relative="2h"), SECOND + 30 * HOUR
+    granted, requested = terms(relative="2h"), SECOND + 30 * HOUR
     now, end, honoured = SECOND, SECOND, None
     moves = []
     while True:
-        settled = settle(granted, asked, current=end, now=now, honoured=honoured)
+        settled = settle(granted, requested, current=end, now=now, honoured=honoured)
         for minutes in (0, 30, 59):  # passes in between change nothing
             between = settle(
-                granted, asked, current=settled.end, now=now + minutes * timedelta(minutes=1), honoured=settled.wish
+                granted, requested, current=settled.end, now=now + minutes * timedelta(minutes=1), honoured=settled.wish
             )
             assert between.end == settled.end
         end, honoured = settled.end, settled.wish
@@ -238,26 +238,28 @@ def test_a_rolling_end_moves_only_when_half_of_the_relative_maximum_is_left() ->
 
 
 def test_a_new_wish_or_a_new_relative_maximum_is_settled_at_once() -> None:
-    asked = SECOND + 30 * HOUR
-    honoured = RequestedEnd(end=asked, relative_maximum=2 * HOUR)
+    requested = SECOND + 30 * HOUR
+    honoured = RequestedEnd(end=requested, relative_maximum=2 * HOUR)
     current = SECOND + timedelta(minutes=90)
-    assert settle(terms(relative="2h"), asked, current=current, honoured=honoured).end == current
-    assert settle(terms(relative="2h"), asked + HOUR, current=current, honoured=honoured).end == SECOND + 2 * HOUR
-    assert settle(terms(relative="3h"), asked, current=current, honoured=honoured).end == SECOND + 3 * HOUR
-    assert settle(terms(relative="1h"), asked, current=current, honoured=honoured).end == SECOND + HOUR
-    assert settle(terms(relative="2h"), asked, current=current).end == SECOND + 2 * HOUR
+    assert settle(terms(relative="2h"), requested, current=current, honoured=honoured).end == current
+    assert settle(terms(relative="2h"), requested + HOUR, current=current, honoured=honoured).end == SECOND + 2 * HOUR
+    assert settle(terms(relative="3h"), requested, current=current, honoured=honoured).end == SECOND + 3 * HOUR
+    assert settle(terms(relative="1h"), requested, current=current, honoured=honoured).end == SECOND + HOUR
+    assert settle(terms(relative="2h"), requested, current=current).end == SECOND + 2 * HOUR
 
 
 def test_an_end_beyond_the_relative_maximum_is_shortened_regardless_of_its_origin() -> None:
-    asked = SECOND + 30 * HOUR
-    honoured = RequestedEnd(end=asked, relative_maximum=2 * HOUR)
-    assert settle(terms(relative="2h"), asked, current=SECOND + 9 * HOUR, honoured=honoured).end == SECOND + 2 * HOUR
+    requested = SECOND + 30 * HOUR
+    honoured = RequestedEnd(end=requested, relative_maximum=2 * HOUR)
+    assert (
+        settle(terms(relative="2h"), requested, current=SECOND + 9 * HOUR, honoured=honoured).end == SECOND + 2 * HOUR
+    )
 
 
 def test_after_an_outage_a_rolling_end_goes_on_from_now() -> None:
-    asked = SECOND + 30 * HOUR
-    honoured = RequestedEnd(end=asked, relative_maximum=2 * HOUR)
-    assert settle(terms(relative="2h"), asked, current=SECOND - HOUR, honoured=honoured).end == SECOND + 2 * HOUR
+    requested = SECOND + 30 * HOUR
+    honoured = RequestedEnd(end=requested, relative_maximum=2 * HOUR)
+    assert settle(terms(relative="2h"), requested, current=SECOND - HOUR, honoured=honoured).end == SECOND + 2 * HOUR
 
 
 @given(st.integers(1, 200), st.integers(0, 400), st.integers(0, 400), st.integers(0, 400), st.booleans())
@@ -265,13 +267,13 @@ def test_a_settled_end_never_exceeds_the_terms_nor_moves_into_the_past(
     relative: int, maximum: int, asked: int, current: int, known: bool
 ) -> None:
     granted = terms(maximum=f"{maximum}s", relative=f"{relative}s")
-    wish = RequestedEnd(end=SECOND + timedelta(seconds=asked), relative_maximum=timedelta(seconds=relative))
+    requested_end = RequestedEnd(end=SECOND + timedelta(seconds=asked), relative_maximum=timedelta(seconds=relative))
     before = SECOND + timedelta(seconds=current)
-    settled = settle(granted, wish.end, current=before, honoured=wish if known else None)
-    assert settled.end <= min(wish.end, *(SECOND + timedelta(seconds=s) for s in (relative, maximum)))
+    settled = settle(granted, requested_end.end, current=before, honoured=requested_end if known else None)
+    assert settled.end <= min(requested_end.end, *(SECOND + timedelta(seconds=s) for s in (relative, maximum)))
     assert settled.end - SECOND >= timedelta(seconds=min(asked, maximum, relative) / 2 - 1)
     assert settled.moves_at is None or NOW < settled.moves_at <= settled.end
-    again = settle(granted, wish.end, current=settled.end, honoured=settled.wish)
+    again = settle(granted, requested_end.end, current=settled.end, honoured=settled.wish)
     assert (again.end, again.moves_at) == (settled.end, settled.moves_at)
 
 
@@ -279,7 +281,7 @@ def test_a_settled_end_never_exceeds_the_terms_nor_moves_into_the_past(
 
 
 @pytest.mark.parametrize(
-    ("default", "asked", "expected"),
+    ("default", "requested", "expected"),
     [
         pytest.param("1h", None, SECOND + HOUR, id="nothing asked for: the default restarts"),
         pytest.param("1h", SECOND - timedelta(minutes=20) + HOUR, SECOND + HOUR, id="the default was asked for"),
@@ -288,9 +290,11 @@ def test_a_settled_end_never_exceeds_the_terms_nor_moves_into_the_past(
         pytest.param("", None, None, id="no default"),
     ],
 )
-def test_the_default_counts_from_first_ready(default: str, asked: datetime | None, expected: datetime | None) -> None:
+def test_the_default_counts_from_first_ready(
+    default: str, requested: datetime | None, expected: datetime | None
+) -> None:
     start = SECOND - timedelta(minutes=20)
-    ready = first_ready(terms(default, "4h"), requested_end=asked, start=start, now=NOW)
+    ready = first_ready(terms(default, "4h"), requested_end=requested, start=start, now=NOW)
     assert ready.first_ready == SECOND
     assert ready.requested_end == expected
     if expected is not None:
@@ -307,10 +311,10 @@ def claim(status: JsonObject | None = None, spec: JsonObject | None = None, **mo
 
 
 def test_a_claim_begins_when_its_spec_says_until_its_status_says_otherwise() -> None:
-    asked: JsonObject = {"start": timestamp(SECOND + DAY)}
-    assert start_of(claim(spec=asked)) == SECOND + DAY
-    assert start_of(claim({"start": timestamp(SECOND)}, asked)) == SECOND
-    assert start_of(claim({"start": "spoilt"}, asked)) == SECOND + DAY
+    requested: JsonObject = {"start": timestamp(SECOND + DAY)}
+    assert start_of(claim(spec=requested)) == SECOND + DAY
+    assert start_of(claim({"start": timestamp(SECOND)}, requested)) == SECOND
+    assert start_of(claim({"start": "spoilt"}, requested)) == SECOND + DAY
     assert start_of(claim()) == SECOND - DAY
 
 

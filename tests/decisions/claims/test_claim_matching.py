@@ -52,8 +52,8 @@ def handle(name: str, *resources: HeldResource, **fields: Any) -> FreeHandle:
 
 
 def chosen(handles: Sequence[FreeHandle], *resources: WantedEntry, **fields: str) -> list[str]:
-    asked = Wanted(resources or (wanted(),), **fields)
-    return [candidate.name for candidate in FreeHandles(handles).candidates(asked, NOW)]
+    wanted_handle = Wanted(resources or (wanted(),), **fields)
+    return [candidate.name for candidate in FreeHandles(handles).candidates(wanted_handle, NOW)]
 
 
 # --- providers ---
@@ -91,7 +91,7 @@ def test_every_provider_that_serves_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("candidate", "asked", "taken"),
+    ("candidate", "requested", "taken"),
     [
         pytest.param(handle("h"), [wanted()], True, id="the same"),
         pytest.param(handle("h", held(MORE)), [wanted()], True, id="extra fields are fine"),
@@ -120,9 +120,9 @@ def test_every_provider_that_serves_is_named() -> None:
     ],
 )
 def test_a_candidate_differs_only_where_it_is_tolerated(
-    candidate: FreeHandle, asked: list[WantedEntry], taken: bool
+    candidate: FreeHandle, requested: list[WantedEntry], taken: bool
 ) -> None:
-    assert chosen([candidate], *asked) == (["h"] if taken else [])
+    assert chosen([candidate], *requested) == (["h"] if taken else [])
 
 
 def test_a_claim_for_a_pool_takes_that_pools_handles_only() -> None:
@@ -175,9 +175,9 @@ def test_candidates_are_ordered_by_every_step_of_the_score() -> None:
 
 def test_missing_resources_weigh_more_than_names_and_names_more_than_differences() -> None:
     few = [h for h in ORDERED if h.name in {"one-difference", "two-differences", "name-differs", "one-missing"}]
-    asked = (wanted(SMALL, "things", "thing", "/.*"), wanted({"x": 1}, "b", "b", "/x"))
+    requested = (wanted(SMALL, "things", "thing", "/.*"), wanted({"x": 1}, "b", "b", "/x"))
     for order in permutations(few):
-        assert chosen(order, *asked) == ["one-difference", "two-differences", "name-differs", "one-missing"]
+        assert chosen(order, *requested) == ["one-difference", "two-differences", "name-differs", "one-missing"]
 
 
 def test_readiness_that_is_unknown_counts_as_not_ready() -> None:
@@ -188,12 +188,14 @@ def test_readiness_that_is_unknown_counts_as_not_ready() -> None:
 # --- the index ---
 
 
-def brute_force(handles: Sequence[FreeHandle], asked: Wanted) -> list[str]:
+def brute_force(handles: Sequence[FreeHandle], wanted_handle: Wanted) -> list[str]:
     """The rules without an index."""
     found = []
     for free in handles:
-        pairs = list(zip(asked.resources, free.resources, strict=False))
-        if len(free.resources) > len(asked.resources) or (asked.pool and free.pool != asked.pool):
+        pairs = list(zip(wanted_handle.resources, free.resources, strict=False))
+        if len(free.resources) > len(wanted_handle.resources) or (
+            wanted_handle.pool and free.pool != wanted_handle.pool
+        ):
             continue
         if any(ask.provider != has.provider for ask, has in pairs) or free.healthy is False:
             continue
@@ -202,7 +204,7 @@ def brute_force(handles: Sequence[FreeHandle], asked: Wanted) -> list[str]:
             continue
         names = sum(ask.name != has.name for ask, has in pairs)
         total = sum(count or 0 for count in counts)
-        missing = len(asked.resources) - len(free.resources)
+        missing = len(wanted_handle.resources) - len(free.resources)
         rank = (not free.healthy, not free.ready, -free.preference_score, free.created, free.name)
         found.append((missing, names, total, rank))
     return [score[-1][-1] for score in sorted(found)]
@@ -244,11 +246,11 @@ HANDLES = st.lists(
 def test_the_index_chooses_as_the_rules_without_it(
     handles: list[FreeHandle], gone: set[str], resources: list[WantedEntry], pool: str
 ) -> None:
-    free, asked = FreeHandles(handles), Wanted(tuple(resources), pool)
+    free, wanted_handle = FreeHandles(handles), Wanted(tuple(resources), pool)
     for name in gone:
         free.remove(name)
     left = [h for h in {h.name: h for h in handles}.values() if h.name not in gone]  # the last of a name counts
-    assert [h.name for h in free.candidates(asked, NOW)] == brute_force(left, asked)
+    assert [h.name for h in free.candidates(wanted_handle, NOW)] == brute_force(left, wanted_handle)
     assert len(free) == len(left)
 
 
@@ -273,8 +275,8 @@ def test_a_handle_can_be_added_again_and_removed_twice() -> None:
 def test_an_answer_is_remembered_for_the_tolerance_that_it_was_given_for() -> None:
     free = FreeHandles([handle("h", held(LARGE))])
     for ignored, found in (((), []), (("/spec/size",), ["h"]), (("/spec/colour",), []), (("/spec/size",), ["h"])):
-        asked = Wanted((wanted(SMALL, "things", "thing", *ignored),))
-        assert [h.name for h in free.candidates(asked, NOW)] == found
+        wanted_handle = Wanted((wanted(SMALL, "things", "thing", *ignored),))
+        assert [h.name for h in free.candidates(wanted_handle, NOW)] == found
 
 
 def test_300_claims_find_200_distinct_handles_among_a_thousand_others() -> None:
@@ -295,10 +297,10 @@ def test_300_claims_find_200_distinct_handles_among_a_thousand_others() -> None:
 
 
 def test_a_bad_expression_is_reported_when_it_is_needed() -> None:
-    asked = wanted(SMALL, "things", "thing", "(")
-    assert chosen([handle("h")], asked) == ["h"]
+    requested = wanted(SMALL, "things", "thing", "(")
+    assert chosen([handle("h")], requested) == ["h"]
     with pytest.raises(BadPattern, match="regular expression"):
-        chosen([handle("h", held(LARGE))], asked)
+        chosen([handle("h", held(LARGE))], requested)
 
 
 def test_a_template_nested_beyond_reason_is_refused() -> None:

@@ -23,10 +23,10 @@ def checked(*checks: dict[str, Any], **schema: Any) -> dict[str, Any]:
 
 
 def settle(
-    parameters: list[Any], asked: dict[str, Any], accepted: dict[str, Any] | None = None, **more: Any
+    parameters: list[Any], user_claim: dict[str, Any], accepted: dict[str, Any] | None = None, **more: Any
 ) -> Accepted | Rejected:
     base = provider("base", parameters=parameters, vars=more.pop("vars", {}))
-    return settle_parameters(scene(base, claim=asking(asked, accepted), **more), base)
+    return settle_parameters(scene(base, claim=asking(user_claim, accepted), **more), base)
 
 
 def values(outcome: Accepted | Rejected) -> dict[str, Any]:
@@ -69,9 +69,9 @@ def test_a_parameter_without_default_and_value_stays_unset() -> None:
 def test_a_default_template_sees_the_values_before_it_in_the_order_of_declaration() -> None:
     first = parameter("first", default={"value": "a"})
     second = parameter("second", default={"template": "{{ first | default('unset') }}{{ asked }}"})
-    asked = parameter("asked")
-    assert values(settle([first, second, asked], {"asked": "!"}))["second"] == "a!"
-    assert values(settle([second, first, asked], {"asked": "!"}))["second"] == "unset!"
+    requested = parameter("asked")
+    assert values(settle([first, second, requested], {"asked": "!"}))["second"] == "a!"
+    assert values(settle([second, first, requested], {"asked": "!"}))["second"] == "unset!"
 
 
 def test_a_handles_vars_are_seen_over_the_providers() -> None:
@@ -90,7 +90,7 @@ def test_a_default_template_that_fails_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "asked", "accepted", "result"),
+    ("parameters", "user_claim", "accepted", "result"),
     [
         ([parameter("p", default={"value": "new"})], {}, {"p": "old"}, {"p": "old"}),
         ([parameter("p", default={"template": "{{ 'new' }}"})], {}, {"p": "old"}, {"p": "old"}),
@@ -112,8 +112,8 @@ def test_a_default_template_that_fails_is_reported() -> None:
         "declared since: its default is not checked",
     ],
 )
-def test_accepted_values_stay(parameters: Any, asked: Any, accepted: Any, result: Any) -> None:
-    assert values(settle(parameters, asked, accepted)) == result
+def test_accepted_values_stay(parameters: Any, user_claim: Any, accepted: Any, result: Any) -> None:
+    assert values(settle(parameters, user_claim, accepted)) == result
 
 
 def test_a_random_default_is_made_once() -> None:
@@ -127,7 +127,7 @@ def test_a_random_default_is_made_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("declared", "asked", "accepted", "expected"),
+    ("declared", "user_claim", "accepted", "expected"),
     [
         (parameter("p", required=True), {}, None, ["Parameter p is required."]),
         (parameter("p"), {"p": 2}, {"p": 1}, ["Parameter p is immutable."]),
@@ -157,8 +157,10 @@ def test_a_random_default_is_made_once() -> None:
         ),
     ],
 )
-def test_a_forbidden_value_is_reported_in_fixed_words(declared: Any, asked: Any, accepted: Any, expected: Any) -> None:
-    assert errors(settle([declared], asked, accepted)) == expected
+def test_a_forbidden_value_is_reported_in_fixed_words(
+    declared: Any, user_claim: Any, accepted: Any, expected: Any
+) -> None:
+    assert errors(settle([declared], user_claim, accepted)) == expected
 
 
 def test_an_allowed_update_is_accepted() -> None:
@@ -222,12 +224,12 @@ def test_errors_of_all_parameters_are_reported_at_once() -> None:
 
 
 def test_the_claim_is_not_completed_in_place() -> None:
-    asked = asking({"q": [1]})
-    before = copy.deepcopy(asked)
+    user_claim = asking({"q": [1]})
+    before = copy.deepcopy(user_claim)
     base = provider("base", parameters=[parameter("p", default={"value": 1}), parameter("q")])
-    outcome = settle_parameters(scene(base, claim=asked), base)
+    outcome = settle_parameters(scene(base, claim=user_claim), base)
     assert values(outcome) == {"p": 1, "q": [1]}
-    assert asked == before
+    assert user_claim == before
 
 
 # The status

@@ -49,7 +49,7 @@ MAPS = provider(
 
 
 def ask(
-    asked: dict[str, Any],
+    user_claim: dict[str, Any],
     *providers: dict[str, Any],
     held: dict[str, Any] | None = None,
     now: datetime = NOW,
@@ -57,10 +57,10 @@ def ask(
 ) -> ClaimPlan:
     """The plan for a claim, its providers assigned as they are before each look."""
     known = {each["metadata"]["name"]: each for each in providers}
-    question = ClaimQuestion(names=NAMES, now=now, providers=known, claim=asked, handle=held, **more)
-    if "assigned" not in more and isinstance(asked["spec"].get("resources"), list):
+    question = ClaimQuestion(names=NAMES, now=now, providers=known, claim=user_claim, handle=held, **more)
+    if "assigned" not in more and isinstance(user_claim["spec"].get("resources"), list):
         try:
-            question = question.model_copy(update={"assigned": assign(asked, known)})
+            question = question.model_copy(update={"assigned": assign(user_claim, known)})
         except NotAssigned as error:
             question = question.model_copy(update={"unassigned": Fault(reason=error.reason, message=error.message)})
     before = copy.deepcopy(question)
@@ -69,11 +69,11 @@ def ask(
     return plan
 
 
-def applied(asked: dict[str, Any], plan: ClaimPlan) -> dict[str, Any]:
+def applied(user_claim: dict[str, Any], plan: ClaimPlan) -> dict[str, Any]:
     """The claim as it is once the plan is written."""
-    metadata = asked["metadata"]
+    metadata = user_claim["metadata"]
     after = {
-        **asked,
+        **user_claim,
         "metadata": {
             **metadata,
             "annotations": {**metadata.get("annotations", {}), **plan.annotations},
@@ -82,16 +82,16 @@ def applied(asked: dict[str, Any], plan: ClaimPlan) -> dict[str, Any]:
         "status": plan.status,
     }
     if plan.resources is not None:
-        after["spec"] = {**asked["spec"], "resources": list(plan.resources)}
+        after["spec"] = {**user_claim["spec"], "resources": list(plan.resources)}
     return after
 
 
-def annotated(asked: dict[str, Any], **annotations: str) -> dict[str, Any]:
-    return {**asked, "metadata": {**asked["metadata"], "annotations": annotations}}
+def annotated(user_claim: dict[str, Any], **annotations: str) -> dict[str, Any]:
+    return {**user_claim, "metadata": {**user_claim["metadata"], "annotations": annotations}}
 
 
-def initialised(asked: dict[str, Any]) -> dict[str, Any]:
-    return {**asked, "metadata": {**asked["metadata"], "annotations": INITIALISED}}
+def initialised(user_claim: dict[str, Any]) -> dict[str, Any]:
+    return {**user_claim, "metadata": {**user_claim["metadata"], "annotations": INITIALISED}}
 
 
 def listing(*entries: Any, status: Any = None, **spec: Any) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def stalled(plan: ClaimPlan) -> str:
 
 
 @pytest.mark.parametrize(
-    ("asked", "reason", "words"),
+    ("user_claim", "reason", "words"),
     [
         (claim(provider={"name": "sizes"}, resources=[entry("maps")]), "InvalidSpec", "exclude each other"),
         (claim(provider={"name": "sizes"}, resources=[]), "InvalidSpec", "exclude each other"),
@@ -127,8 +127,8 @@ def stalled(plan: ClaimPlan) -> str:
         ),
     ],
 )
-def test_a_spec_that_cannot_be_followed_is_reported_and_halts(asked: Any, reason: str, words: str) -> None:
-    plan = ask(asked, SIZES, MAPS)
+def test_a_spec_that_cannot_be_followed_is_reported_and_halts(user_claim: Any, reason: str, words: str) -> None:
+    plan = ask(user_claim, SIZES, MAPS)
     assert plan.fault is not None
     assert (plan.halt, plan.fault.reason) == (Halt.FAULT, reason)
     assert words in stalled(plan)
@@ -228,8 +228,8 @@ def test_while_it_is_pending_or_rejected_the_status_shows_nothing_of_a_handle(st
     ids=["approved", "has a handle", "has a handle, whatever is said", "a handle holds it"],
 )
 def test_an_approved_or_bound_claim_goes_on(status: Any, held: Any) -> None:
-    asked = claim(status, provider={"name": "base"})
-    assert ask(asked, APPROVING, held=held).halt is Halt.NONE
+    user_claim = claim(status, provider={"name": "base"})
+    assert ask(user_claim, APPROVING, held=held).halt is Halt.NONE
 
 
 def test_no_approval_is_asked_for_without_need() -> None:
@@ -241,8 +241,8 @@ def test_no_approval_is_asked_for_without_need() -> None:
 
 def test_entries_show_their_providers_and_keep_what_they_showed() -> None:
     status = {"resources": [{"state": {"kind": "ConfigMap"}, "name": "old"}]}
-    asked = listing({"name": "a", "template": config_map()}, entry("maps"), status=status)
-    assert ask(asked, MAPS).status["resources"] == [
+    user_claim = listing({"name": "a", "template": config_map()}, entry("maps"), status=status)
+    assert ask(user_claim, MAPS).status["resources"] == [
         {"name": "a", "provider": reference("maps"), "state": {"kind": "ConfigMap"}},
         {"provider": reference("maps")},
     ]
@@ -250,17 +250,17 @@ def test_entries_show_their_providers_and_keep_what_they_showed() -> None:
 
 def test_entries_that_are_gone_are_shown_only_while_a_handle_may_hold_them() -> None:
     status = {"resources": [{"provider": reference("maps")}, {"provider": reference("sizes"), "name": "b"}]}
-    asked = initialised(listing(entry("maps"), status=status))
-    assert ask(asked, MAPS, SIZES).status["resources"] == status["resources"][:1]
+    user_claim = initialised(listing(entry("maps"), status=status))
+    assert ask(user_claim, MAPS, SIZES).status["resources"] == status["resources"][:1]
     held = handle(entry("maps"), entry("sizes", "b"), **BOUND)
-    assert ask(asked, MAPS, SIZES, held=held).status["resources"] == status["resources"]
+    assert ask(user_claim, MAPS, SIZES, held=held).status["resources"] == status["resources"]
 
 
 def test_the_provider_of_a_held_entry_stays_shown_when_the_claim_names_another() -> None:
-    asked = initialised(listing(entry("sizes"), status={"resources": [{"provider": reference("maps")}]}))
-    assert ask(asked, MAPS, SIZES).status["resources"] == [{"provider": reference("sizes")}]
+    user_claim = initialised(listing(entry("sizes"), status={"resources": [{"provider": reference("maps")}]}))
+    assert ask(user_claim, MAPS, SIZES).status["resources"] == [{"provider": reference("sizes")}]
     held = handle(entry("maps"), **BOUND)
-    assert ask(asked, MAPS, SIZES, held=held).status["resources"] == [{"provider": reference("maps")}]
+    assert ask(user_claim, MAPS, SIZES, held=held).status["resources"] == [{"provider": reference("maps")}]
 
 
 # Initialisation
@@ -275,8 +275,8 @@ def test_a_claim_is_marked_and_its_entries_get_references_and_defaults() -> None
 
 
 def test_defaults_are_never_applied_again() -> None:
-    asked = initialised(listing({"provider": {"name": "maps"}, "template": {"data": {"x": "1"}}}))
-    plan = ask(asked, MAPS)
+    user_claim = initialised(listing({"provider": {"name": "maps"}, "template": {"data": {"x": "1"}}}))
+    plan = ask(user_claim, MAPS)
     assert (plan.annotations, plan.resources) == ({}, None)
     assert plan.wanted[0].template == {"data": {"x": "1"}}
 
@@ -303,22 +303,22 @@ def test_a_default_that_cannot_be_rendered_leaves_the_claim_uninitialised() -> N
 
 
 def test_a_listed_template_that_is_refused_halts_until_it_is_corrected() -> None:
-    asked = listing(entry("maps", template={"data": {"color": "pink"}}), entry("maps"))
-    refused = ask(asked, MAPS)
+    user_claim = listing(entry("maps", template={"data": {"color": "pink"}}), entry("maps"))
+    refused = ask(user_claim, MAPS)
     shown = {"provider": reference("maps"), "validationError": "Validation check failed: no pink"}
     assert (refused.halt, refused.fault, refused.wanted) == (Halt.INVALID, None, ())
     assert refused.status == {"resources": [shown, {"provider": reference("maps")}]}
-    after = applied(asked, refused)
+    after = applied(user_claim, refused)
     after["spec"]["resources"][0]["template"]["data"]["color"] = "blue"
-    mended = ask(after, MAPS)
-    assert (mended.halt, mended.status) == (Halt.NONE, {"resources": [{"provider": reference("maps")}] * 2})
+    corrected = ask(after, MAPS)
+    assert (corrected.halt, corrected.status) == (Halt.NONE, {"resources": [{"provider": reference("maps")}] * 2})
 
 
 def test_variables_of_the_handle_count_in_checks_of_its_claim() -> None:
     limited = provider("maps", vars={"most": 1}, validation={"checks": [{"name": "most", "check": "n <= most"}]})
-    asked = listing(entry("maps", template={"n": 2}))
-    assert ask(asked, limited, held=handle(entry("maps"), **BOUND)).halt is Halt.INVALID
-    assert ask(asked, limited, held=handle(entry("maps"), vars={"most": 2}, **BOUND)).halt is Halt.NONE
+    user_claim = listing(entry("maps", template={"n": 2}))
+    assert ask(user_claim, limited, held=handle(entry("maps"), **BOUND)).halt is Halt.INVALID
+    assert ask(user_claim, limited, held=handle(entry("maps"), vars={"most": 2}, **BOUND)).halt is Halt.NONE
 
 
 def test_values_are_completed_and_accepted() -> None:
@@ -338,8 +338,8 @@ def test_refused_values_leave_the_accepted_ones() -> None:
 
 
 def test_the_errors_go_when_the_values_are_corrected() -> None:
-    asked = asking({"size": 4}, name="sizes")
-    after = applied(asked, ask(asked, SIZES))
+    user_claim = asking({"size": 4}, name="sizes")
+    after = applied(user_claim, ask(user_claim, SIZES))
     after["spec"] = {"provider": {"name": "sizes", "parameterValues": {"size": 3}}}
     assert ask(after, SIZES).status["provider"] == {"name": "sizes", "parameterValues": {"size": 3}}
 
@@ -401,8 +401,8 @@ def test_the_status_before_there_is_a_handle_follows_the_values() -> None:
             {"name": "maps", "resourceName": "b", "when": "which == 'b'"},
         ],
     )
-    asked = asking({"which": "a"}, name="top")
-    after = applied(asked, ask(asked, top, SIZES, MAPS))
+    user_claim = asking({"which": "a"}, name="top")
+    after = applied(user_claim, ask(user_claim, top, SIZES, MAPS))
     after["spec"] = {"provider": {"name": "top", "parameterValues": {"which": "b"}}}
     assert ask(after, top, SIZES, MAPS).status["resources"] == [{"name": "b", "provider": reference("maps")}]
 
@@ -480,7 +480,7 @@ def test_a_handle_without_vars_and_lifespans_says_nothing_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lifespan", "asked", "end"),
+    ("lifespan", "requested", "end"),
     [
         ({"default": "1h"}, None, "2026-11-21T13:00:00Z"),
         ({"default": "1h"}, "2026-11-21T12:10:00Z", "2026-11-21T12:10:00Z"),
@@ -490,14 +490,14 @@ def test_a_handle_without_vars_and_lifespans_says_nothing_of_them() -> None:
         ({}, "2026-11-20T00:00:00Z", "2026-11-20T00:00:00Z"),
     ],
 )
-def test_the_end_is_what_is_asked_for_else_what_the_terms_give(lifespan: Any, asked: str | None, end: str) -> None:
-    spec = {"lifespan": {"end": asked}} if asked else {}
+def test_the_end_is_what_is_asked_for_else_what_the_terms_give(lifespan: Any, requested: str | None, end: str) -> None:
+    spec = {"lifespan": {"end": requested}} if requested else {}
     plan = ask(claim(provider={"name": "base"}, **spec), provider("base", lifespan=lifespan, **CREATES))
     assert made(plan)["lifespan"]["end"] == end
 
 
 @pytest.mark.parametrize(
-    ("asked", "why"),
+    ("user_claim", "why"),
     [
         (listing(entry("maps"), entry("closed")), "ResourceProvider closed disables creation"),
         (asking({}, name="closed"), "ResourceProvider closed disables creation"),
@@ -507,26 +507,26 @@ def test_the_end_is_what_is_asked_for_else_what_the_terms_give(lifespan: Any, as
     ],
     ids=["listed", "top level", "linked", "by the claim", "a top level that makes nothing forbids nothing"],
 )
-def test_creation_may_be_forbidden_while_a_free_handle_is_still_looked_for(asked: Any, why: str) -> None:
+def test_creation_may_be_forbidden_while_a_free_handle_is_still_looked_for(user_claim: Any, why: str) -> None:
     closed = provider("closed", disableCreation=True, **CREATES)
     top = provider("top", linkedResourceProviders=[{"name": "closed"}])
     shell = provider("shell", disableCreation=True, linkedResourceProviders=[{"name": "sizes"}])
-    plan = ask(asked, MAPS, SIZES, closed, top, shell)
+    plan = ask(user_claim, MAPS, SIZES, closed, top, shell)
     assert (plan.halt, plan.no_creation, plan.creation is None) == (Halt.NONE, why, bool(why))
     assert plan.wanted
     assert "conditions" not in plan.status
 
 
 @pytest.mark.parametrize(
-    ("lifespan", "asked", "reason"),
+    ("lifespan", "user_claim", "reason"),
     [
         ({"default": "soon"}, None, "DurationUnreadable"),
         ({"maximum": "{{ missing }}"}, None, "TemplateFailed"),
         ({}, "tomorrow", "MomentUnreadable"),
     ],
 )
-def test_a_fault_in_creating_a_handle_prevents_no_binding(lifespan: Any, asked: Any, reason: str) -> None:
-    spec = {"lifespan": {"end": asked}} if asked else {}
+def test_a_fault_in_creating_a_handle_prevents_no_binding(lifespan: Any, user_claim: Any, reason: str) -> None:
+    spec = {"lifespan": {"end": user_claim}} if user_claim else {}
     plan = ask(claim(provider={"name": "base"}, **spec), provider("base", lifespan=lifespan, **CREATES))
     assert plan.fault is not None
     assert (plan.halt, plan.fault.reason, plan.creation) == (Halt.NONE, reason, None)
@@ -535,12 +535,12 @@ def test_a_fault_in_creating_a_handle_prevents_no_binding(lifespan: Any, asked: 
 
 
 def test_a_claim_with_an_unreadable_start_is_not_bound() -> None:
-    asked = claim(provider={"name": "base"}, lifespan={"start": "2026-11-21T12:00:00+24:00"})
-    plan = ask(asked, provider("base", **CREATES))
+    user_claim = claim(provider={"name": "base"}, lifespan={"start": "2026-11-21T12:00:00+24:00"})
+    plan = ask(user_claim, provider("base", **CREATES))
     assert plan.fault is not None
     assert (plan.halt, plan.fault.reason, plan.annotations) == (Halt.FAULT, "MomentUnreadable", {})
     assert "spec.lifespan.start" in stalled(plan)
-    served = {**asked, "status": {"lifespan": {"start": "2026-11-20T12:00:00Z"}}}
+    served = {**user_claim, "status": {"lifespan": {"start": "2026-11-20T12:00:00Z"}}}
     assert ask(served, provider("base", **CREATES), held=handle(**BOUND)).halt is Halt.NONE
 
 
@@ -555,7 +555,7 @@ NOW_DEFINED = {"definition": {"at": "{{ now() }}"}}
 
 
 @pytest.mark.parametrize(
-    ("base", "asked", "by_clock"),
+    ("base", "user_claim", "by_clock"),
     [
         (provider("base", **CREATES), asking({}), False),
         (provider("base", template=NOW_DEFINED), asking({}), True),
@@ -566,10 +566,10 @@ NOW_DEFINED = {"definition": {"at": "{{ now() }}"}}
     ],
     ids=["nothing", "what is wanted", "before the approval", "accepted values", "refused values", "a refused template"],
 )
-def test_a_value_that_may_change_by_itself_is_observed_by_the_clock(base: Any, asked: Any, by_clock: bool) -> None:
-    assert ask(asked, base).by_clock is by_clock
+def test_a_value_that_may_change_by_itself_is_observed_by_the_clock(base: Any, user_claim: Any, by_clock: bool) -> None:
+    assert ask(user_claim, base).by_clock is by_clock
     # With a handle its own plan says it, unless the claim's own edit is refused.
-    bound = ask(asked, base, held=handle(**BOUND))
+    bound = ask(user_claim, base, held=handle(**BOUND))
     assert bound.by_clock is (bound.halt is Halt.INVALID)
 
 
@@ -591,7 +591,7 @@ TOP = provider(
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "user_claim",
     [
         asking({}, name="top"),
         asking({"n": 3}, name="top"),
@@ -608,10 +608,10 @@ TOP = provider(
     ],
 )
 @pytest.mark.parametrize("held", [None, handle(entry("maps"), vars={"x": 1}, **BOUND)], ids=["waiting", "bound"])
-def test_asked_again_a_plan_that_was_written_changes_nothing(asked: Any, held: Any) -> None:
+def test_asked_again_a_plan_that_was_written_changes_nothing(user_claim: Any, held: Any) -> None:
     providers = (TOP, SIZES, MAPS, APPROVING)
-    first = ask(asked, *providers, held=held)
-    after = applied(asked, first)
+    first = ask(user_claim, *providers, held=held)
+    after = applied(user_claim, first)
     again = ask(after, *providers, held=held, now=LATER)
     assert (again.annotations, again.labels, again.resources) == ({}, {}, None)
     assert again.status == first.status

@@ -128,7 +128,7 @@ class Cluster:
     async def let_go(self, kind: object, pool: Json) -> None:
         self.let_go_with = [*self.handles, *self.unseen]
 
-    async def look(self, known: PoolMemory | None = None, activity: str = "1", **asked: Any) -> PoolWorld:
+    async def look(self, known: PoolMemory | None = None, activity: str = "1", **user_claim: Any) -> PoolWorld:
         """One pass, within an activity of that id."""
 
         async def opened(*_: object) -> None:
@@ -139,7 +139,7 @@ class Cluster:
         tools = Tools(part, part, part, part, Settings())
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, activity_id=activity)
-        look = PassPool(key=KEY, memory=known or PoolMemory(), **asked)
+        look = PassPool(key=KEY, memory=known or PoolMemory(), **user_claim)
         world: PoolWorld = await environment.run(PoolActivities(tools, part, opened).pass_pool, look)
         return world
 
@@ -187,8 +187,8 @@ async def test_a_pool_shows_that_the_api_server_refuses_its_handles(cluster: Clu
     cluster.refusal = refusal
     world = await cluster.look()
     (stalled,) = cluster.pool["status"]["conditions"]
-    told = f"no ResourceHandle can be created: {refusal.message}"
-    assert (stalled["reason"], told in stalled["message"]) == ("HandleRefused", True)
+    reported = f"no ResourceHandle can be created: {refusal.message}"
+    assert (stalled["reason"], reported in stalled["message"]) == ("HandleRefused", True)
     assert world.decision.phase == "Stalled"
     cluster.refusal, cluster.healthy = None, True
     await cluster.look(world.known, "2")
@@ -207,7 +207,7 @@ async def test_a_pass_that_is_made_again_finds_the_handles_of_the_one_before(clu
 
 
 @pytest.mark.parametrize(
-    ("times", "holder", "there", "said"),
+    ("times", "holder", "there", "message"),
     [
         (2, None, False, []),
         (2, {"name": "mine"}, True, []),
@@ -216,7 +216,7 @@ async def test_a_pass_that_is_made_again_finds_the_handles_of_the_one_before(clu
     ids=["written meanwhile", "bound meanwhile", "written all the time"],
 )
 async def test_a_handle_that_is_written_while_it_is_deleted_goes_all_the_same(
-    cluster: Cluster, times: int, holder: Json | None, there: bool, said: list[str]
+    cluster: Cluster, times: int, holder: Json | None, there: bool, message: list[str]
 ) -> None:
     cluster.pool = leaving()
     cluster.handles["guid-a"] = free("guid-a")
@@ -230,8 +230,8 @@ async def test_a_handle_that_is_written_while_it_is_deleted_goes_all_the_same(
 
     cluster.end = end  # type: ignore[method-assign]
     world = await cluster.look()
-    assert [refusal.message for refusal in world.refusals.values()] == said
-    assert (world.exists, "guid-a" in cluster.handles) == (bool(said), there)
+    assert [refusal.message for refusal in world.refusals.values()] == message
+    assert (world.exists, "guid-a" in cluster.handles) == (bool(message), there)
 
 
 async def test_a_paused_handle_stays_and_its_pool_with_it(cluster: Cluster) -> None:

@@ -198,8 +198,8 @@ def test_names_given_back_are_forgotten_when_their_handles_are_gone() -> None:
 class World:
     """A pool in a cluster, and a process that may die between any two writes."""
 
-    def __init__(self, wants: Wants, asked: Scaling) -> None:
-        self.wants, self.scaling = wants, asked
+    def __init__(self, wants: Wants, requested: Scaling) -> None:
+        self.wants, self.scaling = wants, requested
         self.handles: dict[str, PoolHandle] = {}
         self.ever: set[int] = set()  # serials that were made
         self.broken: set[str] = set()  # handles of the scaling that were given up
@@ -305,7 +305,7 @@ def test_a_pool_counts_its_own_free_handles_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "at"),
+    ("text", "at"),
     [
         ("2099-01-01T00:00:00Z", datetime(2099, 1, 1, tzinfo=UTC)),
         ("2099-01-01t00:00:00z", datetime(2099, 1, 1, tzinfo=UTC)),
@@ -314,10 +314,10 @@ def test_a_pool_counts_its_own_free_handles_only() -> None:
         ("tomorrow", None),
     ],
 )
-def test_a_scaling_begins_when_it_says_or_not_at_all(said: str, at: datetime | None) -> None:
+def test_a_scaling_begins_when_it_says_or_not_at_all(text: str, at: datetime | None) -> None:
     body: JsonObject = {
         "metadata": {"name": "more", "namespace": "operator", "creationTimestamp": timestamp(BORN)},
-        "spec": {"count": 3, "at": said, "resourcePool": {"name": "pool"}},
+        "spec": {"count": 3, "at": text, "resourcePool": {"name": "pool"}},
     }
     read = scaling_of(body, POOL)
     assert (read and read.at) == at

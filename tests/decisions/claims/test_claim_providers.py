@@ -257,10 +257,10 @@ def test_links_that_fan_out_end_at_a_number() -> None:
 
 def test_nothing_given_is_changed() -> None:
     base = thing("base", "{{ p }}", parameters=[with_default("p", value={"a": 1})])
-    asked, values = asking({}, {}), {"q": 1}
-    resource_list(scene(base, claim=asked), "base", values)
+    user_claim, values = asking({}, {}), {"q": 1}
+    resource_list(scene(base, claim=user_claim), "base", values)
     assert values == {"q": 1}
-    assert asked == asking({}, {})
+    assert user_claim == asking({}, {})
     assert base == thing("base", "{{ p }}", parameters=[with_default("p", value={"a": 1})])
 
 

@@ -30,8 +30,8 @@ ANYTHING = [{"pathMatch": "/spec/.*"}]
 class Server(Parts):
     """A claim, its handle and the live objects of its resources, as an API server has them; plans are the real ones."""
 
-    def __init__(self, asked: Json | None, held: Json, *providers: Json) -> None:
-        self.claim, self.held = asked, held
+    def __init__(self, user_claim: Json | None, held: Json, *providers: Json) -> None:
+        self.claim, self.held = user_claim, held
         self.providers = {each["metadata"]["name"]: each for each in providers}
         self.live: dict[str, Json] = {}
         self.versions = itertools.count(1)

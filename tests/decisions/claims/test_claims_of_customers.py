@@ -115,8 +115,8 @@ def test_without_the_customers_key_no_account_is_made_and_the_claim_says_why(
     assert "Secret tenant/keys" in decision.why
     again = byoc(input_secret=secret, of={"status": status_of(decision)})
     assert activities(decide(again, NOW)) == ["accounts.hold_input_secret"]  # refused until there is a key in it
-    mended = decide(byoc(of={"status": status_of(decision)}), NOW)
-    assert written_condition(mended, "AuthenticationFailed")["status"] == "False"
+    corrected = decide(byoc(of={"status": status_of(decision)}), NOW)
+    assert written_condition(corrected, "AuthenticationFailed")["status"] == "False"
 
 
 def test_an_obstacle_to_entering_the_account_shows_on_the_claim() -> None:
@@ -153,8 +153,8 @@ def test_a_claim_has_the_reason_of_its_accounts_last_failure() -> None:
 def test_a_faulty_claim_is_an_error_and_goes_on_once_it_is_corrected() -> None:
     decision = decide(byoc(spec={"byocAWSAccountID": ""}), NOW)
     assert written_condition(decision, "InvalidAccountClaim")["reason"] == "BYOCAccountIDMissing"
-    mended = decide(byoc(of={"status": status_of(decision)}), NOW)
-    assert status_of(mended)["state"] == ""
+    corrected = decide(byoc(of={"status": status_of(decision)}), NOW)
+    assert status_of(corrected)["state"] == ""
 
 
 def test_another_tenants_account_is_neither_used_nor_deleted() -> None:

@@ -64,13 +64,13 @@ def under(names: DomainNames, obj: Any) -> Any:
 def questions(names: DomainNames) -> Iterator[tuple[Callable[..., Model], Question]]:
     """Each kind of question, asked of objects of a domain."""
     shared: Any = {"now": NOW, "names": names, "providers": {"base": under(names, BASE)}}
-    asked, accepted = under(names, asking({})), under(names, asking({}, accepted={"n": 1}))
+    requested, accepted = under(names, asking({})), under(names, asking({}, accepted={"n": 1}))
     held = under(names, handle(entry("base", "base"), status={"healthy": True, "ready": True}))
     holder = under(names, BOUND)
     bound = {**held, "spec": {**held["spec"], **holder}}
     listed = under(names, claim(resources=[entry("base", template=config_map())]))
     pool = under(names, {"metadata": {"name": "spare", "namespace": "poolboy"}, "spec": {"provider": {"name": "base"}}})
-    yield plan_claim, ClaimQuestion(**shared, claim=asked)
+    yield plan_claim, ClaimQuestion(**shared, claim=requested)
     yield plan_claim, ClaimQuestion(**shared, claim=listed, assigned=("base",))
     yield plan_binding, BindingQuestion(**shared, claim=accepted, handle=held, wanted=(WantedEntry(provider="base"),))
     yield plan_pool_handle, PoolQuestion(**shared, pool=pool, handle_name="guid-b7k2q")

@@ -52,11 +52,11 @@ def ask(
     return plan
 
 
-def bound(asked: dict[str, Any], held: dict[str, Any], *providers: dict[str, Any], **more: Any) -> HandlePlan:
+def bound(user_claim: dict[str, Any], held: dict[str, Any], *providers: dict[str, Any], **more: Any) -> HandlePlan:
     """The plan for a handle and the claim that holds it, which was accepted unless said otherwise."""
-    listed = objects_at(asked, "spec", "resources")
+    listed = objects_at(user_claim, "spec", "resources")
     assigned = tuple(text_at(each, "provider", "name") for each in listed)
-    return ask(held, *providers, **{"push": True, "assigned": assigned, "claim": asked, **more})
+    return ask(held, *providers, **{"push": True, "assigned": assigned, "claim": user_claim, **more})
 
 
 def entries(plan: HandlePlan) -> list[Any]:
@@ -76,8 +76,8 @@ def stalled(status: Any) -> list[tuple[str, str]]:
 class Live:
     """A claim, its handle and their resources, updated as the plan says."""
 
-    def __init__(self, asked: Any, held: Any, *providers: Any, states: Any = ()) -> None:
-        self.claim, self.handle, self.providers = asked, held, providers
+    def __init__(self, user_claim: Any, held: Any, *providers: Any, states: Any = ()) -> None:
+        self.claim, self.handle, self.providers = user_claim, held, providers
         self.states: list[Any] = list(states)
         self.honoured: RequestedEnd | None = None
 
@@ -191,14 +191,14 @@ def test_nothing_of_a_claim_that_was_not_accepted_reaches_the_handle() -> None:
         lifespan={"end": "2026-11-22T12:00:00Z"},
         **BOUND,
     )
-    asked = claim(
+    user_claim = claim(
         {"provider": {"name": "base", "parameterValues": {"n": 1}, "validationErrors": ["no"]}},
         provider={"name": "base", "parameterValues": {"n": 2}},
         lifespan={"end": "2026-11-23T12:00:00Z"},
         autoDelete={"when": "true"},
         autoDetach={"when": "true"},
     )
-    plan = bound(asked, held, base, push=False)
+    plan = bound(user_claim, held, base, push=False)
     assert plan.spec["provider"] == held["spec"]["provider"]
     assert plan.spec["lifespan"] == held["spec"]["lifespan"]
     assert entries(plan)[0]["template"] == {"data": {"n": "1"}}
@@ -207,8 +207,8 @@ def test_nothing_of_a_claim_that_was_not_accepted_reaches_the_handle() -> None:
 
 def test_a_list_mode_claims_edits_reach_the_templates_and_the_provider_goes() -> None:
     held = handle(entry("base", template={"data": {"x": "1", "y": "1"}}), provider={"name": "base"}, **BOUND)
-    asked = claim(resources=[entry("base", template={"data": {"x": "2"}}), entry("base", "second")])
-    plan = bound(asked, held, maps())
+    user_claim = claim(resources=[entry("base", template={"data": {"x": "2"}}), entry("base", "second")])
+    plan = bound(user_claim, held, maps())
     assert "provider" not in plan.spec
     assert [each["template"] for each in entries(plan)[:1]] == [{"data": {"x": "2", "y": "1"}}]
     assert (entries(plan)[1]["name"], entries(plan)[1]["provider"]) == ("second", reference("base"))
@@ -390,8 +390,10 @@ def test_a_fault_is_reported_on_both_and_the_rest_happens(base: Any, reason: str
         lifespan={"default": "1h", "end": timestamp(NOW + HOUR)},
         **BOUND,
     )
-    asked = claim({"lifespan": {"start": timestamp(NOW)}}, provider={"name": "base"}, lifespan={"end": timestamp(NOW)})
-    plan = bound(asked, held, base, states=[state(ready="yes", y="2")])
+    user_claim = claim(
+        {"lifespan": {"start": timestamp(NOW)}}, provider={"name": "base"}, lifespan={"end": timestamp(NOW)}
+    )
+    plan = bound(user_claim, held, base, states=[state(ready="yes", y="2")])
     assert reason in [fault.reason for fault in plan.faults]
     ((handle_reason, handle_message),) = stalled(plan.handle_status)
     ((claim_reason, claim_message),) = stalled(plan.claim_status)
@@ -430,10 +432,10 @@ def test_the_condition_goes_with_the_fault_on_both() -> None:
 
 def test_a_claims_own_fault_is_left_by_an_evaluation_that_accepts_nothing() -> None:
     own = {"type": "Stalled", "status": "True", "reason": "ProviderImmutable", "message": "no"}
-    asked = claim({"conditions": [own]}, resources=[entry("base")])
+    user_claim = claim({"conditions": [own]}, resources=[entry("base")])
     held = handle(entry("base"), **BOUND)
-    assert stalled(bound(asked, held, maps(), push=False).claim_status) == [("ProviderImmutable", "no")]
-    assert stalled(bound(asked, held, maps()).claim_status) == []
+    assert stalled(bound(user_claim, held, maps(), push=False).claim_status) == [("ProviderImmutable", "no")]
+    assert stalled(bound(user_claim, held, maps()).claim_status) == []
 
 
 def test_a_check_that_cannot_be_evaluated_is_for_the_log_and_no_fault() -> None:
@@ -465,7 +467,7 @@ FIRST = {"lifespan": {"start": "2026-11-21T10:00:00Z", "firstReady": "2026-11-21
 
 
 @pytest.mark.parametrize(
-    ("status", "terms", "asked", "end", "cut"),
+    ("status", "terms", "requested", "end", "cut"),
     [
         (BEGUN, {}, "2026-11-21T18:00:00Z", "2026-11-21T18:00:00Z", False),
         (BEGUN, {"end": "2026-11-21T13:00:00Z"}, "2026-11-21T18:00:00Z", "2026-11-21T18:00:00Z", False),
@@ -489,8 +491,8 @@ FIRST = {"lifespan": {"start": "2026-11-21T10:00:00Z", "firstReady": "2026-11-21
         "rendered",
     ],
 )
-def test_the_end_that_a_claim_asks_for_is_settled(status: Any, terms: Any, asked: str, end: str, cut: bool) -> None:
-    plan = bound(long(status, asked), holding(**terms), maps(), states=[state()])
+def test_the_end_that_a_claim_asks_for_is_settled(status: Any, terms: Any, requested: str, end: str, cut: bool) -> None:
+    plan = bound(long(status, requested), holding(**terms), maps(), states=[state()])
     assert plan.spec["lifespan"] == {**terms, "end": end}
     assert lifespan(plan)["end"] == end
     assert plan.end is not None
@@ -510,10 +512,12 @@ def test_a_rolling_end_moves_late_and_is_announced_once() -> None:
 
 
 def test_a_claim_that_is_not_accepted_keeps_its_end_and_what_was_honoured() -> None:
-    wish = RequestedEnd(end=NOW + HOUR)
+    requested_end = RequestedEnd(end=NOW + HOUR)
     held = holding(end=timestamp(NOW + HOUR))
-    plan = bound(long(BEGUN, "2026-12-01T00:00:00Z"), held, maps(), states=[state()], push=False, honoured=wish)
-    assert (plan.end, plan.wish, plan.look_at) == (NOW + HOUR, wish, None)
+    plan = bound(
+        long(BEGUN, "2026-12-01T00:00:00Z"), held, maps(), states=[state()], push=False, honoured=requested_end
+    )
+    assert (plan.end, plan.wish, plan.look_at) == (NOW + HOUR, requested_end, None)
 
 
 def test_a_wish_that_was_taken_back_leaves_the_end() -> None:
@@ -523,7 +527,7 @@ def test_a_wish_that_was_taken_back_leaves_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "terms", "reason", "shown"),
+    ("requested", "terms", "reason", "shown"),
     [
         ("tomorrow", {"maximum": "2h"}, "MomentUnreadable", {"maximum": "2h"}),
         ("2026-11-21T18:00:00Z", {"maximum": "soon"}, "DurationUnreadable", {}),
@@ -533,11 +537,11 @@ def test_a_wish_that_was_taken_back_leaves_the_end() -> None:
     ],
 )
 def test_a_lifespan_that_cannot_be_read_is_reported_and_ends_nothing(
-    asked: str, terms: Any, reason: str, shown: dict[str, str]
+    requested: str, terms: Any, reason: str, shown: dict[str, str]
 ) -> None:
     end = timestamp(NOW + HOUR)
     status = {"lifespan": {**BEGUN["lifespan"], "maximum": "9h"}}
-    plan = bound(long(status, asked), holding(end=end, **terms), maps(), states=[state()])
+    plan = bound(long(status, requested), holding(end=end, **terms), maps(), states=[state()])
     assert {fault.reason for fault in plan.faults} == {reason}
     assert plan.end == NOW + HOUR
     assert lifespan(plan) == {"start": "2026-11-21T11:00:00Z", "end": end, **shown}
@@ -572,7 +576,7 @@ def test_the_default_restarts_when_the_resources_are_ready_for_the_first_time() 
 
 
 @pytest.mark.parametrize(
-    ("asked", "terms", "end", "requested"),
+    ("requested_end", "terms", "end", "requested"),
     [
         ("", {"end": "2026-11-21T13:00:00Z"}, "2026-11-21T13:00:00Z", ""),
         ("2026-11-21T20:00:00Z", {"default": "1h"}, "2026-11-21T20:00:00Z", ""),
@@ -582,8 +586,8 @@ def test_the_default_restarts_when_the_resources_are_ready_for_the_first_time() 
     ],
     ids=["no default", "another wish", "the wish is the default", "the maximum", "a longer default"],
 )
-def test_first_ready_leaves_other_ends(asked: str, terms: Any, end: str, requested: str) -> None:
-    plan = bound(long(BEGUN, asked), holding(**terms), maps(), states=[state(ready="yes")])
+def test_first_ready_leaves_other_ends(requested_end: str, terms: Any, end: str, requested: str) -> None:
+    plan = bound(long(BEGUN, requested_end), holding(**terms), maps(), states=[state(ready="yes")])
     assert lifespan(plan)["firstReady"] == timestamp(NOW)
     assert (timestamp(plan.end or NOW), plan.requested_end) == (end, requested)
 
@@ -607,7 +611,7 @@ def test_the_default_restarts_although_the_claim_is_not_accepted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "terms"),
+    ("requested", "terms"),
     [
         ("", {"default": "1h"}),
         ("2026-11-21T12:00:00Z", {"default": "1h"}),  # start + default
@@ -615,9 +619,9 @@ def test_the_default_restarts_although_the_claim_is_not_accepted() -> None:
     ],
     ids=["by default", "the wish is the default", "the maximum"],
 )
-def test_a_handle_that_is_ready_only_after_its_end_has_ended(asked: str, terms: Any) -> None:
+def test_a_handle_that_is_ready_only_after_its_end_has_ended(requested: str, terms: Any) -> None:
     held = holding(end=timestamp(NOW), **terms)
-    plan = bound(long(BEGUN, asked), held, maps(), states=[state(ready="yes")])
+    plan = bound(long(BEGUN, requested), held, maps(), states=[state(ready="yes")])
     assert (plan.end, plan.requested_end) == (NOW, "")
 
 
@@ -697,8 +701,8 @@ def test_a_handle_that_was_ready_when_it_was_taken_is_ready_from_the_start() -> 
 
 
 def test_times_that_people_have_spoilt_are_recorded_again_once() -> None:
-    asked = long({"lifespan": {"start": "yesterday", "firstReady": "noon"}})
-    live = Live(asked, holding(default="1h"), maps(), states=[state(ready="yes")])
+    user_claim = long({"lifespan": {"start": "yesterday", "firstReady": "noon"}})
+    live = Live(user_claim, holding(default="1h"), maps(), states=[state(ready="yes")])
     live.look()
     assert live.claim["status"]["lifespan"]["firstReady"] == timestamp(NOW)
     assert live.look(NOW + HOUR / 2).end == NOW + HOUR
@@ -787,10 +791,10 @@ def test_a_summary_is_of_the_readiness_that_is_shown_beside_it() -> None:
 @pytest.mark.parametrize("part", ["override", "definition"])
 def test_an_end_reaches_the_live_object_in_the_pass_that_settles_it(part: str, text: str) -> None:
     made = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"until": text}}
-    said = (
+    message = (
         {"override": made, "template": {"enable": True}} if part == "override" else {"template": {"definition": made}}
     )
-    base = provider(**said, updateFilters=[{"pathMatch": "/data/.*"}])
+    base = provider(**message, updateFilters=[{"pathMatch": "/data/.*"}])
     held = handle(entry("base"), provider={"name": "base"}, lifespan={"end": timestamp(NOW + 4 * HOUR)}, **BOUND)
     status = {**BEGUN, "provider": {"name": "base", "parameterValues": {}}}
     live = Live(claim(status, provider={"name": "base"}), held, base)
@@ -845,19 +849,19 @@ def test_only_what_reads_what_the_pass_writes_is_rendered_again_and_not_for_ever
 )
 @pytest.mark.parametrize("field", ["autoDelete", "autoDetach"])
 def test_the_authors_conditions_are_judged_on_the_new_statuses(field: str, expression: str, holds: bool) -> None:
-    asked = long(**when(field, expression))
+    user_claim = long(**when(field, expression))
     held = handle(entry("base"), vars={"hv": 1}, status={"ready": False}, **BOUND)
-    plan = bound(asked, held, maps(), states=[state(ready="yes")])
+    plan = bound(user_claim, held, maps(), states=[state(ready="yes")])
     expected = (holds and field == "autoDelete", holds and field == "autoDetach")
     assert (plan.auto_delete, plan.auto_detach) == expected
     assert plan.faults == ()
 
 
 def test_in_provider_mode_the_provider_and_its_variables_are_seen() -> None:
-    asked = asking({}, accepted={})
-    asked["spec"]["autoDelete"] = {"when": "v == 1 and resource_provider.name == 'base'"}
+    user_claim = asking({}, accepted={})
+    user_claim["spec"]["autoDelete"] = {"when": "v == 1 and resource_provider.name == 'base'"}
     held = handle(entry("base", "base"), provider={"name": "base"}, **BOUND)
-    assert bound(asked, held, maps(vars={"v": 1})).auto_delete
+    assert bound(user_claim, held, maps(vars={"v": 1})).auto_delete
 
 
 LIMITS: dict[str, Any] = {"lifespan": {"maximum": "{{ longest }}"}, **BOUND}
@@ -876,15 +880,15 @@ LIMITS: dict[str, Any] = {"lifespan": {"maximum": "{{ longest }}"}, **BOUND}
 def test_lifespan_templates_of_a_handle_see_the_vars_of_its_providers(held: Any, vars_of: Any, shown: str) -> None:
     """They were rendered with these at the creation; since Poolboy 1.13 no handle has a copy of them."""
     providers = [maps(name, vars=vars_of.get(name, {})) for name in ("a", "b")]
-    asked = claim({"resourceHandle": {"name": "guid-b7k2q"}}, provider={"name": "a"})
-    plan = bound(asked, held, *providers, push=False, newer=True)
+    user_claim = claim({"resourceHandle": {"name": "guid-b7k2q"}}, provider={"name": "a"})
+    plan = bound(user_claim, held, *providers, push=False, newer=True)
     assert (plan.faults, lifespan(plan)["maximum"]) == ((), shown)
 
 
 def test_conditions_of_a_listed_claim_see_the_vars_of_its_providers() -> None:
-    asked = claim({}, resources=[entry("base")], autoDelete={"when": "v == 1"})
-    assert bound(asked, handle(entry("base"), **BOUND), maps(vars={"v": 1})).auto_delete
-    assert not bound(asked, handle(entry("base"), vars={"v": 2}, **BOUND), maps(vars={"v": 1})).auto_delete
+    user_claim = claim({}, resources=[entry("base")], autoDelete={"when": "v == 1"})
+    assert bound(user_claim, handle(entry("base"), **BOUND), maps(vars={"v": 1})).auto_delete
+    assert not bound(user_claim, handle(entry("base"), vars={"v": 2}, **BOUND), maps(vars={"v": 1})).auto_delete
 
 
 @pytest.mark.parametrize("missing", ["link", "base"])
@@ -892,8 +896,8 @@ def test_no_condition_is_evaluated_while_its_provider_is_missing(missing: str) -
     base = maps(linkedResourceProviders=[{"name": "link"}])
     providers = {"base": base, "link": maps("link", override={"apiVersion": "v1", "kind": "Secret"})}
     values = {"provider": {"name": "base", "parameterValues": {}}}
-    asked = claim(values, provider={"name": "base"}, **when("autoDelete", "not status.ready | default(false)"))
-    live = Live(asked, handle(provider={"name": "base"}, **BOUND), *providers.values())
+    user_claim = claim(values, provider={"name": "base"}, **when("autoDelete", "not status.ready | default(false)"))
+    live = Live(user_claim, handle(provider={"name": "base"}, **BOUND), *providers.values())
     assert live.look().auto_delete
     live.states = [{**each, **READY} for each in live.states]
     plan = live.look()
@@ -932,9 +936,9 @@ def test_a_lifespan_that_reads_the_passs_own_writes_is_settled_again_once() -> N
 
 def test_a_plan_without_a_write_causes_no_further_observation() -> None:
     mood = "{{ '4h' if resource_claim.status.ready | default(false) else '2h' }}"
-    asked, held = long(BEGUN, timestamp(NOW + 9 * HOUR)), holding(maximum=mood)
-    assert bound(asked, held, maps(), states=[state(ready="yes")]).look_at
-    assert bound(asked, held, maps(), states=[state(ready="yes")], shown=False).look_at is None
+    user_claim, held = long(BEGUN, timestamp(NOW + 9 * HOUR)), holding(maximum=mood)
+    assert bound(user_claim, held, maps(), states=[state(ready="yes")]).look_at
+    assert bound(user_claim, held, maps(), states=[state(ready="yes")], shown=False).look_at is None
     free = handle(entry("base"), lifespan={"maximum": "{{ resource_handle.status.ready }}"})
     assert ask(free, maps(), states=[state(ready="yes")]).look_at is None
 
@@ -960,8 +964,8 @@ def test_a_condition_that_fails_is_false_and_reported(field: str) -> None:
 
 
 def test_a_condition_error_with_half_a_character_reaches_the_worker() -> None:
-    asked = long(**when("autoDelete", "1 | json_query('\\ud800')"))
-    plan = bound(asked, holding(end=timestamp(NOW)), maps(), states=[state()])
+    user_claim = long(**when("autoDelete", "1 | json_query('\\ud800')"))
+    plan = bound(user_claim, holding(end=timestamp(NOW)), maps(), states=[state()])
     assert HandlePlan.model_validate_json(plan.model_dump_json()) == plan
     assert (plan.end, len(plan.faults)) == (NOW, 1)
 
@@ -1024,7 +1028,7 @@ BUSY = maps(
 
 
 @pytest.mark.parametrize(
-    ("asked", "held"),
+    ("user_claim", "held"),
     [
         (None, handle(entry("base", "a"), entry("base", "b"), **POOLED)),
         (None, handle(provider={"name": "busy", "parameterValues": {"n": 1}}, **POOLED)),
@@ -1039,8 +1043,8 @@ BUSY = maps(
         (claim(resources=[entry("base"), entry("busy", template=READY)]), handle(entry("busy", "x"), **BOUND)),
     ],
 )
-def test_asked_again_a_plan_that_was_done_changes_nothing(asked: Any, held: Any) -> None:
-    live = Live(asked, held, maps(), BUSY)
+def test_asked_again_a_plan_that_was_done_changes_nothing(user_claim: Any, held: Any) -> None:
+    live = Live(user_claim, held, maps(), BUSY)
     first = live.look()
     claim_before, handle_before, states_before = copy.deepcopy((live.claim, live.handle, live.states))
     again = live.look(NOW + timedelta(seconds=30))
@@ -1060,15 +1064,15 @@ def test_a_handle_that_is_not_made_yet_is_completed() -> None:
     assert plan.spec["provider"] == {"name": "busy", "parameterValues": {"n": 1}}
 
 
-@pytest.mark.parametrize("said", ["uid", "metadata.uid", "creation_timestamp"])
-def test_a_name_that_the_handle_gives_only_once_it_is_made_is_not_recorded_before(said: str) -> None:
-    named = config_map(f"box-{{{{ resource_handle.{said} }}}}")
+@pytest.mark.parametrize("text", ["uid", "metadata.uid", "creation_timestamp"])
+def test_a_name_that_the_handle_gives_only_once_it_is_made_is_not_recorded_before(text: str) -> None:
+    named = config_map(f"box-{{{{ resource_handle.{text} }}}}")
     boxes = maps(override=named, template={"enable": True})
     held = holding()
     held["metadata"] = {**held["metadata"], "creationTimestamp": "then"}
     born = {**held, "metadata": {"name": "guid-b7k2q", "generateName": "guid-", "namespace": "poolboy"}}
     assert "reference" not in entries(bound(long(), born, boxes))[0]
-    uid = "then" if "creation" in said else "handle-uid"
+    uid = "then" if "creation" in text else "handle-uid"
     assert entries(bound(long(), held, boxes))[0]["reference"]["name"] == f"box-{uid}"
 
 

@@ -136,8 +136,8 @@ def test_the_intent_is_written_before_anything_is_made_and_what_follows_is_plann
 
 def test_a_handle_is_taken_in_hand_and_a_retry_is_honoured_in_one_write() -> None:
     fresh = handle(entry("base"))
-    asked = {**fresh, "metadata": {**fresh["metadata"], "annotations": {RETRY: "now"}}}
-    (write,) = decide(evaluated(asked), NOW).actions
+    requested = {**fresh, "metadata": {**fresh["metadata"], "annotations": {RETRY: "now"}}}
+    (write,) = decide(evaluated(requested), NOW).actions
     assert write.after["metadata"]["finalizers"] == OURS  # type: ignore[attr-defined]
     assert "now" in write.after["metadata"]["annotations"].values()  # type: ignore[attr-defined]
 

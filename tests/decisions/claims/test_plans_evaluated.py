@@ -63,13 +63,13 @@ async def evaluator() -> AsyncIterator[Evaluator]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "assigned"),
+    ("user_claim", "assigned"),
     [(asking({}), ()), (claim(resources=[entry("base", template=config_map())]), ("base",)), (claim(), ())],
 )
-async def test_a_claim_is_planned(evaluator: Evaluator, asked: Any, assigned: Any) -> None:
-    question = ClaimQuestion(names=NAMES, now=NOW, providers=PROVIDERS, claim=asked, assigned=assigned)
+async def test_a_claim_is_planned(evaluator: Evaluator, user_claim: Any, assigned: Any) -> None:
+    question = ClaimQuestion(names=NAMES, now=NOW, providers=PROVIDERS, claim=user_claim, assigned=assigned)
     plan = await evaluator.call(plan_claim, question, ClaimPlan)
-    assert (plan.creation is None) == (plan.fault is not None) == (not asked["spec"])
+    assert (plan.creation is None) == (plan.fault is not None) == (not user_claim["spec"])
 
 
 async def test_refused_values_are_reported(evaluator: Evaluator) -> None:
@@ -79,14 +79,14 @@ async def test_refused_values_are_reported(evaluator: Evaluator) -> None:
 
 
 async def test_a_handle_is_bound_observed_and_its_claim_shown(evaluator: Evaluator) -> None:
-    asked = asking({}, accepted={"n": 1})
-    asked["spec"] |= {
+    user_claim = asking({}, accepted={"n": 1})
+    user_claim["spec"] |= {
         "autoDelete": {"when": "status.resources | json_query('[0].ready')"},
         "lifespan": {"end": "2027-01-01T00:00:00Z"},
     }
     held = handle(entry("base", "x"), lifespan={"default": "{{ '2h' }}", "relativeMaximum": "5h"})
     binding = BindingQuestion(
-        names=NAMES, now=NOW, providers=PROVIDERS, claim=asked, handle=held, wanted=wanted(entry("base", "base"))
+        names=NAMES, now=NOW, providers=PROVIDERS, claim=user_claim, handle=held, wanted=wanted(entry("base", "base"))
     )
     bound = await evaluator.call(plan_binding, binding, BindingPlan)
     assert bound.fault is None
@@ -96,7 +96,7 @@ async def test_a_handle_is_bound_observed_and_its_claim_shown(evaluator: Evaluat
         now=NOW,
         providers=PROVIDERS,
         handle={**held, "spec": bound.spec},
-        claim=asked,
+        claim=user_claim,
         states=(live,),
         push=True,
     )

@@ -28,7 +28,7 @@ def listing(*entries: Any, assigned: Any = None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("user_claim", "expected"),
     [
         (listing(named("silent")), ("silent",)),
         (listing({"template": config_map()}), ("any",)),
@@ -54,8 +54,8 @@ def listing(*entries: Any, assigned: Any = None) -> dict[str, Any]:
         "provider mode",
     ],
 )
-def test_each_entry_gets_its_provider(asked: Any, expected: tuple[str, ...]) -> None:
-    assert assign(asked, ALL) == expected
+def test_each_entry_gets_its_provider(user_claim: Any, expected: tuple[str, ...]) -> None:
+    assert assign(user_claim, ALL) == expected
 
 
 def test_only_the_name_of_a_reference_counts() -> None:
@@ -64,7 +64,7 @@ def test_only_the_name_of_a_reference_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "reason", "words"),
+    ("user_claim", "reason", "words"),
     [
         (listing({"template": {"kind": "Secret"}}), "NoProvider", ["spec.resources[0]", "matches"]),
         (listing(named("web"), {"name": "db", "template": BOTH}), "SeveralProviders", ["[1] (db)", "any, web"]),
@@ -74,9 +74,9 @@ def test_only_the_name_of_a_reference_counts() -> None:
         (listing({"template": {}}), "InvalidResources", ["spec.resources[0]", "neither"]),
     ],
 )
-def test_an_entry_without_its_provider_is_reported(asked: Any, reason: str, words: list[str]) -> None:
+def test_an_entry_without_its_provider_is_reported(user_claim: Any, reason: str, words: list[str]) -> None:
     with pytest.raises(NotAssigned) as error:
-        assign(asked, ALL)
+        assign(user_claim, ALL)
     assert error.value.reason == reason
     assert all(word in error.value.message for word in words)
 

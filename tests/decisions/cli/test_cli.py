@@ -242,7 +242,7 @@ def test_an_account_says_what_exists_because_of_it() -> None:
             "status": {"supportCaseID": "42"},
         }
     )
-    said = "\n".join(account.outside)
+    message = "\n".join(account.outside)
     expected = (
         "111122223333",
         "ManagedOpenShift-Support-h5n8vq",
@@ -251,7 +251,7 @@ def test_an_account_says_what_exists_because_of_it() -> None:
         "case 42",
     )
     for word in expected:
-        assert word in said
+        assert word in message
     assert Account().outside == ()
 
 
@@ -307,7 +307,7 @@ def test_the_migration_of_a_node_handler_still_runs_under_its_older_name(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         (("why", "pod", "a/b"), "no kind is called 'pod'"),
         (("why", "account", "a"), "not of the form"),
@@ -320,10 +320,10 @@ def test_the_migration_of_a_node_handler_still_runs_under_its_older_name(tmp_pat
         (("list", "--state", "/nowhere"), "there is no local deployment in /nowhere"),
     ],
 )
-def test_wrong_usage_ends_with_2(arguments: tuple[str, ...], said: str) -> None:
+def test_wrong_usage_ends_with_2(arguments: tuple[str, ...], text: str) -> None:
     ended = perdure(*arguments, KUBECONFIG="/nowhere", TEMPORAL_ADDRESS="127.0.0.1:1")
     assert ended.returncode == 2
-    assert said in ended.stderr
+    assert text in ended.stderr
 
 
 def test_crds_can_be_piped_to_kubectl(tmp_path: Path) -> None:

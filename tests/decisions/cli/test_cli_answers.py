@@ -80,8 +80,8 @@ def wake(*arguments: str) -> tuple[int, str, str]:
 
 
 def test_a_lifecycle_that_cannot_be_woken_blocks_no_other(cluster: Cluster, woken: list[str]) -> None:
-    code, said, warned = wake("--all")
-    assert (code, said) == (1, "3 lifecycles woken\n")
+    code, output, warned = wake("--all")
+    assert (code, output) == (1, "3 lifecycles woken\n")
     assert sorted(woken) == ["Account/ns/two", "AccountClaim/ns/one", "AccountClaim/ns/two"]
     assert "Account/ns/one is not woken: Temporal at" in warned
     assert "RESOURCE_EXHAUSTED: slow down" in warned
@@ -118,18 +118,18 @@ def test_a_kind_that_was_asked_for_and_may_not_be_read_is_a_failure(cluster: Clu
 
 def test_a_kind_that_cannot_be_listed_keeps_no_other(cluster: Cluster, woken: list[str]) -> None:
     cluster.refused[ACCOUNT.name] = Unavailable("list accounts: no answer")
-    code, said, warned = wake("--all")
-    assert (code, said) == (1, "2 lifecycles woken\n")
+    code, output, warned = wake("--all")
+    assert (code, output) == (1, "2 lifecycles woken\n")
     assert "accounts are not woken: list accounts: no answer" in warned
 
 
-@pytest.mark.parametrize(("error", "said"), [(Denied("patch: forbidden"), "patch: forbidden"), (NOT_NOW, "slow down")])
+@pytest.mark.parametrize(("error", "text"), [(Denied("patch: forbidden"), "patch: forbidden"), (NOT_NOW, "slow down")])
 def test_a_lifecycle_that_cannot_be_retried_blocks_no_other(
     cluster: Cluster,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     error: Exception,
-    said: str,
+    text: str,
 ) -> None:
     rows = [
         Row(kind="Account", namespace="ns", name=name, phase="Failed", workflow_id=f"Account/ns/{name}/1")
@@ -150,7 +150,7 @@ def test_a_lifecycle_that_cannot_be_retried_blocks_no_other(
         bulk_retry.retry_all(Sought(phase="Failed"), "", dry_run=False, yes=True, form=Format.TEXT)
     assert ended.value.exit_code == 1
     _, first, second = capsys.readouterr().out.splitlines()
-    assert said in first
+    assert text in first
     assert second.split() == ["Account", "ns/two", "Failed", "tried", "again"]
 
 
@@ -168,9 +168,9 @@ def test_a_refusal_among_many_names_the_object_once(
     monkeypatch.setattr(bulk_retry, "found_lifecycles", found)
     monkeypatch.setattr(lifecycle, "retry", retry)
     bulk_retry.retry_all(Sought(phase="Ready"), "", dry_run=False, yes=True, form=Format.TEXT)
-    _, said = capsys.readouterr().out.splitlines()
-    assert said.endswith("refused: Ready (all done): there is nothing to retry")
-    assert said.count("ns/one") == 1
+    _, output = capsys.readouterr().out.splitlines()
+    assert output.endswith("refused: Ready (all done): there is nothing to retry")
+    assert output.count("ns/one") == 1
 
 
 def audit(monkeypatch: pytest.MonkeyPatch, *arguments: str, **known: Auditor) -> Result:
@@ -202,8 +202,8 @@ def test_where_an_area_could_not_be_audited_nothing_is_said_to_agree(
 
 
 def test_a_retry_of_one_answers_with_a_document(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def find_key(opened: Session, asked: Target) -> Key:
-        return Key(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, uid="one-1")
+    async def find_key(opened: Session, reference: Target) -> Key:
+        return Key(kind=reference.kind.name, namespace=reference.namespace, name=reference.name, uid="one-1")
 
     async def retry(opened: Session, key: Key, reason: str) -> str:
         return "tried again"

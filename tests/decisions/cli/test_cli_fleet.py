@@ -59,10 +59,10 @@ def test_top_of_nothing_says_so() -> None:
 
 
 def test_an_area_is_counted_by_all_its_kinds() -> None:
-    asked = top.queried("north", "accounts")
-    assert "'north/Account/'" in asked
-    assert "'north/AccountClaim/'" in asked
-    assert "ResourceClaim" not in asked
+    requested = top.queried("north", "accounts")
+    assert "'north/Account/'" in requested
+    assert "'north/AccountClaim/'" in requested
+    assert "ResourceClaim" not in requested
 
 
 def test_many_are_sought_by_what_limits_them() -> None:

@@ -43,9 +43,9 @@ def test_an_object_of_cluster_api_is_named_as_kubectl_names_it(word: str, kind: 
 
 @pytest.mark.parametrize("word", ["node", "Node", "nodes", "no"])
 def test_a_node_is_named_without_a_namespace(word: str) -> None:
-    asked = target(word, "ip-10-0-1-7.eu-central-1.compute.internal")
-    assert (asked.kind, asked.namespace) == (NODE, "")
-    assert str(asked) == "Node ip-10-0-1-7.eu-central-1.compute.internal"
+    requested = target(word, "ip-10-0-1-7.eu-central-1.compute.internal")
+    assert (requested.kind, requested.namespace) == (NODE, "")
+    assert str(requested) == "Node ip-10-0-1-7.eu-central-1.compute.internal"
     with pytest.raises(typer.BadParameter, match="not a valid name"):
         target(word, "c/m")
 
@@ -94,8 +94,8 @@ def test_the_account_is_that_of_its_lifecycle_or_the_only_one_served_in_its_regi
 
 
 @pytest.mark.parametrize(
-    ("served", "said"), [((), "is not served"), ((HERE, ELSEWHERE), "several accounts or regions")]
+    ("served", "text"), [((), "is not served"), ((HERE, ELSEWHERE), "several accounts or regions")]
 )
-def test_an_instance_of_unknown_account_is_refused(served: tuple[tuple[str, str], ...], said: str) -> None:
-    with pytest.raises(CommandError, match=said):
+def test_an_instance_of_unknown_account_is_refused(served: tuple[tuple[str, str], ...], text: str) -> None:
+    with pytest.raises(CommandError, match=text):
         instance_of(ASKED, NAMED, {}, served)

@@ -64,7 +64,7 @@ def session(temporal: object, kube: object = None) -> Session:
 
 
 @pytest.mark.parametrize(
-    ("cause", "said"),
+    ("cause", "text"),
     [
         (
             ApplicationError(f"{KEY.path} is Ready (all done): there is nothing to retry"),
@@ -75,10 +75,10 @@ def session(temporal: object, kube: object = None) -> Session:
         (of_activity(timed_out()), "plan Account/ns/one: activity ScheduleToClose timeout"),
     ],
 )
-async def test_the_cause_of_a_failed_update_is_reported(cause: BaseException, said: str) -> None:
+async def test_the_cause_of_a_failed_update_is_reported(cause: BaseException, text: str) -> None:
     with pytest.raises(CommandError) as refused:
         await lifecycle.plan(session(Temporal(cause)), KEY)
-    assert refused.value.message.startswith(said)
+    assert refused.value.message.startswith(text)
 
 
 async def test_an_update_that_times_out_asks_whether_a_worker_is_running() -> None:

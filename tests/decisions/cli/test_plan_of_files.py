@@ -79,7 +79,7 @@ def test_a_file_is_read_with_the_kinds_of_its_objects(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "contains no object"),
         ("a: [", "cannot be read"),
@@ -89,10 +89,10 @@ def test_a_file_is_read_with_the_kinds_of_its_objects(tmp_path: Path) -> None:
         ("just words", "'just words' has no lifecycle here"),
     ],
 )
-def test_a_file_that_holds_something_else_is_refused(text: str, said: str, tmp_path: Path) -> None:
+def test_a_file_that_holds_something_else_is_refused(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "file.yaml"
     file.write_text(text)
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(CommandError, match=message):
         read(file, "here")
 
 

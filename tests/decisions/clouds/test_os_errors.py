@@ -60,8 +60,8 @@ def test_a_message_names_the_call_the_object_and_the_request() -> None:
 
 def test_user_data_that_nova_repeats_is_left_out() -> None:
     value = "QUJD" * 4000
-    said = f"Invalid input for field/attribute user_data. Value: {value}. '{value}' is too long"
-    error = refusal(CALL, 400, nova("badRequest", 400, said), {})
+    message = f"Invalid input for field/attribute user_data. Value: {value}. '{value}' is too long"
+    error = refusal(CALL, 400, nova("badRequest", 400, message), {})
     assert "QUJD" not in error.message
     assert "user_data" in error.message
 

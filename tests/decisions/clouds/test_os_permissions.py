@@ -31,8 +31,8 @@ def called() -> set[Called]:
             case ast.Call(
                 func=ast.Attribute(attr=method), args=[ast.Attribute(value=ast.Name("Api"), attr=api), kind, *_]
             ):
-                said = {each.arg: each.value for each in call.keywords}
-                operation = said.get("operation", ast.Constant(OPERATIONS.get(method, "")))
+                fields = {each.arg: each.value for each in call.keywords}
+                operation = fields.get("operation", ast.Constant(OPERATIONS.get(method, "")))
                 if method in OPERATIONS and isinstance(kind, ast.Constant):
                     assert isinstance(operation, ast.Constant)
                     found.add((APIS[api], str(kind.value), str(operation.value)))

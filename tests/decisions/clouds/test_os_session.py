@@ -68,8 +68,14 @@ class Cloud:
             request.wfile.write(answer.encode())
             request.close_connection = True
             return
-        status, said = answer
-        text = b"" if said is None else json.dumps(said).encode() if not isinstance(said, str) else said.encode()
+        status, message = answer
+        text = (
+            b""
+            if message is None
+            else json.dumps(message).encode()
+            if not isinstance(message, str)
+            else message.encode()
+        )
         request.answer(status, text, f"token-{self.tokens}")
 
     def _token(self) -> object:

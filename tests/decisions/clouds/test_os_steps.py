@@ -279,8 +279,8 @@ def test_a_port_held_by_a_server_is_waited_for_and_reported_at_last(cloud: Small
 # Servers.
 
 
-def server_of(cloud: SmallCloud, **said: object) -> str:
-    return cloud.put("servers", name="web-1", status="ACTIVE", **said)
+def server_of(cloud: SmallCloud, **given: object) -> str:
+    return cloud.put("servers", name="web-1", status="ACTIVE", **given)
 
 
 def outcome(effect: Callable[[], object], number: int) -> ApiError | object:

@@ -56,10 +56,10 @@ def test_only_our_own_and_untagged_accounts_are_findings_and_others_are_one_line
     found = list(without_owner({mine: "shard-1", untagged: None, **theirs}, "shard-1"))
     assert subjects(found) == [f"AWS account {ID} ({NAME})", f"AWS account {OTHER} (osd-creds-mgmt-untagd)"]
     assert "untagged" in found[1].problem
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "3 of shard-2" in said.err
-    assert len(said.err.splitlines()) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "3 of shard-2" in output.err
+    assert len(output.err.splitlines()) == 1
 
 
 def test_an_audit_without_foreign_accounts_does_not_mention_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -92,9 +92,9 @@ def test_a_denied_list_is_reported_and_the_rest_is_audited(
     kube = cluster(cloud)
     kube.denied = {"Role", "Secret"}
     assert len(lines_of(kube, thorough=True)) == 1
-    said = capsys.readouterr().err
-    assert "skipped: Roles of machines in lbs" in said
-    assert "only the projects of LoadBalancers are audited" in said
+    output = capsys.readouterr().err
+    assert "skipped: Roles of machines in lbs" in output
+    assert "only the projects of LoadBalancers are audited" in output
 
 
 def test_a_project_without_credentials_is_reported(cloud: SmallCloud) -> None:

@@ -105,13 +105,13 @@ class Effects:
             done = set(world.known.done)
             missing = [[each for each in wanted if each.slot not in done] for wanted in rounds]
             actions = next((tuple(each) for each in missing if each), ())
-            said: dict[str, Any] = {"phase": "Busy", "outcome": Outcome.WORKING, "why": "a test"}
-            return Decision(actions=actions, notices=self.notices, **said)
+            fields: dict[str, Any] = {"phase": "Busy", "outcome": Outcome.WORKING, "why": "a test"}
+            return Decision(actions=actions, notices=self.notices, **fields)
 
         return decide
 
     async def carry_out(
-        self, *rounds: tuple[Action, ...], attempt: int = 1, in_order: bool = False, **asked: Any
+        self, *rounds: tuple[Action, ...], attempt: int = 1, in_order: bool = False, **request: Any
     ) -> Passed[Hello]:
         """Within an activity, as ever."""
         effects = {Make.activity: self.make, RecordEvents.activity: self.record_events}
@@ -119,7 +119,7 @@ class Effects:
 
         async def within_activity() -> Passed[Hello]:
             clock.begin()  # as the worker does
-            return await inline.carry_out(PassPool(key=KEY, **asked), Facts())
+            return await inline.carry_out(PassPool(key=KEY, **request), Facts())
 
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, attempt=attempt)
@@ -330,10 +330,10 @@ async def test_events_are_recorded_again_if_the_pass_died_before_it_ended() -> N
 
 
 async def test_decisions_that_come_to_no_end_are_named() -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     async def again(action: Any) -> Made:
-        asked.append(action.name)
+        requests.append(action.name)
         return Made(name="other")
 
     def decide(world: Hello, now: datetime) -> Decision:
@@ -343,4 +343,4 @@ async def test_decisions_that_come_to_no_end_are_named() -> None:
     inline = Inline(decide, {Make.activity: again}, effects.observe)
     with pytest.raises(Unavailable, match=r"prod/hello: its decisions did not settle in 100 rounds of: make a, make b"):
         await ActivityEnvironment().run(inline.carry_out, PassPool(key=KEY), Facts())
-    assert len(asked) == 2 * MOST_ROUNDS
+    assert len(requests) == 2 * MOST_ROUNDS

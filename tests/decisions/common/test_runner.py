@@ -59,8 +59,8 @@ class Leave(Do):
 
 
 def decision(*actions: Action, **more: object) -> Decision:
-    said: dict[str, object] = {"phase": "Busy", "outcome": Outcome.WORKING, "why": "a test", **more}
-    return Decision(actions=actions, **said)
+    fields: dict[str, object] = {"phase": "Busy", "outcome": Outcome.WORKING, "why": "a test", **more}
+    return Decision(actions=actions, **fields)
 
 
 def settled(**more: object) -> State[Hello]:
@@ -343,13 +343,13 @@ def test_a_deadline_only_decides_again_where_no_observation_is_asked_for() -> No
 
 
 @pytest.mark.parametrize(
-    ("asked", "rest", "gather", "begins"),
+    ("requested", "rest", "gather", "begins"),
     [(True, 0, 0, 2), (True, 10, 0, 10), (True, 0, 3, 5), (True, 10, 3, 10), (False, 0, 3, 2), (True, 1, 0, 2)],
 )
 def test_wakes_gather_and_observations_rest_between_each_other(
-    asked: bool, rest: int, gather: int, begins: int
+    requested: bool, rest: int, gather: int, begins: int
 ) -> None:
-    state = settled().wake() if asked else settled()
+    state = settled().wake() if requested else settled()
     now = NOW + 2 * SECOND
     assert state.rests_until(rest * SECOND, gather * SECOND, now) == NOW + begins * SECOND
     assert State(Hello(key=KEY)).rests_until(rest * SECOND, gather * SECOND, now) == now, "the first one rests never"
@@ -552,8 +552,8 @@ def test_only_a_short_pause_that_the_other_side_asks_for_is_waited_for_within_a_
         (ErrorType.DENIED, 2, None),
     ):
         state, found = step(settled(), A)
-        asked = refusal(type_).model_copy(update={"pause": seconds * SECOND})
-        assert state.failed("a", asked).pauses_until(found.decision, NOW) == until
+        refused = refusal(type_).model_copy(update={"pause": seconds * SECOND})
+        assert state.failed("a", refused).pauses_until(found.decision, NOW) == until
 
 
 def test_a_pass_hands_back_lines_and_slots_instead_of_actions() -> None:

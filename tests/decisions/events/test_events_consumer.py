@@ -238,14 +238,14 @@ async def test_pauses_between_failed_receives_double_to_a_limit(
 
 
 async def test_a_receive_asks_for_ten_messages_at_most_and_for_what_is_read() -> None:
-    asked = list[dict[str, object]]()
+    requests = list[dict[str, object]]()
 
     class Sqs:
         def get_queue_url(self, **_: object) -> dict[str, object]:
             return {"QueueUrl": "https://sqs.example.com/q"}
 
         def receive_message(self, **parameters: object) -> dict[str, object]:
-            asked.append(parameters)
+            requests.append(parameters)
             return {}
 
     class Account:
@@ -259,10 +259,10 @@ async def test_a_receive_asks_for_ten_messages_at_most_and_for_what_is_read() ->
         queue = SqsQueue(place, cast("Services", Account()), threads, wait=wait, visibility=visibility)
         for most in (3, 200):
             assert await queue.receive(most) == []
-    assert [each.pop("MaxNumberOfMessages") for each in asked] == [3, 10]
+    assert [each.pop("MaxNumberOfMessages") for each in requests] == [3, 10]
     assert (
-        asked[0]
-        == asked[1]
+        requests[0]
+        == requests[1]
         == {
             "QueueUrl": "https://sqs.example.com/q",
             "WaitTimeSeconds": 20,
@@ -358,7 +358,7 @@ async def test_a_message_in_work_is_put_out_of_others_sight_again_and_again() ->
 
 
 async def test_a_message_hidden_again_is_not_due_at_once() -> None:
-    clock, asked = [1000.0], list[timedelta]()
+    clock, requests = [1000.0], list[timedelta]()
     in_work = VisibilityExtender(timedelta(seconds=0.1), clock=lambda: clock[0])
     queue = memory()
     queue.put("a")
@@ -366,14 +366,14 @@ async def test_a_message_hidden_again_is_not_due_at_once() -> None:
     in_work.add(message)
 
     async def hide(entry: tuple[Receipt, timedelta]) -> bool:
-        asked.append(entry[1])
-        return len(asked) > 1  # refused at first
+        requests.append(entry[1])
+        return len(requests) > 1  # refused at first
 
     clock[0] += 0.06
     beating = asyncio.create_task(in_work.keep_hidden(hide))
     await until(lambda: in_work.due() == [])
     beating.cancel()
-    assert asked == [timedelta(seconds=0.1)] * 2
+    assert requests == [timedelta(seconds=0.1)] * 2
 
 
 async def test_an_extension_in_flight_does_not_replace_the_delay_of_a_kept_message() -> None:
@@ -405,11 +405,11 @@ async def test_an_extension_in_flight_does_not_replace_the_delay_of_a_kept_messa
 
 
 async def test_a_kept_message_is_not_hidden_again_by_its_own_consumer() -> None:
-    visibility, asked = timedelta(seconds=0.2), list[timedelta]()
+    visibility, requests = timedelta(seconds=0.2), list[timedelta]()
 
     class Slow(MemoryQueue):
         async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
-            asked.extend(duration for _, duration in entries)
+            requests.extend(duration for _, duration in entries)
             await asyncio.sleep(0.5)
             return await super().hide(entries)
 
@@ -417,9 +417,9 @@ async def test_a_kept_message_is_not_hidden_again_by_its_own_consumer() -> None:
     workflows.outcome = Outcome.UNAVAILABLE
     queue.put(spot_warning(instance_name(0), "e", NOW))
     async with consuming(queue, workflows, visibility=visibility):
-        await until(lambda: len(asked) == 1)
+        await until(lambda: len(requests) == 1)
         await asyncio.sleep(0.6)
-    assert asked == [timedelta(seconds=2)]
+    assert requests == [timedelta(seconds=2)]
 
 
 async def test_a_stopping_consumer_lets_work_in_progress_end() -> None:

@@ -43,8 +43,8 @@ class Sqs:
             raise Absent(f"there is no queue {QueueName}")
         return {"QueueUrl": QueueName}
 
-    def receive_message(self, **asked: Any) -> Mapping[str, object]:
-        return {"Messages": list(self.queues[asked["QueueUrl"]])}
+    def receive_message(self, **request: Any) -> Mapping[str, object]:
+        return {"Messages": list(self.queues[request["QueueUrl"]])}
 
     def send_message(self, **sent: Any) -> Mapping[str, object]:
         id_ = f"m-{next(self._ids)}"
@@ -52,13 +52,13 @@ class Sqs:
         self.queues[sent["QueueUrl"]].append({**message, "MessageAttributes": sent["MessageAttributes"]})
         return {}
 
-    def delete_message_batch(self, **asked: Any) -> Mapping[str, object]:
-        gone = {each["ReceiptHandle"] for each in asked["Entries"]}
-        remaining = [each for each in self.queues[asked["QueueUrl"]] if each["ReceiptHandle"] not in gone]
-        self.queues[asked["QueueUrl"]] = remaining
+    def delete_message_batch(self, **request: Any) -> Mapping[str, object]:
+        gone = {each["ReceiptHandle"] for each in request["Entries"]}
+        remaining = [each for each in self.queues[request["QueueUrl"]] if each["ReceiptHandle"] not in gone]
+        self.queues[request["QueueUrl"]] = remaining
         return {}
 
-    def change_message_visibility_batch(self, **asked: Any) -> Mapping[str, object]:
+    def change_message_visibility_batch(self, **request: Any) -> Mapping[str, object]:
         return {}
 
     def bodies(self, queue: str) -> list[str]:

@@ -87,21 +87,21 @@ def dispatcher(workflows: Workflows, *instances: str, expectant: bool = False, *
 
 
 async def test_an_event_of_a_known_instance_is_delivered(workflows: Workflows) -> None:
-    said = await dispatcher(workflows, "i-1").outcome(state("i-1"), 3)
-    assert said == Handled(event=state("i-1"), outcome=Outcome.APPLIED)
+    handled = await dispatcher(workflows, "i-1").outcome(state("i-1"), 3)
+    assert handled == Handled(event=state("i-1"), outcome=Outcome.APPLIED)
     assert workflows.delivered == [("i-1", ("e1/i-1",), 3)]
 
 
 @pytest.mark.parametrize("expectant", [True, False])
 async def test_no_workflow_is_started_for_a_stranger(workflows: Workflows, expectant: bool) -> None:
-    said = await dispatcher(workflows, "i-1", expectant=expectant).outcome(state("i-2"))
-    assert (said.outcome, said.may_appear) == (Outcome.UNKNOWN, expectant)
+    handled = await dispatcher(workflows, "i-1", expectant=expectant).outcome(state("i-2"))
+    assert (handled.outcome, handled.may_appear) == (Outcome.UNKNOWN, expectant)
     assert workflows.delivered == []
 
 
 async def test_an_unknown_instance_may_be_owned_while_the_index_may_be_incomplete(workflows: Workflows) -> None:
-    said = await dispatcher(workflows, "i-1", doubtful=lambda: True).outcome(state("i-2"))
-    assert said.outcome is Outcome.UNAVAILABLE
+    handled = await dispatcher(workflows, "i-1", doubtful=lambda: True).outcome(state("i-2"))
+    assert handled.outcome is Outcome.UNAVAILABLE
 
 
 async def test_an_event_of_another_account_is_foreign_whatever_it_names(workflows: Workflows) -> None:
@@ -123,9 +123,9 @@ async def test_events_of_one_instance_go_together_in_the_order_in_which_they_hap
 
 async def test_an_event_that_arrives_twice_at_once_is_delivered_once(workflows: Workflows) -> None:
     sender = dispatcher(workflows, "i-1")
-    said = await asyncio.gather(*(sender.outcome(state("i-1")) for _ in range(5)))
+    handled = await asyncio.gather(*(sender.outcome(state("i-1")) for _ in range(5)))
     assert workflows.delivered == [("i-1", ("e1/i-1",), 1)]
-    assert [each.outcome for each in said] == [Outcome.APPLIED] + [Outcome.DUPLICATE] * 4
+    assert [each.outcome for each in handled] == [Outcome.APPLIED] + [Outcome.DUPLICATE] * 4
 
 
 async def test_events_that_arrive_during_a_delivery_go_together_afterwards(workflows: Workflows) -> None:
@@ -243,8 +243,8 @@ async def test_an_event_the_workflow_says_nothing_of_is_not_lost(workflows: Work
 
 async def test_an_instance_that_only_the_index_knows_yet_may_appear_to_its_workflow(workflows: Workflows) -> None:
     workflows.outcome = Outcome.UNKNOWN
-    said = await dispatcher(workflows, "i-1").outcome(state("i-1"))
-    assert (said.outcome, said.may_appear) == (Outcome.UNKNOWN, True)
+    handled = await dispatcher(workflows, "i-1").outcome(state("i-1"))
+    assert (handled.outcome, handled.may_appear) == (Outcome.UNKNOWN, True)
 
 
 async def test_the_last_event_of_an_instance_without_a_machine_is_delivered_and_dropped(workflows: Workflows) -> None:
@@ -253,8 +253,8 @@ async def test_the_last_event_of_an_instance_without_a_machine_is_delivered_and_
     index.changed(gone, None)
     workflows.outcome = Outcome.UNKNOWN
     sender = Dispatcher(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
-    said = await sender.outcome(state("i-1", at=InstanceState.TERMINATED))
-    assert said.outcome is Outcome.STALE
+    handled = await sender.outcome(state("i-1", at=InstanceState.TERMINATED))
+    assert handled.outcome is Outcome.STALE
     assert len(workflows.delivered) == 1
 
 
@@ -262,8 +262,8 @@ async def test_a_group_is_woken_once_for_many_events_and_its_instances_are_notif
     hook = HookAction(name="drain", token="t", transition="terminating")
     sender = dispatcher(workflows)
     events = [state(f"i-{n}", kind=EventKind.TERMINATING, state=None, group="c1-mp-0", hook=hook) for n in range(20)]
-    said = await asyncio.gather(*(sender.outcome(each) for each in events))
-    assert {each.outcome for each in said} == {Outcome.APPLIED}
+    handled = await asyncio.gather(*(sender.outcome(each) for each in events))
+    assert {each.outcome for each in handled} == {Outcome.APPLIED}
     assert workflows.woken == ["c1-mp-0"]
     assert len(workflows.delivered) == 20
 

@@ -29,8 +29,8 @@ def told(label: str, answer: Facts | None) -> list[str]:
     ("label", "answer", "problem"),
     [
         ("running", facts(0), None),
-        ("running", facts(0, "stopped"), f"EC2 says stopped of {ID}, and its label running"),
-        ("", facts(0), f"EC2 says running of {ID}, and its label nothing"),
+        ("running", facts(0, "stopped"), f"EC2 reports stopped for {ID}, and its label says running"),
+        ("", facts(0), f"EC2 reports running for {ID}, and its label says nothing"),
         ("running", facts(0, found=False), f"EC2 does not know {ID}, and its label says running"),
         ("terminated", facts(0, found=False), None),
         ("running", None, None),

@@ -21,8 +21,8 @@ NOW = at(5)
 
 def verdict(*handled: Handled, receives: int = 1, seconds: float = 5, **parts: tuple[str, ...]) -> tuple[Verdict, str]:
     parsed = Events(events=tuple(each.event for each in handled), **parts)
-    told = acknowledge(parsed, handled, receives, at(seconds))
-    return told.verdict, told.reason
+    handling = acknowledge(parsed, handled, receives, at(seconds))
+    return handling.verdict, handling.reason
 
 
 def came(outcome: Outcome, of: InstanceEvent = ONE, *, may_appear: bool = False) -> Handled:
@@ -35,18 +35,18 @@ def test_what_is_done_with_is_deleted(outcome: Outcome) -> None:
 
 
 def test_what_is_passed_over_is_deleted_and_counted_by_its_reason() -> None:
-    told = acknowledge(Ignored(reason="unknown-type"), (), 1, NOW)
-    assert (told.verdict, told.counts) == (Verdict.DELETE, ("unknown-type",))
+    handling = acknowledge(Ignored(reason="unknown-type"), (), 1, NOW)
+    assert (handling.verdict, handling.counts) == (Verdict.DELETE, ("unknown-type",))
 
 
 def test_what_cannot_be_read_goes_to_the_dead_letters_at_its_first_receive() -> None:
-    told = acknowledge(Invalid(reason="not JSON"), (), 1, NOW)
-    assert (told.verdict, told.reason) == (Verdict.DEAD_LETTER, "not JSON")
+    handling = acknowledge(Invalid(reason="not JSON"), (), 1, NOW)
+    assert (handling.verdict, handling.reason) == (Verdict.DEAD_LETTER, "not JSON")
 
 
 def test_an_event_that_was_not_handled_keeps_the_message() -> None:
-    told = acknowledge(Events(events=(ONE, OTHER)), (came(Outcome.APPLIED),), 1, NOW)
-    assert (told.verdict, told.delay) == (Verdict.KEEP, timedelta(seconds=2))
+    handling = acknowledge(Events(events=(ONE, OTHER)), (came(Outcome.APPLIED),), 1, NOW)
+    assert (handling.verdict, handling.delay) == (Verdict.KEEP, timedelta(seconds=2))
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_a_message_with_an_unreadable_part_is_dead_once_the_others_are_done() ->
 
 
 def test_parts_that_are_passed_over_are_counted_too() -> None:
-    told = acknowledge(Events(events=(ONE,), ignored=("other-service",)), (came(Outcome.APPLIED),), 1, NOW)
-    assert told.counts == ("other-service", "applied")
+    handling = acknowledge(Events(events=(ONE,), ignored=("other-service",)), (came(Outcome.APPLIED),), 1, NOW)
+    assert handling.counts == ("other-service", "applied")
 
 
 URGENT = [
@@ -98,11 +98,11 @@ def test_a_launch_is_received_again_fewer_times_than_make_a_dead_letter() -> Non
     while True:
         receives += 1
         moment = launch.received_at + timedelta(seconds=at_)
-        told = acknowledge(parsed, (came(Outcome.UNKNOWN, launch),), receives, moment)
-        if told.verdict is Verdict.DELETE:
+        handling = acknowledge(parsed, (came(Outcome.UNKNOWN, launch),), receives, moment)
+        if handling.verdict is Verdict.DELETE:
             break
-        assert told.delay <= max(timedelta(seconds=30), timedelta(seconds=at_ / 4))
-        at_ += told.delay.total_seconds()
+        assert handling.delay <= max(timedelta(seconds=30), timedelta(seconds=at_ / 4))
+        at_ += handling.delay.total_seconds()
     assert receives < 50
 
 
@@ -120,10 +120,10 @@ def test_an_unknown_instance_is_looked_for_after_15_then_30_seconds() -> None:
 
 
 def test_a_dead_letter_says_why() -> None:
-    told = dead_letter_attributes("not JSON" * 100, "m-1", "1/r/q")
-    assert told["PERDURE_QUEUE"]["StringValue"] == "1/r/q"
-    assert told["PERDURE_MESSAGE_ID"] == {"DataType": "String", "StringValue": "m-1"}
-    assert len(told["PERDURE_REASON"]["StringValue"]) == 256
+    reported = dead_letter_attributes("not JSON" * 100, "m-1", "1/r/q")
+    assert reported["PERDURE_QUEUE"]["StringValue"] == "1/r/q"
+    assert reported["PERDURE_MESSAGE_ID"] == {"DataType": "String", "StringValue": "m-1"}
+    assert len(reported["PERDURE_REASON"]["StringValue"]) == 256
     assert "PERDURE_MESSAGE_ID" not in dead_letter_attributes("x", "", "1/r/q"), "SQS refuses empty values"
 
 

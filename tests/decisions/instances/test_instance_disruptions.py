@@ -265,8 +265,8 @@ async def test_a_machine_has_its_turn_once_another_has_ended() -> None:
         async def begin() -> str:
             return (await turns.begin(each, taken=False)).why
 
-        said: str = await ActivityEnvironment().run(begin)
-        return said
+        message: str = await ActivityEnvironment().run(begin)
+        return message
 
     assert not await why(first, machines[0])
     assert not await why(second, machines[0]), "an attempt after a crash goes on"

@@ -44,9 +44,9 @@ def test_a_story_ends_in_its_last_state(length: int) -> None:
 @EXAMPLES
 @given(st.integers(1, len(STORY)).flatmap(lambda length: st.permutations(range(length))))
 def test_the_order_of_arrival_plays_no_part(order: list[int]) -> None:
-    told = fresh(*(state(STORY[index], index) for index in order))
-    assert told.state is STORY[len(order) - 1]
-    assert lived(told) == lived(fresh(*(state(STORY[index], index) for index in range(len(order)))))
+    reported = fresh(*(state(STORY[index], index) for index in order))
+    assert reported.state is STORY[len(order) - 1]
+    assert lived(reported) == lived(fresh(*(state(STORY[index], index) for index in range(len(order)))))
 
 
 MIXED = [

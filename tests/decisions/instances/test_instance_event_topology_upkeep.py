@@ -152,7 +152,7 @@ class Aws:
 
 
 @pytest.mark.parametrize(
-    ("cluster", "policy", "rules", "kept"),
+    ("cluster", "policy", "rules", "retained"),
     [
         # Somebody took the rule's target away, or the rule.
         ("a.b", True, ("a.b-ec2-rule",), "a.b-ec2-rule"),
@@ -163,16 +163,16 @@ class Aws:
     ],
 )
 def test_a_queue_of_the_providers_that_no_rule_delivers_to_stays_the_providers(
-    cluster: str, policy: bool, rules: tuple[str, ...], kept: str
+    cluster: str, policy: bool, rules: tuple[str, ...], retained: str
 ) -> None:
     should = cluster_topology(PLACE.account, PLACE.region, cluster)
     aws = Aws(should.queue.attributes["Policy"] if policy else "", *rules)
     place = PLACE.model_copy(update={"queue": should.queue.name})
     changes = [change.what for change in EventTopology(place, cast(Services, aws)).changes()]
-    assert any(f"rule {kept}" in what for what in changes)
-    if kept.endswith("-ec2-rule"):
+    assert any(f"rule {retained}" in what for what in changes)
+    if retained.endswith("-ec2-rule"):
         assert not any("c1-queue-ec2" in what or "c1-queue-dead" in what for what in changes)
-        assert any(f"set the targets of the rule {kept} to {should.queue.name}" in what for what in changes)
+        assert any(f"set the targets of the rule {retained} to {should.queue.name}" in what for what in changes)
 
 
 @pytest.mark.parametrize(

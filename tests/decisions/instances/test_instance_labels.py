@@ -172,7 +172,7 @@ def test_every_value_is_one_that_kubernetes_takes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "label"),
+    ("reported", "label"),
     [
         (spot(1), "spot-terminate"),
         (spot(1, "stop"), "spot-stop"),
@@ -188,8 +188,8 @@ def test_every_value_is_one_that_kubernetes_takes() -> None:
         (event(EventKind.HEALTH_OTHER, 1), ""),
     ],
 )
-def test_each_interruption_has_its_label(told: InstanceEvent, label: str) -> None:
-    assert interruption_label(record(told), at(2)) == label
+def test_each_interruption_has_its_label(reported: InstanceEvent, label: str) -> None:
+    assert interruption_label(record(reported), at(2)) == label
 
 
 @pytest.mark.parametrize(
@@ -220,11 +220,11 @@ def test_a_label_that_somebody_changed_is_put_right() -> None:
 
 def test_the_annotation_outlives_the_workflow() -> None:
     known = cordoned(record(spot(4)), spot(4).key, "node-0")
-    kept = labelled(machine(), label_patch(machine(), known, at(5)))
-    story = json.loads(kept.metadata.annotations[EVENTS_ANNOTATION])
+    written_object = labelled(machine(), label_patch(machine(), known, at(5)))
+    story = json.loads(written_object.metadata.annotations[EVENTS_ANNOTATION])
     assert story["last"]["kind"] == "ec2.spot"
     assert story["deadline"] == "2026-05-04T10:02:04Z"
-    again = recalled(opened(KEY, at(20)), kept.metadata)
+    again = recalled(opened(KEY, at(20)), written_object.metadata)
     assert again.interruptions == known.interruptions
     assert again.drain == Drain(cause=spot(4).key, node="node-0", recalled=True)
 
@@ -248,8 +248,8 @@ def test_an_annotation_that_somebody_broke_is_nothing(text: str) -> None:
 
 def test_a_node_that_was_cordoned_is_written_down_though_no_label_changes() -> None:
     known = record(spot(4))
-    kept = labelled(machine(), label_patch(machine(), known, at(5)))
-    patch: Any = label_patch(kept, cordoned(known, spot(4).key, "node-0"), at(6))
+    written_object = labelled(machine(), label_patch(machine(), known, at(5)))
+    patch: Any = label_patch(written_object, cordoned(known, spot(4).key, "node-0"), at(6))
     assert set(patch["metadata"]) == {"uid", "annotations"}
 
 
@@ -263,8 +263,8 @@ def test_a_time_in_the_annotation_that_cannot_be_reckoned_with_makes_it_no_story
 
 
 def test_a_further_event_without_a_change_writes_nothing() -> None:
-    kept = labelled(machine(), label_patch(machine(), record(), at(5)))
-    assert label_patch(kept, record(state("running", 9)), at(10)) == {}
+    written_object = labelled(machine(), label_patch(machine(), record(), at(5)))
+    assert label_patch(written_object, record(state("running", 9)), at(10)) == {}
 
 
 @pytest.mark.parametrize("count", [10, 16, 40])
@@ -276,9 +276,9 @@ def test_of_too_many_lifecycle_actions_the_latest_are_kept_and_written_once(
     patched = labelled(machine(), label_patch(machine(), known, at(60)))
     assert label_patch(patched, known, at(61)) == {}
     assert len(patched.metadata.annotations[EVENTS_ANNOTATION].encode()) <= 4096
-    kept = list(story_of(patched.metadata).hooks)
-    assert kept == [each.hook.token for each in hooks if each.hook][-len(kept) :]
-    assert kept
+    retained = list(story_of(patched.metadata).hooks)
+    assert retained == [each.hook.token for each in hooks if each.hook][-len(retained) :]
+    assert retained
 
 
 # --- groups ---
@@ -337,9 +337,9 @@ def test_a_pool_is_labelled_once() -> None:
     story = group_story({"i-1": "Pending"}, GroupRecord())
     patch: Any = pool_patch(pool, GroupState.LAUNCHING, story)
     assert (patch["metadata"]["uid"], patch["metadata"]["labels"]) == ("u-p", {GROUP_STATE_LABEL: "launching"})
-    kept = written(pool, patch)
-    assert pool_patch(kept, GroupState.LAUNCHING, story) == {}
-    emptied: Any = pool_patch(kept, None, GroupStory())
+    written_object = written(pool, patch)
+    assert pool_patch(written_object, GroupState.LAUNCHING, story) == {}
+    emptied: Any = pool_patch(written_object, None, GroupStory())
     assert emptied["metadata"]["labels"] == {GROUP_STATE_LABEL: None}
 
 
@@ -350,9 +350,9 @@ def test_a_look_in_bulk_finds_a_pool_that_tells_otherwise_than_its_groups_instan
     pool = AWSMachinePool.model_validate({"metadata": {"name": GROUP, "uid": "u-p"}})
     assert group_differs(pool, states)
     assert not group_differs(pool, {})
-    kept = written(pool, pool_patch(pool, GroupState.LAUNCH_FAILED, group_story(states, failed)))
-    assert not group_differs(kept, states)
-    assert group_differs(kept, {"i-1": "InService"})
+    written_object = written(pool, pool_patch(pool, GroupState.LAUNCH_FAILED, group_story(states, failed)))
+    assert not group_differs(written_object, states)
+    assert group_differs(written_object, {"i-1": "InService"})
     served = written(pool, pool_patch(pool, GroupState.IN_SERVICE, group_story({"i-1": "InService"}, GroupRecord())))
     assert not group_differs(served, {"i-1": "InService", "i-2": "InService"})
     assert group_differs(served, {})
@@ -379,11 +379,11 @@ def test_a_pools_annotation_says_how_each_instance_stands_that_is_not_in_service
 def test_a_pools_annotation_is_rewritten_when_another_instance_changes() -> None:
     one = group_story({"i-1": "Pending", "i-2": "InService"}, GroupRecord())
     both = group_story({"i-1": "Pending", "i-2": "Pending"}, GroupRecord())
-    kept = written(AWSMachinePool(), pool_patch(AWSMachinePool(), GroupState.LAUNCHING, one))
-    patch: Any = pool_patch(kept, GroupState.LAUNCHING, both)
+    written_object = written(AWSMachinePool(), pool_patch(AWSMachinePool(), GroupState.LAUNCHING, one))
+    patch: Any = pool_patch(written_object, GroupState.LAUNCHING, both)
     assert set(patch["metadata"]) == {"annotations"}
     more = group_story({"i-1": "Pending", "i-2": "InService", "i-3": "InService"}, GroupRecord())
-    assert pool_patch(kept, GroupState.LAUNCHING, more) == {}
+    assert pool_patch(written_object, GroupState.LAUNCHING, more) == {}
 
 
 def test_a_pools_annotation_stays_small_however_many_instances_there_are() -> None:

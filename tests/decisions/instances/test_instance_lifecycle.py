@@ -346,8 +346,8 @@ def test_an_unknown_instance_proves_nothing_if_the_account_may_be_another(
 def test_that_ec2_does_not_know_an_instance_proves_its_end_in_its_own_account() -> None:
     policy = ReactionPolicy(terminated=Reaction.DELETE_MACHINE)
     unknown = facts(102, found=False)
-    told = record(state("terminated", 100), live_at=None)
-    by_identity = work(answered(told, unknown), 103, policy=policy, facts=unknown, account_known=True)
+    reported = record(state("terminated", 100), live_at=None)
+    by_identity = work(answered(reported, unknown), 103, policy=policy, facts=unknown, account_known=True)
     assert effects(by_identity) == ["delete_machine"]
     found_before = record(state("terminated", 100))
     assert effects(work(answered(found_before, unknown), 103, policy=policy, facts=unknown)) == ["delete_machine"]
@@ -425,8 +425,8 @@ def test_a_node_drained_for_spot_is_used_again_only_well_after_the_notice(second
 
 def test_an_event_alone_does_not_withdraw_a_spot_notice() -> None:
     drained = cordoned(record(spot(4)), spot(4).key, "node-0", at(80))
-    told = fold(drained, state("running", 130))
-    assert effects(work(told, 140, policy=ReactionPolicy(spot=Reaction.DRAIN))) == []
+    reported = fold(drained, state("running", 130))
+    assert effects(work(reported, 140, policy=ReactionPolicy(spot=Reaction.DRAIN))) == []
 
 
 # --- scheduled events ---
@@ -485,8 +485,8 @@ def test_a_scheduled_event_that_ec2_does_not_list_is_not_labelled_for_long(
         assert INTERRUPTION_LABEL not in labels(work(after, seconds + 2, machine=held, facts=answer))
         world = InstanceWorld(key=KEY.lifecycle, known=InstanceMemory(record=after), machine=held)
         later = STOP.model_copy(update={"id": "e-1", "not_before": at(9 * DAY)})
-        told = world.with_answer(facts(seconds + 600, scheduled=(later,)), {})
-        assert interruption_label(told.record, at(seconds + 601)) == "scheduled-stop", "EC2 lists it after all"
+        answered = world.with_answer(facts(seconds + 600, scheduled=(later,)), {})
+        assert interruption_label(answered.record, at(seconds + 601)) == "scheduled-stop", "EC2 lists it after all"
 
 
 def test_an_event_that_is_moved_is_acted_upon_by_its_new_date() -> None:
@@ -547,8 +547,8 @@ def test_an_event_without_a_readable_date_is_only_told() -> None:
 
 def test_a_node_stays_cordoned_while_the_same_notice_is_told_under_another_id() -> None:
     policy = ReactionPolicy(spot=Reaction.DRAIN)
-    told, again = (spot(5, id_=each) for each in ("a", "b"))
-    drained = cordoned(record(told), told.key, "node-0", at(9))
+    reported, again = (spot(5, id_=each) for each in ("a", "b"))
+    drained = cordoned(record(reported), reported.key, "node-0", at(9))
     doubled = fold(drained, again)
     assert effects(work(doubled, 20, policy=policy, facts=marked(15))) == []
     restarted = fold(fold(doubled, state("stopped", 30)), state("running", 40))
@@ -575,7 +575,7 @@ LATER = at(30 * DAY)
 
 
 @pytest.mark.parametrize(
-    ("told", "listed"),
+    ("reported", "listed"),
     [
         ((scheduled(60, at(100), CODE, status="closed"),), ()),
         ((scheduled(60, LATER, CODE),), (LATER,)),
@@ -584,7 +584,7 @@ LATER = at(30 * DAY)
     ids=["withdrawn", "moved", "restarted"],
 )
 def test_a_node_is_used_again_once_ec2_confirms_the_end_of_its_event(
-    told: tuple[InstanceEvent, ...], listed: tuple[datetime, ...]
+    reported: tuple[InstanceEvent, ...], listed: tuple[datetime, ...]
 ) -> None:
     """A forged message could have it used again before its reboot."""
     reboot = REBOOT.model_copy(update={"id": "e-1", "not_before": at(100)})
@@ -592,7 +592,7 @@ def test_a_node_is_used_again_once_ec2_confirms_the_end_of_its_event(
     (cordon,) = work(record(first), 10, policy=DRAINING, facts=facts(9, **lists)).steps
     assert isinstance(cordon, CordonNode)
     known = cordoned(record(first), cordon.cause, "node-0", at(50))
-    for each in told:
+    for each in reported:
         known = fold(known, each)
     unsure = work(known, 70, policy=DRAINING, facts=facts(9, **lists))
     assert (effects(unsure), asked(unsure)) == ([], (Question.INSTANCE, Question.STATUS))
@@ -721,15 +721,15 @@ def test_a_forged_hook_drains_nothing() -> None:
     ]
 
 
-@pytest.mark.parametrize("kept", [{}, {"machine": machine(**PAUSED)}], ids=["free", "paused"])
+@pytest.mark.parametrize("retained", [{}, {"machine": machine(**PAUSED)}], ids=["free", "paused"])
 @pytest.mark.parametrize(
     ("transition", "done"),
     [("launching", owner(ready=True)), ("terminating", owner(node=""))],
     ids=["launching", "terminating"],
 )
-def test_a_forged_hook_is_not_completed_either(transition: str, done: Machine, kept: dict[str, Any]) -> None:
+def test_a_forged_hook_is_not_completed_either(transition: str, done: Machine, retained: dict[str, Any]) -> None:
     """Auto Scaling would refuse it, and an alert would report a hook that was completed too late."""
-    known, whole = record(hook(5, transition)), {"owner": done, **kept}
+    known, whole = record(hook(5, transition)), {"owner": done, **retained}
     elsewhere = {"group": "", "lifecycle": ""}
     unasked = hooked(known, 6, facts=None, **whole)
     assert (effects(unasked), asked(unasked)) == ([], (Question.GROUP, Question.INSTANCE))

@@ -46,10 +46,10 @@ async def looked(kube: MemoryKube) -> InstanceWorld:
     return await run(kube, known, record(state("running", 5), spot(6)))
 
 
-async def run(kube: MemoryKube, known: InstanceCache, told: InstanceRecord) -> InstanceWorld:
+async def run(kube: MemoryKube, known: InstanceCache, record: InstanceRecord) -> InstanceWorld:
     checks = Checks(ServedPlaces((), _NoAws()), _NoAws(), timedelta(hours=1))  # type: ignore[arg-type]
     looks = LookActivities(kube, known, checks, ReactionPolicy(), observing=False)  # type: ignore[arg-type]
-    look = LookAtInstance(key=told.key.lifecycle, at=at(7), record=told, recall=False, version="")
+    look = LookAtInstance(key=record.key.lifecycle, at=at(7), record=record, recall=False, version="")
     found: InstanceWorld = await ActivityEnvironment().run(looks.look, look)
     return found
 

@@ -190,7 +190,7 @@ def test_what_the_queue_mode_does_otherwise_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "text"),
     [
         ({"excludeFromLoadBalancers": True}, "excludeFromLoadBalancers: Perdure does not label Nodes"),
         ({"deleteLocalData": False}, "deleteLocalData: the handler does not drain a Node whose Pods have emptyDir"),
@@ -211,13 +211,13 @@ def test_what_the_queue_mode_does_otherwise_is_said() -> None:
         ),
     ],
 )
-def test_what_has_no_counterpart_is_said(values: dict[str, Any], said: str) -> None:
-    (note,) = [note for note in further(**QUEUED, **values) if note.startswith(said)]
+def test_what_has_no_counterpart_is_said(values: dict[str, Any], text: str) -> None:
+    (note,) = [note for note in further(**QUEUED, **values) if note.startswith(text)]
     assert note
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "text"),
     [
         ({"enableRebalanceDraining": True}, "enableRebalanceDraining: Perdure only labels"),
         ({"enableASGLifecycleDraining": True}, "enableASGLifecycleDraining: Perdure also completes"),
@@ -226,9 +226,9 @@ def test_what_has_no_counterpart_is_said(values: dict[str, Any], said: str) -> N
         ({"windowsNodeSelector": {"a": "b"}}, "windowsNodeSelector: Nodes with Windows need a policy of their own"),
     ],
 )
-def test_what_has_no_counterpart_in_imds_mode_is_said(values: dict[str, Any], said: str) -> None:
+def test_what_has_no_counterpart_in_imds_mode_is_said(values: dict[str, Any], text: str) -> None:
     (note,) = further(**values)
-    assert note.startswith(said)
+    assert note.startswith(text)
 
 
 @pytest.mark.parametrize(
@@ -246,10 +246,10 @@ def test_nothing_is_said_of_what_changes_nothing(values: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("name", sorted(DIFFERENT))
 def test_every_value_that_is_taken_otherwise_has_its_note(name: str) -> None:
-    harmless, said = DIFFERENT[name]
+    harmless, message = DIFFERENT[name]
     other: object = not harmless if isinstance(harmless, bool) else 60 if isinstance(harmless, int) else "x"
     mode = {} if name.endswith(("ffinity", "NodeSelector")) or "Rebalance" in name else QUEUED
-    assert notes(name, **mode, **{name: other}) == [f"{name}: {said}"]
+    assert notes(name, **mode, **{name: other}) == [f"{name}: {message}"]
 
 
 def test_the_page_names_every_value_where_it_belongs() -> None:
@@ -356,7 +356,7 @@ def test_a_template_that_does_more_than_name_fields_is_said_with_what_it_does() 
 
 
 @pytest.mark.parametrize(
-    ("template", "said"),
+    ("template", "message"),
     [
         ('{"kind":"{{ .Kind }}"}', ["{{ .Kind }} is ${cause}; the words differ: SPOT_ITN is spot"]),
         ('{"start":"{{ .StartTime }}"}', ["{{ .StartTime }} is ${deadline}; it is written as"]),
@@ -367,11 +367,11 @@ def test_a_template_that_does_more_than_name_fields_is_said_with_what_it_does() 
         ('{"routing_key" : "R0", "summary": "key: {{ .NodeName }}"}', ["all who may read policies see routing_key"]),
     ],
 )
-def test_fields_of_a_template_that_differ_are_named(template: str, said: list[str]) -> None:
+def test_fields_of_a_template_that_differ_are_named(template: str, message: list[str]) -> None:
     found = notes("webhookTemplate", webhookURL="https://x", webhookTemplate=template)
-    assert [note.startswith(f"webhookTemplate: {each}") for note, each in zip(found, said, strict=True)] == [
+    assert [note.startswith(f"webhookTemplate: {each}") for note, each in zip(found, message, strict=True)] == [
         True
-    ] * len(said)
+    ] * len(message)
 
 
 def test_a_webhook_whose_address_is_secret_keeps_it_in_a_secret() -> None:
@@ -398,15 +398,15 @@ def test_addresses_passwords_and_tokens_become_keys_of_the_secret() -> None:
         {"name": "X_Api-Key", "secretKey": "webhookheader-x_api-key"},
         {"name": "X-Team", "value": "web"},
     ]
-    said = "\n".join(found.notes)
+    message = "\n".join(found.notes)
     for key in ("webhookurl", "webhookproxy", "webhookheader-authorization", "webhookheader-x_api-key"):
-        assert f"the Secret perdure-notifications in Perdure's namespace with the key {key}" in said
-    assert "all who may read policies see X-Team" in said
-    assert PASSWORD not in f"{found.policy} {said}"
+        assert f"the Secret perdure-notifications in Perdure's namespace with the key {key}" in message
+    assert "all who may read policies see X-Team" in message
+    assert PASSWORD not in f"{found.policy} {message}"
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "text"),
     [
         ({"webhookURL": f"ftp://x:{PASSWORD}@host"}, "webhookURL: it begins with ftp://"),
         ({"webhookURL": f"x:{PASSWORD}@host"}, "webhookURL: it has no scheme"),
@@ -422,9 +422,9 @@ def test_addresses_passwords_and_tokens_become_keys_of_the_secret() -> None:
     ],
 )
 def test_webhooks_that_the_api_server_would_refuse_are_refused_without_their_secrets(
-    values: dict[str, Any], said: str
+    values: dict[str, Any], text: str
 ) -> None:
-    with pytest.raises(ValueError, match=said) as refused:
+    with pytest.raises(ValueError, match=text) as refused:
         migrated(**{"webhookURL": "https://x"} | values)
     assert PASSWORD not in str(refused.value)
 
@@ -433,7 +433,7 @@ def test_webhooks_that_the_api_server_would_refuse_are_refused_without_their_sec
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("cordonOnly: perhaps", "cordonOnly: 'perhaps' is neither true nor false"),
         ("deleteLocalData: perhaps", "deleteLocalData: 'perhaps' is neither true nor false"),
@@ -458,13 +458,13 @@ def test_webhooks_that_the_api_server_would_refuse_are_refused_without_their_sec
         ("a: [", "cannot be read"),
     ],
 )
-def test_values_without_a_meaning_are_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
+def test_values_without_a_meaning_are_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "values.yaml"
     mode = "" if text in ("[1]", "a: [") else "enableSqsTerminationDraining: true\n"
     file.write_text(mode + text)
     refused = run(str(file))
     assert isinstance(refused.exception, CommandError)
-    assert said in str(refused.exception)
+    assert message in str(refused.exception)
 
 
 @pytest.mark.parametrize("text", ["nodeSelector: {a: 1}", "nodeSelector: [a]"])

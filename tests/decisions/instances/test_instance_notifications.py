@@ -159,8 +159,8 @@ def test_the_end_of_an_instance_that_cluster_api_deletes_is_sent_without_reactio
     chosen = policy(Channel(name="c", causes=(CauseSort.ENDED,)), terminated=Reaction.DELETE_MACHINE)
     deleted = machine(deletionTimestamp="2026-05-04T10:00:00Z")
     known = record(state("shutting-down", 4))
-    asked = work_for_instance(observed(known, policy=chosen, machine=deleted), at(10)).steps
-    assert [type(step) for step in asked] == [AskInstance]
+    requested = work_for_instance(observed(known, policy=chosen, machine=deleted), at(10)).steps
+    assert [type(step) for step in requested] == [AskInstance]
     world = observed(known, policy=chosen, machine=deleted, facts=facts(6, "shutting-down"))
     steps = work_for_instance(world, at(10)).steps
     assert [type(step) for step in steps] == [Notify]

@@ -466,8 +466,8 @@ def test_the_canonical_event_is_small() -> None:
     whole = envelope("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action", detail, id="e" * 128)
     biggest = only(sns(json.dumps(whole), TopicArn="t" * 500), message_id="m" * 128)
     assert len(biggest.model_dump_json().encode()) <= 2048
-    told = only(health(eventArn=long, communicationId="c" * 200, statusCode=long, eventTypeCode="C" * 256))
-    assert len(told.model_dump_json().encode()) <= 2048
+    reported = only(health(eventArn=long, communicationId="c" * 200, statusCode=long, eventTypeCode="C" * 256))
+    assert len(reported.model_dump_json().encode()) <= 2048
 
 
 @pytest.mark.parametrize("instance", ["i-abcd1111", "i-0a1b2c3d4e5f60718", "fake_7", "x" * 64])

@@ -125,8 +125,8 @@ def test_what_health_told_of_stands_while_ec2_lists_one_for_that_day_or_none(sta
     events = tuple(
         ScheduledEvent(id=f"e-{days}", code="instance-stop", not_before=DATE + timedelta(days=days)) for days in (0, 7)
     )
-    told = [each.health.arn for each in missed_events(known, facts(600, scheduled=events)) if each.health]
-    assert told == (["ec2:e-7"] if start else [])
+    answer = [each.health.arn for each in missed_events(known, facts(600, scheduled=events)) if each.health]
+    assert answer == (["ec2:e-7"] if start else [])
 
 
 def test_what_is_over_and_planned_anew_for_the_same_day_stands() -> None:

@@ -113,8 +113,8 @@ def test_the_most_specific_policy_that_fits_applies(selectors: list[dict[str, An
 
 
 def test_what_a_policy_leaves_open_the_settings_say() -> None:
-    said = policy("p", reactions={"spot": "cordon"}, maintenanceLeadSeconds=60, maxUnavailable=3)
-    chosen = choose([said], CAPITAL, SETTINGS).policy
+    own_policy = policy("p", reactions={"spot": "cordon"}, maintenanceLeadSeconds=60, maxUnavailable=3)
+    chosen = choose([own_policy], CAPITAL, SETTINGS).policy
     assert (chosen.spot, chosen.terminated) == (Reaction.CORDON, Reaction.DRAIN)
     assert (chosen.maintenance_lead, chosen.hook_margin) == (timedelta(minutes=1), timedelta(seconds=5))
     assert (chosen.most, chosen.draining) == (3, Draining(spares=True))
@@ -165,21 +165,21 @@ def wanted(world: InstanceWorld, seconds: float) -> tuple[Action, ...]:
 def test_tags_are_asked_for_once_and_the_policy_is_chosen_anew_by_them() -> None:
     (question,) = (each for each in wanted(tagged(), 3) if isinstance(each, AskInstance))
     assert (question.questions, question.tag_keys) == ((Question.INSTANCE, Question.TAGS), ("env",))
-    told = tagged().with_answer(facts(4, tags={"env": "prod"}), {})
-    assert any(isinstance(each, LookAtInstance) and each.tags == {"env": "prod"} for each in wanted(told, 5))
-    chosen = told.model_copy(update={"chosen_by": {"env": "prod"}})
+    answer = tagged().with_answer(facts(4, tags={"env": "prod"}), {})
+    assert any(isinstance(each, LookAtInstance) and each.tags == {"env": "prod"} for each in wanted(answer, 5))
+    chosen = answer.model_copy(update={"chosen_by": {"env": "prod"}})
     assert not chosen.choice_is_stale
     assert not [each for each in wanted(chosen, 5) if isinstance(each, AskInstance)]
 
 
 def test_an_answer_without_tags_leaves_them_known() -> None:
-    told = tagged().with_answer(facts(4, tags={"env": "prod"}), {}).with_answer(facts(9), {})
-    assert told.tags == {"env": "prod"}
+    answer = tagged().with_answer(facts(4, tags={"env": "prod"}), {}).with_answer(facts(9), {})
+    assert answer.tags == {"env": "prod"}
 
 
 def test_tags_are_asked_for_again_when_a_policy_names_another() -> None:
-    told = tagged().with_answer(facts(4, tags={"env": "prod"}), {}).model_copy(update={"tag_keys": ("env", "owner")})
-    (question,) = (each for each in wanted(told, 30) if isinstance(each, AskInstance))
+    answer = tagged().with_answer(facts(4, tags={"env": "prod"}), {}).model_copy(update={"tag_keys": ("env", "owner")})
+    (question,) = (each for each in wanted(answer, 30) if isinstance(each, AskInstance))
     assert question.tag_keys == ("env", "owner")
 
 
@@ -256,13 +256,13 @@ UNOWNED: dict[str, Any] = {"owner": None, "machine": machine(ownerReferences=[])
 def test_a_deletion_without_a_machine_is_reported_once(held: dict[str, Any], kind: str, name: str) -> None:
     chosen = choose([policy("fleet", reactions={"spot": "delete-machine"})], CAPITAL, ReactionPolicy()).policy
     world = observed(record(spot(4)), policy=chosen, facts=marked(6), **held)
-    (told,) = (each for each in work_for_instance(world, at(7)).steps if not isinstance(each, AskInstance))
-    assert isinstance(told, TellImpossible)
-    (said,) = told.notices
-    assert said.about is not None
-    assert (said.about.kind, said.about.name, said.reason) == (kind, name, "NoMachine")
-    assert "InterruptionPolicy fleet asks for delete-machine" in said.message
-    after = work_for_instance(told.fold(world, None), at(8))
+    (step,) = (each for each in work_for_instance(world, at(7)).steps if not isinstance(each, AskInstance))
+    assert isinstance(step, TellImpossible)
+    (notice,) = step.notices
+    assert notice.about is not None
+    assert (notice.about.kind, notice.about.name, notice.reason) == (kind, name, "NoMachine")
+    assert "InterruptionPolicy fleet asks for delete-machine" in notice.message
+    after = work_for_instance(step.fold(world, None), at(8))
     assert [each for each in after.steps if not isinstance(each, AskInstance)] == []
     assert after.why == f"has no Machine to delete because of {spot(4).key}: nothing is done"
 
@@ -348,8 +348,8 @@ def test_a_taint_is_called_as_tolerations_name_it(sort: str, key: str) -> None:
 
 def test_a_stop_gets_a_reaction_once_confirmed_until_the_instance_runs() -> None:
     wished, known = ReactionPolicy(stopped=Reaction.CORDON), record(state("stopping", 100))
-    asked = work_for_instance(observed(known, policy=wished), at(101))
-    assert [type(each) for each in asked.steps] == [AskInstance]
+    requested = work_for_instance(observed(known, policy=wished), at(101))
+    assert [type(each) for each in requested.steps] == [AskInstance]
     true = facts(102, "stopped")
     done = step(answered(known, true), 103, policy=wished, facts=true)
     assert isinstance(done, CordonNode)
@@ -578,9 +578,9 @@ def reasons(notices: list[Notice], about: Key = AM_0) -> list[str]:
 async def test_pods_are_evicted_with_the_grace_period_that_is_wished_for() -> None:
     workload = Workload()
     await workload.pod("a")
-    told = await workload.drained(emptying(how=Draining(pod_grace=timedelta(seconds=7))))
+    result = await workload.drained(emptying(how=Draining(pod_grace=timedelta(seconds=7))))
     assert mapping(workload.evicted[0], "deleteOptions")["gracePeriodSeconds"] == 7
-    assert reasons(told) == reasons(told, about_node("node")) == ["NodeDrained"]
+    assert reasons(result) == reasons(result, about_node("node")) == ["NodeDrained"]
 
 
 async def test_only_the_pod_that_was_listed_is_evicted_not_a_later_one_of_its_name() -> None:
@@ -589,9 +589,9 @@ async def test_only_the_pod_that_was_listed_is_evicted_not_a_later_one_of_its_na
     await workload.pod("a")
     uid = text(await workload.get(POD, "n", "a"), "metadata", "uid")
     workload.refusals = {"a": [Conflict("the uid in the precondition is another one")]}
-    told = await workload.drained(emptying())
+    result = await workload.drained(emptying())
     assert workload.evicted[0]["deleteOptions"] == {"preconditions": {"uid": uid}}
-    assert reasons(told) == ["NodeDrained"], "another Pod of its name is no delay"
+    assert reasons(result) == ["NodeDrained"], "another Pod of its name is no delay"
 
 
 @pytest.mark.parametrize("stuck", ["asks not to be disrupted", "does not end"])
@@ -602,20 +602,20 @@ async def test_a_pod_that_stays_is_reported_once_as_a_delay(stuck: str) -> None:
         meta = {"deletionTimestamp": timestamp(BEGUN - timedelta(minutes=1)), "finalizers": ["acme.io/backup"]}
         await workload.kube.patch(POD, "n", "a", {"metadata": meta})
     soon = BEGUN + timedelta(seconds=0.3)
-    told = await workload.drained(emptying(until=soon, how=Draining(spares=True)))
-    assert reasons(told) == ["DrainHeldUp", "DrainIncomplete"]
+    result = await workload.drained(emptying(until=soon, how=Draining(spares=True)))
+    assert reasons(result) == ["DrainHeldUp", "DrainIncomplete"]
     word = "karpenter.sh/do-not-disrupt" if stuck.startswith("asks") else "acme.io/backup"
-    assert "Pod n/a " in told[0].message
-    assert word in told[0].message
+    assert "Pod n/a " in result[0].message
+    assert word in result[0].message
 
 
 async def test_a_budget_that_holds_a_drain_up_is_told_once_on_the_awsmachine() -> None:
     workload = Workload()
     await workload.pod("a")
     workload.refusals = {"a": [Throttled("a budget"), Throttled("a budget")]}
-    told = await workload.drained(emptying())
-    assert reasons(told) == ["DrainHeldUp", "NodeDrained"]
-    assert "a budget" in told[0].message
+    result = await workload.drained(emptying())
+    assert reasons(result) == ["DrainHeldUp", "NodeDrained"]
+    assert "a budget" in result[0].message
     silent = Workload()
     await silent.pod("a")
     silent.refusals = {"a": [Throttled("a budget")]}
@@ -624,10 +624,10 @@ async def test_a_budget_that_holds_a_drain_up_is_told_once_on_the_awsmachine() -
 
 
 @pytest.mark.parametrize(
-    ("budgets", "left", "told"), [(Budgets.RESPECT, 2, "DrainIncomplete"), (Budgets.FORCE, 0, "DrainForced")]
+    ("budgets", "left", "reported"), [(Budgets.RESPECT, 2, "DrainIncomplete"), (Budgets.FORCE, 0, "DrainForced")]
 )
 async def test_what_is_left_when_the_time_is_over_is_deleted_only_where_that_is_wished_for(
-    budgets: Budgets, left: int, told: str
+    budgets: Budgets, left: int, reported: str
 ) -> None:
     workload = Workload()
     await workload.pod("a")
@@ -635,7 +635,7 @@ async def test_what_is_left_when_the_time_is_over_is_deleted_only_where_that_is_
     over = BEGUN - timedelta(seconds=1)
     notices = await workload.drained(emptying(until=over, how=Draining(budgets=budgets, spares=True)))
     assert len((await workload.list(POD)).items) == left
-    assert reasons(notices) == [told]
+    assert reasons(notices) == [reported]
 
 
 async def test_that_pods_are_deleted_is_told_once_wherever_a_worker_dies() -> None:
@@ -733,8 +733,8 @@ async def test_a_drain_ends_with_the_nodes_grace_period() -> None:
     workload = Workload()
     await workload.pod("a")
     workload.refusals = {"a": [Throttled("a budget")] * 10_000}
-    told = await workload.drained(emptying(how=Draining(node_grace=timedelta(0))))
-    assert reasons(told) == ["DrainIncomplete"]
+    result = await workload.drained(emptying(how=Draining(node_grace=timedelta(0))))
+    assert reasons(result) == ["DrainIncomplete"]
 
 
 async def test_budgets_that_are_ignored_are_not_asked() -> None:

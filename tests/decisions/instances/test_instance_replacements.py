@@ -293,12 +293,12 @@ def deployment(spec: dict[str, Any] | None = None, status: dict[str, Any] | None
 def test_only_a_machine_deployment_that_nobody_else_scales_is_asked(found: Any, why: str) -> None:
     whose = owner(ownerReferences=[SET])
     its_set = MachineSet.model_validate({"metadata": {"name": "ms-0", "uid": "u-ms", **OF_SET}})
-    said = ""
+    message = ""
     try:
         check_replaceable(whose, its_set, found)
     except UnreplaceableError as error:
-        said = str(error)
-    assert said == why
+        message = str(error)
+    assert message == why
 
 
 def entry(uid: str, seconds: float = 0, **changes: Any) -> Replaced:
@@ -481,14 +481,14 @@ class Life:
         except Absent:
             whose = None
         seconds = (datetime.now(UTC) - T0).total_seconds()
-        heard = record(*([spot(seconds - 1)] if self.notice else []), live_at=seconds - 2)
+        received = record(*([spot(seconds - 1)] if self.notice else []), live_at=seconds - 2)
         world = InstanceWorld(
             key=self.key.lifecycle,
             machine=machine(labels={CLUSTER_LABEL: "c1"}),
             owner=whose,
             replacement=cache.replacement(self.key),
             policy=self._policy,
-            known=self.known.model_copy(update={"record": heard, "facts": confirmed(seconds - 0.5)}),
+            known=self.known.model_copy(update={"record": received, "facts": confirmed(seconds - 0.5)}),
         )
         server = ActivityEnvironment()
         server.info = dataclasses.replace(server.info, started_time=datetime.now(UTC))
@@ -618,8 +618,8 @@ async def test_a_withdrawn_notice_leaves_the_machine_and_gives_its_replacement_u
     life.notice = False
     await lived(kube, life)
     assert await kube.names() == ["m-0", "m-1", "m-2"]
-    kept = await kube.get(MACHINE, "clusters", "m-0")
-    assert DELETE_FIRST_ANNOTATION not in kept["metadata"].get("annotations", {})
+    stored = await kube.get(MACHINE, "clusters", "m-0")
+    assert DELETE_FIRST_ANNOTATION not in stored["metadata"].get("annotations", {})
     found = await kube.deployment()
     assert (found["spec"]["replicas"], found["metadata"].get("annotations", {})) == (3, {})
 
@@ -656,8 +656,8 @@ async def test_without_the_right_to_scale_the_machine_is_deleted_and_that_is_tol
     kube.refused = refused
     await lived(kube, Life(kube), turns=5)
     assert "m-0" not in await kube.names()
-    (said,) = kube.told("NotReplacedFirst")
-    assert "MachineDeployment is forbidden" in said
+    (notice,) = kube.told("NotReplacedFirst")
+    assert "MachineDeployment is forbidden" in notice
 
 
 async def test_an_autoscaled_deployment_is_not_scaled_and_its_machine_deleted() -> None:
@@ -666,8 +666,8 @@ async def test_an_autoscaled_deployment_is_not_scaled_and_its_machine_deleted() 
     await lived(kube, Life(kube), turns=5)
     assert "m-0" not in await kube.names()
     assert (await kube.deployment())["spec"]["replicas"] == 3
-    (said,) = kube.told("NotReplacedFirst")
-    assert "the cluster autoscaler sets the replicas of MachineDeployment md-0" in said
+    (notice,) = kube.told("NotReplacedFirst")
+    assert "the cluster autoscaler sets the replicas of MachineDeployment md-0" in notice
 
 
 async def test_a_machine_that_may_not_be_annotated_leaves_no_replica_too_many() -> None:
@@ -738,8 +738,8 @@ def test_a_policy_says_for_each_cause_how_long_a_replacement_is_waited_for() -> 
         "replaceFirstSeconds": {"spot": 60, "ending": 900},
     }
     policy = InterruptionPolicy.model_validate({"metadata": {"name": "p"}, "spec": spec})
-    said = policy.spec.over(ReactionPolicy(reboot=Reaction.DELETE_MACHINE), "p")
-    assert said.replace_first == {"spot": timedelta(seconds=60)}, "the other's reaction deletes no Machine"
+    reactions = policy.spec.over(ReactionPolicy(reboot=Reaction.DELETE_MACHINE), "p")
+    assert reactions.replace_first == {"spot": timedelta(seconds=60)}, "the other's reaction deletes no Machine"
     assert INTERRUPTION_POLICY.name == policy.kind_of.name
 
 

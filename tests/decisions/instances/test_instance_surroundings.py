@@ -80,7 +80,7 @@ def test_a_policy_is_spelt_as_causes_and_reactions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("sopt=drain", "'sopt' is not of the form CAUSE=REACTION"),
         ("spot", "spot=: that is not one of label, taint, cordon, drain, terminate-instance, delete-machine"),
@@ -92,28 +92,28 @@ def test_a_policy_is_spelt_as_causes_and_reactions() -> None:
         ("most=3", "'most' is not of the form CAUSE=REACTION"),
     ],
 )
-def test_a_policy_that_nobody_can_mean_is_refused_in_one_line(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)) as refused:
+def test_a_policy_that_nobody_can_mean_is_refused_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)) as refused:
         ReactionPolicy.of([text])
     assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("queues", "nonsense", "is not of the form ACCOUNT/REGION"),
         ("reactions", "sopt=drain", "is not of the form CAUSE=REACTION"),
     ],
 )
 def test_a_process_names_a_setting_of_instances_that_is_none_before_it_connects(
-    monkeypatch: pytest.MonkeyPatch, name: str, text: str, said: str
+    monkeypatch: pytest.MonkeyPatch, name: str, text: str, message: str
 ) -> None:
     monkeypatch.setattr("engine.settings.settings", lambda: Settings(**{f"instances_{name}": (text,)}))
 
     async def process(_: Settings) -> None:
         pytest.fail("it was begun")
 
-    with pytest.raises(CommandError, match=f"PERDURE_INSTANCES_{name.upper()}: .*{said}"):
+    with pytest.raises(CommandError, match=f"PERDURE_INSTANCES_{name.upper()}: .*{message}"):
         execute("events", process)
 
 
@@ -166,15 +166,15 @@ def test_a_label_hides_no_scheduled_event_that_is_more_severe(label: str, code: 
 
 
 def test_a_scheduled_event_that_has_moved_is_told() -> None:
-    told = aws_machine(state="running", interruption="scheduled-stop")
-    told.metadata.annotations[EVENTS_ANNOTATION] = Story(deadline=at(90_000)).model_dump_json()
+    reported = aws_machine(state="running", interruption="scheduled-stop")
+    reported.metadata.annotations[EVENTS_ANNOTATION] = Story(deadline=at(90_000)).model_dump_json()
     for seconds, moved in ((90_060, False), (180_000, True)):
         planned = (ScheduledEvent(id="s", code="instance-stop", not_before=at(seconds)),)
-        assert differs(told, facts(0, scheduled=planned)) == moved
+        assert differs(reported, facts(0, scheduled=planned)) == moved
 
 
 @pytest.mark.parametrize(
-    ("label", "heard", "kept"),
+    ("label", "received", "retained"),
     [
         ("terminated", state("running", 3), InstanceState.TERMINATED),
         ("stopped", state("running", 3), InstanceState.STOPPED),
@@ -183,10 +183,10 @@ def test_a_scheduled_event_that_has_moved_is_told() -> None:
         ("nonsense", state("running", 3), InstanceState.RUNNING),
     ],
 )
-def test_a_new_record_begins_where_the_labels_left_off(label: str, heard: Any, kept: InstanceState) -> None:
+def test_a_new_record_begins_where_the_labels_left_off(label: str, received: Any, retained: InstanceState) -> None:
     story = '{"last": {"key": "k", "kind": "ec2.state", "time": "2026-05-04T10:00:05Z"}}'
     meta = AWSMachine.model_validate(machine({STATE_LABEL: label}, {EVENTS_ANNOTATION: story})).metadata
-    assert recalled(record(heard, live_at=None), meta).state is kept
+    assert recalled(record(received, live_at=None), meta).state is retained
 
 
 # --- drains ---
@@ -368,8 +368,8 @@ def test_an_awsmachine_wakes_its_instance_on_its_id_and_on_label_edits() -> None
 def test_of_several_accounts_in_a_region_the_one_in_the_annotation_is_woken(
     account: str, wakes: list[InstanceKey]
 ) -> None:
-    told = {EVENTS_ANNOTATION: Story(account=account).model_dump_json()}
-    before, held = machine(annotations=told), machine(annotations={**told, PAUSED_ANNOTATION: ""})
+    annotations = {EVENTS_ANNOTATION: Story(account=account).model_dump_json()}
+    before, held = machine(annotations=annotations), machine(annotations={**annotations, PAUSED_ANNOTATION: ""})
     found = woken(seen(before, settings=TWO), seen(held, settings=TWO), settings=TWO)
     assert found == {each.lifecycle for each in wakes}
 
@@ -379,9 +379,9 @@ def test_an_instance_and_a_group_run_on_workers_of_the_cluster_with_their_object
     bare, named = seen(machine(instanceID="", providerID=""), cluster="west"), seen(machine(), cluster="west")
     pool: JsonObject = {"metadata": {"name": "p", "namespace": "c"}, "spec": {"providerID": arn}}
     group = GroupKey(account=ACCOUNT, region=REGION, group="g")
-    told = woken(bare, named)
-    told |= woken(seen(pool, AWS_MACHINE_POOL.name, cluster="west"), None)
-    assert told == {KEY.lifecycle_in("west"), group.lifecycle_in("west")}
+    woken_keys = woken(bare, named)
+    woken_keys |= woken(seen(pool, AWS_MACHINE_POOL.name, cluster="west"), None)
+    assert woken_keys == {KEY.lifecycle_in("west"), group.lifecycle_in("west")}
 
 
 def test_our_own_label_wakes_nobody() -> None:
@@ -415,8 +415,8 @@ def test_an_object_whose_whole_cluster_is_paused_is_held_and_that_is_news(status
     assert paused.paused is Machine.model_validate(held).paused is (status == "True")
     assert AWSMachine.model_validate(paused.model_dump(mode="json")) == paused
     assert [each.type for each in paused.status.conditions] == ["Paused"]
-    told = woken(seen(machine()), seen(obj))
-    assert told == ({KEY.lifecycle} if status == "True" else set())
+    woken_keys = woken(seen(machine()), seen(obj))
+    assert woken_keys == ({KEY.lifecycle} if status == "True" else set())
 
 
 def test_a_pool_wakes_its_group() -> None:
@@ -440,10 +440,10 @@ def test_a_pool_that_is_paused_holds_its_instances_which_hear_of_it(held: dict[s
     listed = [f"aws:///{REGION}a/{KEY.instance_id}", f"aws:///{REGION}b/i-2", "none"]
     body: Any = {"metadata": {"name": "p", "namespace": "c"}, "spec": {"providerID": arn, "providerIDList": listed}}
     paused: Any = merge(body, held)
-    told = woken(seen(body, AWS_MACHINE_POOL.name), seen(paused, AWS_MACHINE_POOL.name))
+    woken_keys = woken(seen(body, AWS_MACHINE_POOL.name), seen(paused, AWS_MACHINE_POOL.name))
     group = GroupKey(account=ACCOUNT, region=REGION, group="g")
     other = InstanceKey(account=ACCOUNT, region=REGION, instance_id="i-2")
-    assert told == {group.lifecycle, KEY.lifecycle, other.lifecycle}
+    assert woken_keys == {group.lifecycle, KEY.lifecycle, other.lifecycle}
     pool = AWSMachinePool.model_validate(paused)
     assert InstanceWorld(key=KEY.lifecycle, pool=pool).blocker == "AWSMachinePool p is paused"
     assert InstanceWorld(key=KEY.lifecycle, pool=AWSMachinePool.model_validate(body)).blocker == ""
@@ -465,8 +465,8 @@ def test_nothing_is_watched_where_no_instances_are_served() -> None:
 
 def test_machines_and_pools_are_counted_by_what_their_labels_tell() -> None:
     index = Index()
-    told = ({STATE_LABEL: "running"}, {STATE_LABEL: "running", INTERRUPTION_LABEL: "rebalance"}, {})
-    for number, labels in enumerate(told):
+    reported = ({STATE_LABEL: "running"}, {STATE_LABEL: "running", INTERRUPTION_LABEL: "rebalance"}, {})
+    for number, labels in enumerate(reported):
         index.of(AWS_MACHINE.name)["c", f"m{number}"] = seen(machine(labels))
     pool = {"metadata": {"name": "p", "namespace": "c", "labels": {GROUP_STATE_LABEL: "in-service"}}}
     index.of(AWS_MACHINE_POOL.name)["c", "p"] = seen(pool, AWS_MACHINE_POOL.name)

@@ -72,10 +72,10 @@ class Aws:
             },
         )
 
-    def _parts(self, asked: Sequence[str], more: Json, answer: Callable[[Sequence[str]], Json]) -> Json:
+    def _parts(self, requested: Sequence[str], more: Json, answer: Callable[[Sequence[str]], Json]) -> Json:
         first = int(more.get("NextToken", 0))
-        rest = {"NextToken": str(first + PART)} if first + PART < len(asked) else {}
-        return {**answer(asked[first : first + PART]), **rest}
+        rest = {"NextToken": str(first + PART)} if first + PART < len(requested) else {}
+        return {**answer(requested[first : first + PART]), **rest}
 
 
 def _values(filters: Sequence[Mapping[str, Any]]) -> list[str]:

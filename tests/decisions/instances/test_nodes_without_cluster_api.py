@@ -134,8 +134,8 @@ def test_a_notice_that_aws_does_not_confirm_touches_no_node_and_is_told_on_it() 
     world = alone(record(spot(4)), policy=DRAINS, facts=facts(5, spot=False))
     (step,) = work_for_instance(world, at(6)).steps
     assert step == CountRefuted(key=KEY.lifecycle, cause=spot(4).key, about=(THE_NODE,))
-    (told,) = step.fold(world, None).news
-    assert (told.reason, told.about) == ("EventRefuted", THE_NODE)
+    (notice,) = step.fold(world, None).news
+    assert (notice.reason, notice.about) == ("EventRefuted", THE_NODE)
 
 
 def test_a_node_that_is_used_again_is_released_in_its_own_cluster() -> None:
@@ -149,9 +149,9 @@ def test_a_deletion_of_a_machine_is_not_possible_and_told_on_the_node() -> None:
     policy = ReactionPolicy(name="p", spot=Reaction.DELETE_MACHINE)
     (step,) = work_for_instance(alone(record(spot(4)), policy=policy, facts=facts(5, **TAKEN)), at(6)).steps
     assert isinstance(step, TellImpossible)
-    (told,) = step.notices
-    assert (step.cause, told.reason, told.about) == (spot(4).key, "NoMachine", THE_NODE)
-    assert "InterruptionPolicy p asks for delete-machine; for instances without a Machine use drain" in told.message
+    (notice,) = step.notices
+    assert (step.cause, notice.reason, notice.about) == (spot(4).key, "NoMachine", THE_NODE)
+    assert "InterruptionPolicy p asks for delete-machine; for instances without a Machine use drain" in notice.message
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,8 @@ def test_an_instance_is_terminated_after_its_node_is_cordoned_and_drained() -> N
     assert (third.node, third.uid, third.cause, third.about) == ("node-0", "u-n", spot(4).key, (THE_NODE,))
     # EC2 is asked how it goes on, and it is terminated once.
     world = third.fold(world, Done(at=at(10)))
-    (asked,) = work_for_instance(world, at(11)).steps
-    assert isinstance(asked, AskInstance)
+    (requested,) = work_for_instance(world, at(11)).steps
+    assert isinstance(requested, AskInstance)
     assert work_for_instance(world.with_answer(facts(11, **TAKEN), {}), at(12)).steps == ()
 
 
@@ -245,12 +245,12 @@ def test_an_instance_that_ends_by_itself_is_not_terminated(state: InstanceState)
 
 def test_an_instance_of_cluster_api_is_not_terminated_and_that_is_told_once() -> None:
     world = observed(record(spot(4)), policy=ENDS, facts=facts(5, **TAKEN))
-    (told,) = work_for_instance(world, at(6)).steps
-    assert isinstance(told, TellImpossible)
-    (said,) = told.notices
-    assert (told.cause, said.reason, said.about) == (spot(4).key, "NotTerminated", about(machine()))
-    assert "InterruptionPolicy p asks for terminate-instance" in said.message
-    after = work_for_instance(told.fold(world, None), at(7))
+    (step,) = work_for_instance(world, at(6)).steps
+    assert isinstance(step, TellImpossible)
+    (notice,) = step.notices
+    assert (step.cause, notice.reason, notice.about) == (spot(4).key, "NotTerminated", about(machine()))
+    assert "InterruptionPolicy p asks for terminate-instance" in notice.message
+    after = work_for_instance(step.fold(world, None), at(7))
     assert after.steps == ()
     assert after.why == f"belongs to Cluster API, and is not terminated because of {spot(4).key}: nothing is done"
 
@@ -267,8 +267,8 @@ def test_a_hook_drains_and_is_completed_where_termination_is_asked_for() -> None
 @pytest.mark.parametrize("cause", [hook(4).key, "another"])
 def test_a_drain_that_only_the_annotation_reports_completes_no_hook(cause: str) -> None:
     """People can edit the annotation, so the Node is cordoned and looked at before the hook is completed."""
-    told = cordoned(record(hook(4)), cause, "node-0", at(3))
-    edited = told.model_copy(update={"drain": told.drain and told.drain.model_copy(update={"recalled": True})})
+    result = cordoned(record(hook(4)), cause, "node-0", at(3))
+    edited = result.model_copy(update={"drain": result.drain and result.drain.model_copy(update={"recalled": True})})
     world = alone(edited, policy=DRAINS, facts=waiting(5))
     (first,) = work_for_instance(world, at(6)).steps
     assert isinstance(first, CordonNode)
@@ -324,8 +324,8 @@ async def test_the_instance_of_the_node_is_terminated_and_told_of_on_it() -> Non
     kube = MemoryKube()
     await kube.create(NODE, NODE_TO_END)
     ec2 = Ec2()
-    (told,) = (await terminated(kube, ec2)).notices
-    assert (ec2.terminated, told.reason, told.about) == ([ID], "InstanceTerminated", THE_NODE)
+    (notice,) = (await terminated(kube, ec2)).notices
+    assert (ec2.terminated, notice.reason, notice.about) == ([ID], "InstanceTerminated", THE_NODE)
 
 
 @pytest.mark.parametrize(
@@ -662,8 +662,8 @@ async def test_an_observation_labels_the_node_and_tells_of_the_interruption_on_i
     assert world.own_node.metadata.labels[STATE_LABEL] == "running"
     assert (await labels_of(kube))[INTERRUPTION_LABEL] == "spot-terminate"
     known = world.with_record(record(spot(4)))
-    (told,) = decide_instance(known, at(5)).notices
-    assert (told.reason, told.about) == ("InstanceInterruption", THE_NODE)
+    (notice,) = decide_instance(known, at(5)).notices
+    assert (notice.reason, notice.about) == ("InstanceInterruption", THE_NODE)
     assert decide_instance(known.model_copy(update={"observing": True}), at(5)).notices == ()
 
 
@@ -756,8 +756,8 @@ async def test_a_node_of_our_own_cluster_is_drained_and_released_without_a_kubec
     del which["about"]
     await ActivityEnvironment().run(activities.uncordon, ReleaseNode(**which))
     assert "unschedulable" not in mapping(await kube.get(NODE, "", "node-0"), "spec")
-    told = [(each.reason, each.about) for each in (*marked.notices, *emptied.notices)]
-    assert told == [("NodeCordoned", THE_NODE), ("NodeDrained", THE_NODE)]
+    notice = [(each.reason, each.about) for each in (*marked.notices, *emptied.notices)]
+    assert notice == [("NodeCordoned", THE_NODE), ("NodeDrained", THE_NODE)]
 
 
 class _Evicting(MemoryKube):

@@ -24,13 +24,15 @@ def test_objects_that_were_read_apart_share_their_texts_and_are_otherwise_as_rea
     first, second = (read(name, provider="at-once", many=["of them", 1, None, True, "x" * 500]) for name in "ab")
     for each in (first, second):
         mirror.learn(each)
-    kept = [cast("dict[str, Any]", mirror.get("ns", name)) for name in "ab"]
-    assert kept[0]["spec"] == first["spec"]
-    assert kept[0]["metadata"] == {name: value for name, value in first["metadata"].items() if name != "managedFields"}
-    for one, other in zip(*(each["spec"]["kept"].items() for each in kept), strict=True):
+    retained = [cast("dict[str, Any]", mirror.get("ns", name)) for name in "ab"]
+    assert retained[0]["spec"] == first["spec"]
+    assert retained[0]["metadata"] == {
+        name: value for name, value in first["metadata"].items() if name != "managedFields"
+    }
+    for one, other in zip(*(each["spec"]["kept"].items() for each in retained), strict=True):
         assert one[0] is other[0]
-    assert kept[0]["spec"]["kept"]["provider"] is kept[1]["spec"]["kept"]["provider"]
-    assert kept[0]["spec"]["kept"]["many"][0] is kept[1]["spec"]["kept"]["many"][0]
+    assert retained[0]["spec"]["kept"]["provider"] is retained[1]["spec"]["kept"]["provider"]
+    assert retained[0]["spec"]["kept"]["many"][0] is retained[1]["spec"]["kept"]["many"][0]
 
 
 def test_a_mirror_leaves_out_what_no_reader_needs() -> None:

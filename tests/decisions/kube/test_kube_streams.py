@@ -73,7 +73,7 @@ def server(tmp_path: Path) -> Iterator[Deaf]:
 async def test_a_watch_that_is_cancelled_ends_its_connection_at_once(
     server: Deaf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard = asyncio.Event()
+    received = asyncio.Event()
     sockets: list[socket.socket] = []
     request = aiohttp.ClientSession.request
 
@@ -88,12 +88,12 @@ async def test_a_watch_that_is_cancelled_ends_its_connection_at_once(
 
     async def follow(api: KubeApi) -> None:
         async for _ in api.watch(CONFIG_MAP, resource_version="1"):
-            heard.set()
+            received.set()
 
     async with await KubeApi.open(Settings(), "tests", str(tmp_path / "kubeconfig")) as api:
         following = asyncio.create_task(follow(api))
         async with asyncio.timeout(PATIENCE_SECONDS):
-            await heard.wait()
+            await received.wait()
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
     # What asyncio leaves to the loop after a connection was cut takes one round; a good-bye would be waited for.

@@ -42,7 +42,7 @@ class LeaseServer:
         self.renewed.set()
         return self.written(obj)
 
-    async def watch(self, kind: Kind, namespace: str, **asked: str) -> AsyncIterator[WatchEvent]:
+    async def watch(self, kind: Kind, namespace: str, **requested: str) -> AsyncIterator[WatchEvent]:
         raise Unavailable("no watch")
         yield
 

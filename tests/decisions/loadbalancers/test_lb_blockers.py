@@ -96,8 +96,8 @@ def test_a_call_limit_is_shown_in_the_phase_without_an_event() -> None:
         decision = decide_machine(unseen(one, ErrorType.UNAVAILABLE, blocker.why, code), NOW)
         assert (waiting.phase, waiting.why) == (Phase.WAITING, blocker.why)
         assert (decision.phase, decision.why) == (MachinePhase.WAITING, blocker.why)
-        for said in (decision, waiting):
-            assert tuple(notice.message for notice in said.notices) == reported
+        for line in (decision, waiting):
+            assert tuple(notice.message for notice in line.notices) == reported
 
 
 def test_a_blocker_that_ends_by_itself_is_no_problem() -> None:
@@ -282,10 +282,10 @@ def leaving(**status: object) -> LoadBalancerMachine:
 def test_a_deleted_machine_loses_its_recorded_server_before_any_observation() -> None:
     going = leaving(serverID="s")
     world = machine_world(going).learn(settled="")
-    (asked,) = decide_machine(world, NOW).actions
-    assert isinstance(asked, DeleteServer)
-    assert (asked.id, asked.asked) == ("s", False)
-    gone = asked.fold(world, Brought(gone="s"))
+    (requested,) = decide_machine(world, NOW).actions
+    assert isinstance(requested, DeleteServer)
+    assert (requested.id, requested.asked) == ("s", False)
+    gone = requested.fold(world, Brought(gone="s"))
     (look,) = decide_machine(gone, NOW).actions
     assert isinstance(look, LookAtMachine)
     assert look.machine.status.server_id is None, "it is not asked for by its id again"
@@ -304,9 +304,9 @@ def test_a_deleted_machine_loses_its_recorded_server_before_any_observation() ->
 def test_a_server_on_its_way_out_is_only_waited_for() -> None:
     going = leaving(serverID=None)
     server = Server(id="s", name=going.metadata.name, status="ACTIVE", deleting=True)
-    (asked,) = decide_machine(machine_world(going, None, MachineCloud(servers=(server,))), NOW).actions
-    assert isinstance(asked, DeleteServer)
-    assert asked.asked
+    (requested,) = decide_machine(machine_world(going, None, MachineCloud(servers=(server,))), NOW).actions
+    assert isinstance(requested, DeleteServer)
+    assert requested.asked
 
 
 def test_a_machine_that_cannot_be_observed_keeps_its_finalizer() -> None:

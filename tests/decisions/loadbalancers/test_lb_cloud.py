@@ -487,33 +487,33 @@ def test_users_of_the_security_group_are_detached_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotation", "kept"),
+    ("annotation", "retained"),
     [("keepFloatingIP", "floating"), ("keepPort", "ports"), ("keepSecurityGroup", "groups")],
 )
-def test_resources_that_a_person_wants_to_keep_stay(annotation: str, kept: str) -> None:
+def test_resources_that_a_person_wants_to_keep_stay(annotation: str, retained: str) -> None:
     """W28: the security group as well, whatever the status calls it."""
     of, project = taken_over()
     meta = {"metadata": {"annotations": {f"yawol.stackit.cloud/{annotation}": "true"}}}
     keeping = LoadBalancer.model_validate(merge(of.model_dump(mode="json"), meta))
     remove_all(keeping, project)
     left = {name for name in ("floating", "ports", "groups") if getattr(project, name)}
-    assert left == {kept}
+    assert left == {retained}
     assert len(remove_load_balancer(keeping, project.of_balancer()).retained) == 1
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_a_group_under_its_former_name_stays_or_goes_like_any_other(kept: bool) -> None:
+@pytest.mark.parametrize("retained", [True, False])
+def test_a_group_under_its_former_name_stays_or_goes_like_any_other(retained: bool) -> None:
     """W28."""
     of, project = taken_over()
     former = {"security_group_id": of.status.group_id, "security_group_name": of.status.group_name}
-    annotations = {"yawol.stackit.cloud/keepSecurityGroup": str(kept).lower()}
+    annotations = {"yawol.stackit.cloud/keepSecurityGroup": str(retained).lower()}
     changes = {
         "metadata": {"annotations": annotations},
         "status": {**former, "securityGroupID": None, "securityGroupName": None},
     }
     old = LoadBalancer.model_validate(merge(of.model_dump(mode="json"), changes))
     remove_all(migrated(old), project)
-    assert bool(project.groups) is kept
+    assert bool(project.groups) is retained
 
 
 def test_a_floating_ip_that_is_described_otherwise_is_never_deleted() -> None:

@@ -92,10 +92,10 @@ def test_the_debugged_machines_are_what_the_comments_say() -> None:
 
 def test_the_credentials_are_complete() -> None:
     (secret,) = (each for each in OBJECTS if each["kind"] == "Secret")
-    said = {name: base64.b64encode(text.encode()).decode() for name, text in secret["stringData"].items()}
+    fields = {name: base64.b64encode(text.encode()).decode() for name, text in secret["stringData"].items()}
     reference = ProjectReference.of(LoadBalancer.model_validate(BALANCERS["vault"]).spec.infrastructure, "elsewhere")
     assert (reference.namespace, reference.secret) == (secret["metadata"]["namespace"], secret["metadata"]["name"])
-    found = read_credentials(said, reference.where, environment={})
+    found = read_credentials(fields, reference.where, environment={})
     assert (found.project_name, found.region) == ("load-balancers", "RegionOne")
 
 

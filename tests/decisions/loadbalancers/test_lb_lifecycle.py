@@ -116,11 +116,11 @@ def test_a_status_that_was_blanked_comes_back_as_it_was() -> None:
 def test_a_blanked_timestamp_requests_an_observation_and_is_written_again() -> None:
     """How people have the cloud looked at; the sweep leaves out who has never had everything."""
     world = started()
-    looked, calls = look_of_balancer(world.balancer()), len(world.project.calls)
+    observed, calls = look_of_balancer(world.balancer()), len(world.project.calls)
     for kind in ("lb", "lbm"):
         for body in world.objects[kind].values():
             del body["status"]["lastOpenstackReconcile"]
-    assert look_of_balancer(world.balancer()) != looked
+    assert look_of_balancer(world.balancer()) != observed
     world.settle()
     objects: list[LoadBalancer | LoadBalancerMachine] = [world.balancer(), *world.machines()]
     assert [each.status.last_openstack_reconcile for each in objects] == [timestamp(world.now)] * 3

@@ -42,10 +42,10 @@ def test_a_set_that_pauses_makes_no_machine() -> None:
 
 
 def test_a_retry_ends_the_pause_once_and_forgets_no_failure() -> None:
-    asked = pausing(**{"perdure.dev/retry": "one"})
-    (retried,) = decided(asked).actions
+    requested = pausing(**{"perdure.dev/retry": "one"})
+    (retried,) = decided(requested).actions
     assert isinstance(retried, Patch)
-    honoured = after(asked, retried.patch)
+    honoured = after(requested, retried.patch)
     annotations = honoured.metadata.annotations
     assert annotations["perdure.dev/retried"] == "one"
     assert annotations["perdure.dev/boot-failures"] == "a,b,c"

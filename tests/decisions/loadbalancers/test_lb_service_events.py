@@ -93,9 +93,9 @@ class Installed:
         """As the LoadBalancer's pass records it."""
         (balancer,) = (await self.kube.list(LOAD_BALANCER, "lbs")).items
         subject = Subject.of(LOAD_BALANCER, cast(Any, balancer))
-        said = EventContent(notice.type.value, notice.reason, notice.message, LOAD_BALANCER_COMPONENT)
-        name = named(subject, said.reason, said.message)
-        await record(cast(KubeApi, self.kube), event(subject, said, datetime.now(UTC), name=name))
+        message = EventContent(notice.type.value, notice.reason, notice.message, LOAD_BALANCER_COMPONENT)
+        name = named(subject, message.reason, message.message)
+        await record(cast(KubeApi, self.kube), event(subject, message, datetime.now(UTC), name=name))
 
 
 def errors(events: Counter[tuple[str, str]]) -> int:

@@ -82,8 +82,10 @@ def test_a_condition_goes_when_nothing_is_wrong_and_others_stay() -> None:
     bad = service({"replicas": "three"}, status={"conditions": [OTHERS]})
     written = shown(bad)
     assert [each.type for each in written.status.conditions] == [OTHERS["type"], MISCONFIGURED]
-    mended = service(status=written.status.model_dump(mode="json"))
-    assert [each.model_dump(mode="json", exclude_defaults=True) for each in shown(mended).status.conditions] == [OTHERS]
+    corrected = service(status=written.status.model_dump(mode="json"))
+    assert [each.model_dump(mode="json", exclude_defaults=True) for each in shown(corrected).status.conditions] == [
+        OTHERS
+    ]
     alone = service(status=shown(service({"replicas": "three"})).status.model_dump(mode="json"))
     assert shown(alone).status.conditions == ()
 
@@ -142,9 +144,9 @@ def test_an_annotation_that_cannot_be_read_keeps_the_last_value_that_could(name:
 
 
 def test_a_network_that_hangs_on_a_bad_flag_is_neither_added_nor_taken_away() -> None:
-    asked = {"defaultNetworkID": "net-2", "skipCloudControllerDefaultNetworkID": "true"}
-    existing = after(work(service(asked)))
-    bad = work(service({**asked, "skipCloudControllerDefaultNetworkID": "yes"}), existing)
+    annotations = {"defaultNetworkID": "net-2", "skipCloudControllerDefaultNetworkID": "true"}
+    existing = after(work(service(annotations)))
+    bad = work(service({**annotations, "skipCloudControllerDefaultNetworkID": "yes"}), existing)
     assert bad.patch == {}, "another list of networks would replace every machine"
 
 
@@ -165,10 +167,10 @@ def test_a_service_whose_first_annotation_is_bad_is_served_with_the_default() ->
 
 def test_a_service_left_by_yawol_is_adopted_without_a_write() -> None:
     """W1, W2: other spellings, another order of networks, and what the API server adds are no difference."""
-    asked = {"additionalNetworks": "net-a,net-b", "tcpIdleTimeout": "300s", "replicas": "2"}
+    annotations = {"additionalNetworks": "net-a,net-b", "tcpIdleTimeout": "300s", "replicas": "2"}
     left = balancer(spec={**ADDED_BY_YAWOL, "replicas": 2}, status={"readyReplicas": 2})
-    assert work(service(asked), left) == ServiceWork()
-    assert standing(service(asked), left) == ShownStatus()
+    assert work(service(annotations), left) == ServiceWork()
+    assert standing(service(annotations), left) == ShownStatus()
 
 
 # --- what is not ours is not deleted ---

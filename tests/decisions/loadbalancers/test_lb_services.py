@@ -283,12 +283,12 @@ def test_a_new_list_of_networks_is_sorted() -> None:
 
 
 def test_the_installations_network_is_added_unless_the_service_declines_it() -> None:
-    asked = {"defaultNetworkID": "net-2"}
-    added = after(work(service(asked))).spec.infrastructure.additional_networks or ()
+    annotations = {"defaultNetworkID": "net-2"}
+    added = after(work(service(annotations))).spec.infrastructure.additional_networks or ()
     assert [each.network_id for each in added] == ["net"]
     same = after(work(service({"defaultNetworkID": "net"})))
     assert same.spec.infrastructure.additional_networks is None
-    declined = after(work(service({**asked, "skipCloudControllerDefaultNetworkID": "true"})))
+    declined = after(work(service({**annotations, "skipCloudControllerDefaultNetworkID": "true"})))
     assert declined.spec.infrastructure.additional_networks is None
 
 
@@ -368,9 +368,9 @@ def test_good_items_of_a_list_stay() -> None:
 
 @pytest.mark.parametrize("text", ["10.0.0.0", "10.0.0.0/33", "all", "10.0.0.0/255.0.0.0", "10.0.0.0/-1"])
 def test_a_bad_source_range_is_reported_and_passed_on_unchanged(text: str) -> None:
-    wishes = parse_annotations(service({"loadBalancerSourceRanges": f"192.0.2.0/24,{text}"}), INSTALLATION)
-    assert wishes.options.load_balancer_source_ranges == ("192.0.2.0/24", text)
-    assert [notice.message for notice in wishes.notices] == [f"Could not parse LoadBalancerSourceRange: {text}"]
+    annotations = parse_annotations(service({"loadBalancerSourceRanges": f"192.0.2.0/24,{text}"}), INSTALLATION)
+    assert annotations.options.load_balancer_source_ranges == ("192.0.2.0/24", text)
+    assert [notice.message for notice in annotations.notices] == [f"Could not parse LoadBalancerSourceRange: {text}"]
 
 
 def test_a_bad_existing_address_makes_no_load_balancer_with_another_one() -> None:

@@ -90,9 +90,9 @@ def test_a_condition_that_the_api_server_has_dropped_is_not_written_again() -> N
 
 
 def test_a_status_field_that_the_api_server_drops_is_reported() -> None:
-    asked: dict[str, object] = {"status": {"conditions": [{"type": "Stalled"}], "replicas": 1, "portID": None}}
-    assert dropped_fields(asked, {"status": {"replicas": 1}}) == ("conditions",)
-    assert dropped_fields(asked, {"status": {"replicas": 1, "conditions": []}}) == ()
+    patch: dict[str, object] = {"status": {"conditions": [{"type": "Stalled"}], "replicas": 1, "portID": None}}
+    assert dropped_fields(patch, {"status": {"replicas": 1}}) == ("conditions",)
+    assert dropped_fields(patch, {"status": {"replicas": 1, "conditions": []}}) == ()
     assert dropped_fields({"metadata": {}}, {}) == ()
 
 

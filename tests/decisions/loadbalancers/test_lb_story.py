@@ -24,7 +24,10 @@ def lines_of(world: World) -> list[str]:
     for each in machines:
         cloud = world.project.of_machine(cloud_name(each.metadata), each.spec.port_id)
         found.append(decide_machine(machine_world(each, shop, cloud), world.now))
-    return [f"{said.phase}: {said.why}{f' <- {said.waits_for[0]}' if said.waits_for else ''}" for said in found]
+    return [
+        f"{message.phase}: {message.why}{f' <- {message.waits_for[0]}' if message.waits_for else ''}"
+        for message in found
+    ]
 
 
 def started(replicas: int = 1) -> World:

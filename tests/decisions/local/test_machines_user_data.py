@@ -54,7 +54,7 @@ def test_a_service_that_is_stopped_does_not_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "no user data"),
         ("#!/bin/sh\necho hello\n", "does not begin with #cloud-config"),
@@ -66,8 +66,8 @@ def test_a_service_that_is_stopped_does_not_run() -> None:
         (born().replace("--namespace=", "namespace="), "is not a flag"),
     ],
 )
-def test_user_data_of_no_machine_of_ours_is_refused(text: str, said: str) -> None:
-    with pytest.raises(ForeignError, match=said):
+def test_user_data_of_no_machine_of_ours_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ForeignError, match=message):
         read(encoded(text))
 
 

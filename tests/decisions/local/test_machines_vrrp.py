@@ -37,9 +37,9 @@ def test_the_agent_reads_the_statistics_as_they_were_counted() -> None:
     assert not read_statistics(counted.text()).is_master
     assert counted.turn(master=True, now=8)
     assert not counted.turn(master=True, now=20)
-    said = read_statistics(counted.text())
-    assert said.is_master
-    assert (said.received, said.sent, said.became_master, said.released_master) == (2, 3, 1, 0)
+    statistics = read_statistics(counted.text())
+    assert statistics.is_master
+    assert (statistics.received, statistics.sent, statistics.became_master, statistics.released_master) == (2, 3, 1, 0)
     assert counted.turn(master=False, now=24)
     assert not read_statistics(counted.text()).is_master
 

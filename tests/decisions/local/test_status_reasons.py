@@ -25,11 +25,11 @@ async def test_the_probe_gives_the_reasons_of_readyz() -> None:
     health.add("watch, watches", unready=lambda: reasons)
     probe = HttpProbe(f"http://127.0.0.1:{port}/readyz")
     async with serve(health, Settings(listen_host="127.0.0.1", health_port=port)):
-        said = await asyncio.to_thread(probe.failure)
+        body = await asyncio.to_thread(probe.failure)
         reasons.clear()
         assert await asyncio.to_thread(probe.failure) is None
-    assert said is not None
-    assert said.endswith(
+    assert body is not None
+    assert body.endswith(
         "answers 503: watch, watches: Secrets in apis has no watch for 45 s; "
         "watch, watches: Account is not listed for 31 s"
     )

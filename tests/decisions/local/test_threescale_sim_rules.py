@@ -121,7 +121,7 @@ def test_no_route_is_declared_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "kept"),
+    ("sent", "retained"),
     [
         ("https://api.example.com", "https://api.example.com:443"),
         ("http://api.example.com", "http://api.example.com:80"),
@@ -131,14 +131,16 @@ def test_no_route_is_declared_twice() -> None:
         ("https://[::2]/x", "https://[::2]:443/x"),
     ],
 )
-def test_an_address_is_stored_with_its_port(sent: str, kept: str) -> None:
-    assert addresses.with_port(sent) == kept
-    assert addresses.with_port(kept) == kept
+def test_an_address_is_stored_with_its_port(sent: str, retained: str) -> None:
+    assert addresses.with_port(sent) == retained
+    assert addresses.with_port(retained) == retained
 
 
-@pytest.mark.parametrize(("sent", "kept"), [("", "/"), ("/", "/"), ("v1", "/v1"), ("/v1/", "/v1"), ("//a/b//", "/a/b")])
-def test_a_path_begins_with_a_slash_and_ends_with_none(sent: str, kept: str) -> None:
-    assert normal_path(sent) == kept
+@pytest.mark.parametrize(
+    ("sent", "retained"), [("", "/"), ("/", "/"), ("v1", "/v1"), ("/v1/", "/v1"), ("//a/b//", "/a/b")]
+)
+def test_a_path_begins_with_a_slash_and_ends_with_none(sent: str, retained: str) -> None:
+    assert normal_path(sent) == retained
 
 
 @pytest.mark.parametrize(

@@ -165,8 +165,8 @@ def test_a_name_among_addresses_is_reported_and_the_others_serve() -> None:
 def test_a_port_that_cannot_be_served_is_reported_and_the_others_are_served(changes: Json, fault: str) -> None:
     found = documents_for(DNS, {**HTTP, **changes})
     assert list(found.clusters) == ["UDP-53"]
-    (said,) = messages(found)
-    assert said.endswith(f"is not served: {fault}")
+    (notice,) = messages(found)
+    assert notice.endswith(f"is not served: {fault}")
 
 
 def test_every_document_is_what_envoys_messages_can_say() -> None:

@@ -126,16 +126,16 @@ async def test_a_directory_that_cannot_be_read_for_a_while_leaves_the_keys(
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "text"),
     [
         ("2026-11", "no base64!", "is not base64"),
         ("2026-11", base64.b64encode(b"short").decode(), "holds 5 bytes and not 32"),
         ("current", "2025-11", "names '2025-11'; there are: 2026-05"),
     ],
 )
-def test_a_malformed_key_is_reported_without_its_content(keys: Path, name: str, content: str, said: str) -> None:
+def test_a_malformed_key_is_reported_without_its_content(keys: Path, name: str, content: str, text: str) -> None:
     (keys / name).write_text(content)
-    with pytest.raises(KeysUnreadable, match=said):
+    with pytest.raises(KeysUnreadable, match=text):
         KeyRing(keys)
 
 

@@ -152,9 +152,9 @@ def write(
     note: str = "status Ready",
 ) -> Write:
     key = Key(kind=kind.name, namespace="", name="x", uid="x")
-    asked = Patch(key=key, patch=dict(patch), subresource=subresource, resource_version="1", note=note)
+    write_request = Patch(key=key, patch=dict(patch), subresource=subresource, resource_version="1", note=note)
     metadata = {"name": "x", "uid": "x", **answer.get("metadata", {}), "resourceVersion": version}
-    return Write(asked, {**answer, "metadata": metadata})
+    return Write(write_request, {**answer, "metadata": metadata})
 
 
 def condition(type_: str, seconds_ago: float) -> dict[str, str]:

@@ -106,8 +106,8 @@ def test_an_unknown_variable_is_named_once_with_the_nearest_setting(command: str
 
 
 def test_completion_says_nothing_of_variables() -> None:
-    asked = {"_PERDURE_COMPLETE": "complete_bash", "COMP_WORDS": "perdure why account ", "COMP_CWORD": "3"}
-    begun = begin(**asked, PERDURE_ACCOUNT_POLL="3")
+    variables = {"_PERDURE_COMPLETE": "complete_bash", "COMP_WORDS": "perdure why account ", "COMP_CWORD": "3"}
+    begun = begin(**variables, PERDURE_ACCOUNT_POLL="3")
     assert (begun.returncode, begun.stderr) == (0, "")
 
 

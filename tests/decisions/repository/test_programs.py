@@ -62,9 +62,9 @@ def test_it_has_its_own_arguments_directory_environment_files_and_exit_code(
     start: Start, tmp_path: Path, word: str, code: int
 ) -> None:
     process = start(word, "--fast")
-    said, warned = process.communicate("hello\n", timeout=60)
-    arguments, directory, own, heard, _ = json.loads(said)
-    assert (arguments, directory, own, heard) == ([word, "--fast"], str(tmp_path), "its own", "hello\n")
+    output, warned = process.communicate("hello\n", timeout=60)
+    arguments, directory, own, received, _ = json.loads(output)
+    assert (arguments, directory, own, received) == ([word, "--fast"], str(tmp_path), "its own", "hello\n")
     assert (warned, process.returncode) == ("", code)
 
 

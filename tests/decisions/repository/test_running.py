@@ -109,8 +109,8 @@ def test_a_run_imports_nothing_that_it_does_not_hold(
         (folder / name / "__init__.py").touch()
         (folder / name / "test_it.py").write_text(f"raise RuntimeError('imported {name}/test_it.py')\n")
     pytester.makeini(INI)
-    said = pytester.runpytest_inprocess(*arguments).stdout.str()
-    assert [name for name in ("decisions/test_it.py", "temporal/test_it.py") if f"imported {name}" in said] == failed
+    output = pytester.runpytest_inprocess(*arguments).stdout.str()
+    assert [name for name in ("decisions/test_it.py", "temporal/test_it.py") if f"imported {name}" in output] == failed
 
 
 def test_progress_is_reported_by_area_and_a_failure_at_once(pytester: pytest.Pytester) -> None:

@@ -48,5 +48,5 @@ def test_it_imports_at_once_and_starts_at_the_word(standby: subprocess.Popen[str
 
 
 def test_without_a_word_it_does_nothing(standby: subprocess.Popen[str]) -> None:
-    said, _ = standby.communicate()
-    assert (said, standby.returncode) == ("imported\n", 0)
+    output, _ = standby.communicate()
+    assert (output, standby.returncode) == ("imported\n", 0)

@@ -171,11 +171,11 @@ def test_a_corrected_backend_says_so_to_the_products_that_use_it() -> None:
     assert gateway_of(mending) == before
     assert decided(mending).reads
     done = decided(mending, found=made())
-    mended = after(mending, done.patch, done.status)
-    assert gateway_of(mended) != before
-    assert decided(mended).idle
+    corrected = after(mending, done.patch, done.status)
+    assert gateway_of(corrected) != before
+    assert decided(corrected).idle
     described = made().backend.model_copy(update={"description": "What we have"})  # type: ignore[union-attr]
-    harmless = decided(mended, found=made().model_copy(update={"backend": described}), look=True)
+    harmless = decided(corrected, found=made().model_copy(update={"backend": described}), look=True)
     assert harmless.writes
     assert (harmless.patch, harmless.status) == ({}, {})
 

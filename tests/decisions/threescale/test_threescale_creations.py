@@ -174,10 +174,10 @@ def test_a_creation_begun_for_a_deleted_product_is_known_by_its_record() -> None
 
 async def test_the_ids_of_other_applications_are_read_once_for_a_whole_list() -> None:
     """Five hundred of one account, each of which looked at all others for each that was listed, took the worker."""
-    asked: list[object] = []
+    requests: list[object] = []
 
     def referring(*what: object, **_: object) -> tuple[()]:
-        asked.append(what)
+        requests.append(what)
         return ()
 
     view = SimpleNamespace(referring=referring)
@@ -189,7 +189,7 @@ async def test_the_ids_of_other_applications_are_read_once_for_a_whole_list() ->
     answer = Answer(body={"applications": listed}, beside=await subject.noticed(read, None))
 
     assert read.fold(observed(subject.resource), answer).found.item.id == 1
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 def test_an_application_notes_who_has_had_its_name_before() -> None:

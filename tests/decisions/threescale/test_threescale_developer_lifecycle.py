@@ -399,9 +399,9 @@ def test_an_application_is_looked_for_and_made_with_its_credentials() -> None:
     assert paths == ["services/5/application_plans", "accounts/11/applications"]
     keyed = application(authSecretRef={"name": "keys"})
     key = SecretKey(namespace="shop", name="keys", key="UserKey")
-    looked = One[FoundApplication](looked=True)
-    assert on_application(keyed, found=looked).waits_for == ("Secret/shop/keys",)
-    (creation,) = on_application(keyed, found=looked, secrets=(key,)).writes
+    observed = One[FoundApplication](looked=True)
+    assert on_application(keyed, found=observed).waits_for == ("Secret/shop/keys",)
+    (creation,) = on_application(keyed, found=observed, secrets=(key,)).writes
 
     assert creation.fields == {"plan_id": 3, "name": "App", "description": "An app"}
     assert creation.secrets == {"user_key": key}

@@ -121,8 +121,8 @@ class Worker:
         environment.info = replace(environment.info, attempt=attempt)
         self.tenant.calls.clear()
         before = self.before or ThreescaleWorld(key=key)
-        asked = PassObject(key=key, memory=before.known, refusals=before.refusals)
-        self.before = world = await environment.run(self._passes.pass_object, asked)
+        requested = PassObject(key=key, memory=before.known, refusals=before.refusals)
+        self.before = world = await environment.run(self._passes.pass_object, requested)
         return world
 
     @property

@@ -187,7 +187,7 @@ OAUTH = {"type": "oauth2", "flows": {"implicit": {}, "clientCredentials": {}}}
 
 
 @pytest.mark.parametrize(
-    ("scheme", "said", "flows", "warnings"),
+    ("scheme", "fields", "flows", "warnings"),
     [
         ({"type": "openIdConnect"}, {}, NO_FLOWS, ()),
         ({"type": "openIdConnect"}, {"authenticationFlow": ALL_FLOWS}, ALL_FLOWS, ()),
@@ -202,9 +202,9 @@ OAUTH = {"type": "oauth2", "flows": {"implicit": {}, "clientCredentials": {}}}
     ids=["no flows", "the object's flows", "the document's flows", "the document's before the object's"],
 )
 def test_tokens_of_an_issuer_are_taken_in_the_flows_that_are_said(
-    scheme: dict[str, Any], said: dict[str, Any], flows: dict[str, Any], warnings: tuple[str, ...]
+    scheme: dict[str, Any], fields: dict[str, Any], flows: dict[str, Any], warnings: tuple[str, ...]
 ) -> None:
-    found = generated(schemes(scheme), oidc={**ISSUER, "jwtClaimWithClientID": "azp", **said})
+    found = generated(schemes(scheme), oidc={**ISSUER, "jwtClaimWithClientID": "azp", **fields})
 
     assert found.warnings == warnings
     assert spec_of(found.product)["deployment"]["apicastHosted"]["authentication"]["oidc"] == {
@@ -301,11 +301,11 @@ def test_a_plan_names_the_objects_that_would_be_made() -> None:
     ]
 
 
-def made(asked: Asked, **status: Any) -> dict[str, tuple[Any, ...]]:
+def made(requested: Asked, **status: Any) -> dict[str, tuple[Any, ...]]:
     """What the API server has after the children were written."""
     models: dict[str, type[Product] | type[Backend]] = {"Product": Product, "Backend": Backend}
     objects: dict[str, tuple[Any, ...]] = {"products": (), "backends": ()}
-    for child in asked.effects:
+    for child in requested.effects:
         body: Any = {**child.body, "metadata": {**metadata(child.name), **child.body["metadata"]}}  # type: ignore[dict-item]
         objects[f"{child.kind.lower()}s"] = (models[child.kind].model_validate({**body, "status": status}),)
     return objects

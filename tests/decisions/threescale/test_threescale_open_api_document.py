@@ -121,7 +121,7 @@ def test_a_text_is_read_once_whether_it_can_be_used_or_not(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("place", ["info", "description", "operationId", "servers", "security", "path", "get", "url"])
 def test_an_empty_field_is_absent(place: str) -> None:
-    said = {
+    fields = {
         name: "" if name == place else value
         for name, value in {
             "info": "an API",
@@ -139,28 +139,28 @@ openapi: 3.0.2
 info:
   title: Pets
   version: "1"
-  description: {said["info"]}
-servers: {said["servers"]}
-security: {said["security"]}
+  description: {fields["info"]}
+servers: {fields["servers"]}
+security: {fields["security"]}
 paths:
   /pets:
     get:
-      description: {said["description"]}
-      operationId: {said["operationId"]}
+      description: {fields["description"]}
+      operationId: {fields["operationId"]}
       responses: {{200: {{description: fine}}}}
-    put: {said["get"]}
-  /toys: {said["path"]}
-x-3scale-product: {said["url"]}
+    put: {fields["get"]}
+  /toys: {fields["path"]}
+x-3scale-product: {fields["url"]}
 """
     api = read_api(text)
 
     assert api.info.title == "Pets"
-    assert api.info.description == said["info"]
+    assert api.info.description == fields["info"]
     assert (api.server is None) == (place == "servers")
     verbs = [each.verb for each in api.calls if each.path == "/pets"]
     assert verbs == (["GET"] if place == "get" else ["GET", "PUT"])
     get = next(each.operation for each in api.calls if each.verb == "GET")
-    assert (get.description, get.operation_id) == (said["description"], said["operationId"])
+    assert (get.description, get.operation_id) == (fields["description"], fields["operationId"])
 
 
 def test_null_of_json_is_absent_and_what_is_needed_is_still_asked_for() -> None:

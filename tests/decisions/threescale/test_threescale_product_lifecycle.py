@@ -230,10 +230,10 @@ def test_a_backend_with_other_metrics_has_products_that_name_them_observed() -> 
         ),
         "used": {7: ({"id": 8, "system_name": "hits.7"},)},
     }
-    wish = product(**USES, applicationPlans=plans)
-    (deploy,) = decided(wish, backends=(backend(),), found=made(**there)).writes
-    done = decided(wish, backends=(backend(),), found=made(**there, deployed=deploy.deploys))
-    naming = after(wish, done.patch, done.status)
+    desired = product(**USES, applicationPlans=plans)
+    (deploy,) = decided(desired, backends=(backend(),), found=made(**there)).writes
+    done = decided(desired, backends=(backend(),), found=made(**there, deployed=deploy.deploys))
+    naming = after(desired, done.patch, done.status)
 
     assert decided(naming, backends=(backend(),)).idle
     assert decided(naming, backends=(other,)).reads
@@ -348,9 +348,9 @@ def test_a_secrets_new_version_is_a_new_wish_and_its_text_is_not_remembered() ->
     key = SecretKey(namespace="shop", name="s", key="configuration")
     old, new = (SecretText(key=key, text='{"secret": 1}', version=version) for version in ("1", "2"))
     chain = ({**reference, "configuration": {"secret": 1}}, APICAST)
-    wish = product(policies=[reference, APICAST])
-    found = decided(wish, secrets=(old,), found=made(chain=chain))
-    remembered = after(wish, found.patch, found.status)
+    desired = product(policies=[reference, APICAST])
+    found = decided(desired, secrets=(old,), found=made(chain=chain))
+    remembered = after(desired, found.patch, found.status)
 
     assert decided(remembered, secrets=(old,)).idle
     assert decided(remembered, secrets=(new,)).reads

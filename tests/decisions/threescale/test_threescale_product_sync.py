@@ -36,8 +36,8 @@ def found(**parts: Any) -> FoundProduct:
     return FoundProduct(**{**whole, **parts})
 
 
-def calls(wish: Wanted, there: FoundProduct, *refused: str) -> list[str]:
-    return [f"{each.method} {each.path}" for each in sync_product(wish, there, 5, refused).writes]
+def calls(request: Wanted, there: FoundProduct, *refused: str) -> list[str]:
+    return [f"{each.method} {each.path}" for each in sync_product(request, there, 5, refused).writes]
 
 
 def test_a_synced_product_asks_for_nothing() -> None:
@@ -59,11 +59,11 @@ def test_the_gateway_is_configured_last_and_metrics_go_after_it() -> None:
 def test_proxy_and_policies_deploy_by_themselves() -> None:
     deployment = {"apicastHosted": {"authentication": {"userkey": {"authUserKey": "key"}}}}
     cors = {"name": "cors", "version": "builtin", "enabled": True, "configuration": {}}
-    wish = wanted(deployment=deployment, policies=[cors, APICAST])
+    desired = wanted(deployment=deployment, policies=[cors, APICAST])
     there = found(deployed="old")
-    last = sync_product(wish, there, 5).writes[-1]
+    last = sync_product(desired, there, 5).writes[-1]
 
-    assert calls(wish, there)[-2:] == ["PUT services/5/proxy", "PUT services/5/proxy/policies"]
+    assert calls(desired, there)[-2:] == ["PUT services/5/proxy", "PUT services/5/proxy/policies"]
     assert last.deploys == "g"
 
 
@@ -75,11 +75,11 @@ def test_flows_wait_for_the_deployment() -> None:
         "directAccessGrantsEnabled": False,
     }
     oidc = {"issuerType": "keycloak", "issuerEndpoint": "https://issuer.example.com", "authenticationFlow": flow}
-    wish = wanted(deployment={"apicastHosted": {"authentication": {"oidc": oidc}}})
+    desired = wanted(deployment={"apicastHosted": {"authentication": {"oidc": oidc}}})
     service = FoundService(**{**found().service.model_dump(), "backend_version": "oidc", "deployment_option": "hosted"})  # type: ignore[union-attr]
     proxy = {"oidc_issuer_type": "keycloak", "oidc_issuer_endpoint": "https://issuer.example.com"}
 
-    assert calls(wish, found(service=service, proxy=proxy)) == [
+    assert calls(desired, found(service=service, proxy=proxy)) == [
         "PATCH services/5/proxy/oidc_configuration",
         "POST services/5/proxy/deploy",
     ]
@@ -95,9 +95,9 @@ def test_a_product_without_backends_is_not_deployed() -> None:
 
 
 def test_a_refused_rule_holds_back_those_behind_it_and_the_gateway() -> None:
-    wish, rules = wanted(mappingRules=RULES), "POST services/5/proxy/mapping_rules"
-    assert calls(wish, found()) == [rules, rules, rules, "POST services/5/proxy/deploy"]
-    assert calls(wish, found(), f"{rules} GET /b") == [rules]
+    desired, rules = wanted(mappingRules=RULES), "POST services/5/proxy/mapping_rules"
+    assert calls(desired, found()) == [rules, rules, rules, "POST services/5/proxy/deploy"]
+    assert calls(desired, found(), f"{rules} GET /b") == [rules]
     assert calls(wanted(mappingRules=RULES, name="Other"), found(), f"{rules} GET /a") == ["PUT services/5"]
 
 
@@ -113,11 +113,11 @@ def test_a_refused_plan_holds_nothing_back() -> None:
 
 def test_a_rule_that_counts_a_new_metric_waits_for_its_id() -> None:
     metric = {"hits": HITS, "new": {"friendlyName": "New", "unit": "1"}}
-    wish = wanted(metrics=metric, mappingRules=[{**RULES[0], "metricMethodRef": "new"}])
-    (creation,) = sync_product(wish, found(), 5).writes
+    desired = wanted(metrics=metric, mappingRules=[{**RULES[0], "metricMethodRef": "new"}])
+    (creation,) = sync_product(desired, found(), 5).writes
     answer = {"metric": {"id": 44, "system_name": "new", "friendly_name": "New", "unit": "1"}}
     after = wrote_product(found(), creation, answer)
-    rule, deploy = sync_product(wish, after, 5).writes
+    rule, deploy = sync_product(desired, after, 5).writes
 
     assert rule.fields["metric_id"] == 44
     assert deploy.deploys == "g"
@@ -125,27 +125,29 @@ def test_a_rule_that_counts_a_new_metric_waits_for_its_id() -> None:
 
 def test_a_metric_that_a_plan_names_and_its_backend_lacks_is_missing() -> None:
     limit = {"period": "day", "value": 1, "metricMethodRef": {"systemName": "calls", "backend": "stock"}}
-    wish = wanted(applicationPlans={"basic": {"limits": [limit]}})
+    desired = wanted(applicationPlans={"basic": {"limits": [limit]}})
     plan = FoundPlan(id=3, system_name="basic", name="basic", limits=(), pricing_rules=())
-    (look,) = sync_product(wish, found(plans=(plan,)), 5).reads
+    (look,) = sync_product(desired, found(plans=(plan,)), 5).reads
     assert (look.path, look.of) == ("backend_apis/7/metrics", 7)
     without = read_product(found(plans=(plan,)), look, {"metrics": []}, "shop")
     there = read_product(
         found(plans=(plan,)), look, {"metrics": [{"metric": {"id": 8, "system_name": "calls.7"}}]}, "shop"
     )
 
-    assert sync_product(wish, without, 5).missing == ("stock/calls",)
-    assert calls(wish, there) == ["POST application_plans/3/metrics/8/limits"]
+    assert sync_product(desired, without, 5).missing == ("stock/calls",)
+    assert calls(desired, there) == ["POST application_plans/3/metrics/8/limits"]
 
 
 def test_a_description_that_is_no_more_in_the_spec_goes() -> None:
     described = {"id": 5, "name": "shop", "system_name": "shop", "description": "It", "annotations": MANAGED_BY}
     hits = {"id": 1, "system_name": "hits", "friendly_name": "Hits", "unit": "hit", "description": "Number of API hits"}
     read = {"id": 2, "system_name": "read", "friendly_name": "Read", "description": "Reads", "parent_id": 1}
-    wish = wanted(metrics={"hits": {"friendlyName": "Hits", "unit": "hit"}}, methods={"read": {"friendlyName": "Read"}})
+    desired = wanted(
+        metrics={"hits": {"friendlyName": "Hits", "unit": "hit"}}, methods={"read": {"friendlyName": "Read"}}
+    )
     there = found(service=FoundService(**described), metrics=(FoundMetric(**hits), FoundMetric(**read)))
 
-    writes = sync_product(wish, there, 5).writes
+    writes = sync_product(desired, there, 5).writes
     assert [each.path for each in writes] == ["services/5", "services/5/metrics/1", "services/5/metrics/1/methods/2"]
     assert all(each.fields == {"description": ""} for each in writes)
 

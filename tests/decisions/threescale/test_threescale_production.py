@@ -97,11 +97,11 @@ def test_a_refused_promotion_holds_back_nothing_else() -> None:
     assert calls(sync_product(wanted(), there, 5, (ONWARD,))) == ["DELETE services/5/metrics/2"]
 
 
-@pytest.mark.parametrize("wish", [wanted(promote=False), wanted(backendUsages={})], ids=["not asked", "no backend"])
-def test_no_product_is_promoted_without_a_request_and_a_configuration(wish: Wanted) -> None:
-    usages = found().usages if wish.backends else ()
+@pytest.mark.parametrize("desired", [wanted(promote=False), wanted(backendUsages={})], ids=["not asked", "no backend"])
+def test_no_product_is_promoted_without_a_request_and_a_configuration(desired: Wanted) -> None:
+    usages = found().usages if desired.backends else ()
 
-    assert sync_product(wish, found(usages=usages), 5).done
+    assert sync_product(desired, found(usages=usages), 5).done
 
 
 def test_whatever_deploys_makes_another_version_and_a_promotion_takes_it_along() -> None:

@@ -91,15 +91,15 @@ async def test_a_key_that_was_made_is_not_one_too_many(stored: str) -> None:
 
 
 async def test_an_account_is_looked_for_by_its_admins_name_alone() -> None:
-    asked: list[dict[str, str]] = []
+    requests: list[dict[str, str]] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(dict(request.url.params))
+        requests.append(dict(request.url.params))
         return httpx.Response(200, json={"account": {"id": 21, "org_name": "Acme", **MARKED}})
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
         await Tenant(http, "https://x.example.com", "token", Guard("x", 1)).write(SIGNUP, {}, repeated=True)
-    assert asked == [{"username": "ann"}]
+    assert requests == [{"username": "ann"}]
 
 
 (USER,) = sync_user(

@@ -142,7 +142,7 @@ def test_with_its_token_stored_a_tenant_is_ready_and_asks_for_nothing_more() -> 
 
 
 @pytest.mark.parametrize(
-    ("secret", "said"),
+    ("secret", "text"),
     [
         (None, "has no token"),
         (SecretView(name="acme-acme", keys=("adminURL",), admin_url=ADDRESS), "has no token"),
@@ -150,12 +150,12 @@ def test_with_its_token_stored_a_tenant_is_ready_and_asks_for_nothing_more() -> 
     ],
     ids=["no Secret", "no token", "another tenant's"],
 )
-def test_a_token_that_got_lost_is_reported_and_no_second_tenant_made(secret: SecretView | None, said: str) -> None:
+def test_a_token_that_got_lost_is_reported_and_no_second_tenant_made(secret: SecretView | None, text: str) -> None:
     """3scale weakness 12: a tenant's token that got lost is gone silently."""
     found = on(tenant(NOTED), found=known(), secret=secret)
 
     assert (found.reads, found.writes, found.waits_for) == ((), (), ("Secret/shop/acme-acme",))
-    assert said in message(found.status, "Ready")
+    assert text in message(found.status, "Ready")
     assert ADDRESS in message(found.status, "Ready")
     assert found.status["tenantId"] == 5
 

@@ -645,8 +645,8 @@ STALLED = {"conditions": [{"type": "Stalled", "status": "True", "reason": "Templ
 
 
 def test_a_fault_is_counted_as_a_phase_of_its_own_until_it_is_corrected() -> None:
-    mended = {"conditions": [{**STALLED["conditions"][0], "status": "False"}]}
-    known = (edited(served(), "status.conditions", STALLED["conditions"]), handle(status={**READY, **mended}))
+    corrected = {"conditions": [{**STALLED["conditions"][0], "status": "False"}]}
+    known = (edited(served(), "status.conditions", STALLED["conditions"]), handle(status={**READY, **corrected}))
     stalled_pool = {**pool(minAvailable=2), "status": STALLED}
     assert numbers("perdure_lifecycles", *known, stalled_pool) == {
         ("ResourceClaim", "Stalled"): 1,

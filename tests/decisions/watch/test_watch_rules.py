@@ -294,10 +294,10 @@ async def test_an_objects_own_workflow_learns_that_another_does_its_work() -> No
 @pytest.mark.parametrize("opened", [True, False])
 @pytest.mark.parametrize("before", [None, carried(ours=True)], ids=["new", "carried"])
 async def test_an_object_without_delegation_is_opened_if_it_was_not(before: Projection | None, opened: bool) -> None:
-    asked = []
+    requested = []
 
     async def is_open(key: Key) -> bool:
-        asked.append(key.name)
+        requested.append(key.name)
         return opened
 
     subject = carrying(is_open=is_open)
@@ -305,7 +305,7 @@ async def test_an_object_without_delegation_is_opened_if_it_was_not(before: Proj
     await drain(subject)
     async with asyncio.timeout(5):
         await asyncio.gather(*subject.handover.opening)
-    assert asked == ["a"]
+    assert requested == ["a"]
     assert waiting(subject) == (set() if opened else {"a"})
 
 

@@ -259,8 +259,8 @@ def test_a_deleting_object_is_woken_by_a_product_that_removed_it_in_3scale() -> 
     world = World(edited, backend(**leaving), policy, elsewhere, backend("staying"))
     assert world.woken("goods", {"status": {"observedGeneration": 1}}) == {"store", "mine"}
 
-    looked = product(annotations={"perdure.dev/retry": "1"}, status=SYNCED, **remaining)
-    world = World(looked, backend("other", **leaving))
+    observed = product(annotations={"perdure.dev/retry": "1"}, status=SYNCED, **remaining)
+    world = World(observed, backend("other", **leaving))
     done = {"metadata": {"annotations": {"perdure.dev/retried": "1"}}}
     assert world.woken("goods", done) == {"other"}, "also where a look has mended it"
     assert World(edited, policy).woken("goods", None) == {"mine"}

@@ -109,9 +109,9 @@ class Customer:
     def statements(self) -> Any:
         arn = policy_arn("aws", self.account_id, POLICY)
         version = self.iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
-        said = self.iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"]
-        assert isinstance(said, dict)
-        return said["Statement"]
+        version_document = self.iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"]
+        assert isinstance(version_document, dict)
+        return version_document["Statement"]
 
     def left(self) -> set[str]:
         """Roles and policies whose names end as the access's do."""

@@ -26,15 +26,15 @@ def enabled(lab: Lab, account_id: str, seen: dict[str, str], **how: object) -> d
 def test_regions_are_requested_and_then_observed_in_one_call(lab: Lab) -> None:
     account_id, _ = lab.account()
     lab.emulator.config(region_enable_seconds=HOUR)
-    asked = enabled(lab, account_id, {AFRICA: "TODO", MILAN: "TODO"})
-    assert asked == {AFRICA: "ENABLING", MILAN: "ENABLING"}
+    requested = enabled(lab, account_id, {AFRICA: "TODO", MILAN: "TODO"})
+    assert requested == {AFRICA: "ENABLING", MILAN: "ENABLING"}
     lab.emulator.reset_ledger()
     with pytest.raises(Pending) as pending:
-        enabled(lab, account_id, asked)
+        enabled(lab, account_id, requested)
     assert pending.value.delay == lab.settings.accounts_poll
     assert lab.emulator.ledger().by_action() == {"account:ListRegions": 1}
     lab.emulator.clock(advance_seconds=HOUR + 1)
-    assert enabled(lab, account_id, asked) == {AFRICA: "ENABLED", MILAN: "ENABLED"}
+    assert enabled(lab, account_id, requested) == {AFRICA: "ENABLED", MILAN: "ENABLED"}
     regions = lab.run(lab.activities.list_regions, ListRegions(account_id=account_id))
     assert {AFRICA, MILAN} <= {*regions.regions}
 
@@ -53,10 +53,10 @@ def test_six_regions_are_under_way_at_most_and_the_next_follows(lab: Lab) -> Non
     account_id, _ = lab.account()
     lab.emulator.config(region_enable_seconds=HOUR)
     regions = sorted(lab.emulator.config().opt_in_regions)[:8]
-    asked = enabled(lab, account_id, dict.fromkeys(regions, "TODO"))
-    assert [region for region, status in asked.items() if status == "ENABLING"] == regions[:6]
+    requested = enabled(lab, account_id, dict.fromkeys(regions, "TODO"))
+    assert [region for region, status in requested.items() if status == "ENABLING"] == regions[:6]
     lab.emulator.clock(advance_seconds=HOUR + 1)
-    later = enabled(lab, account_id, asked)
+    later = enabled(lab, account_id, requested)
     assert [later[region] for region in regions] == ["ENABLED"] * 6 + ["ENABLING"] * 2
 
 
@@ -78,8 +78,8 @@ def test_a_denial_counts_when_it_is_repeated(lab: Lab) -> None:
 def test_a_region_that_takes_long_is_observed_less_often(lab: Lab, look: int, intervals: int) -> None:
     account_id, _ = lab.account()
     lab.emulator.config(region_enable_seconds=HOUR)
-    asked = enabled(lab, account_id, {AFRICA: "TODO"})
-    action = EnableRegions(account_id=account_id, seen=asked)
+    requested = enabled(lab, account_id, {AFRICA: "TODO"})
+    action = EnableRegions(account_id=account_id, seen=requested)
     with pytest.raises(Pending) as pending:
         lab.run(lab.activities.enable_regions, action, attempt=look)
     assert pending.value.delay == intervals * lab.settings.accounts_poll

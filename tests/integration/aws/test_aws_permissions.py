@@ -117,11 +117,11 @@ def test_the_calls_of_each_role_are_as_declared(lab: Lab) -> None:
         lab.activities.delete_identities,
         DeleteIdentities(account_id=account_id, name=name, namespace=OPERATOR_NAMESPACE),
     )
-    heard: dict[Role, set[str]] = {Role.PAYER: set(), Role.MEMBER: set()}
+    received: dict[Role, set[str]] = {Role.PAYER: set(), Role.MEMBER: set()}
     for count in lab.emulator.ledger().counts:
         role = Role.MEMBER if count.account == account_id else Role.PAYER
-        heard[role] |= needed(f"{count.service}:{count.action}")
-    for role, actions in heard.items():
+        received[role] |= needed(f"{count.service}:{count.action}")
+    for role, actions in received.items():
         assert actions <= permitted(role)
-    assert "iam:CreateUser" in heard[Role.MEMBER]
-    assert "organizations:CreateAccount" in heard[Role.PAYER]
+    assert "iam:CreateUser" in received[Role.MEMBER]
+    assert "organizations:CreateAccount" in received[Role.PAYER]

@@ -82,8 +82,8 @@ def test_a_refusal_from_before_a_retry_is_asked_again(lab: Lab) -> None:
     raised(lab, account_id, L_0EA8095F="TODO")
     lab.emulator.config(quota_outcome="APPROVED")
     later = datetime.now(UTC) + timedelta(seconds=5)
-    asked = lab.run(lab.activities.raise_quotas, raising(account_id, since=later, L_0EA8095F="TODO"))
-    assert asked.statuses == {RULES: "IN_PROGRESS"}
+    requested = lab.run(lab.activities.raise_quotas, raising(account_id, since=later, L_0EA8095F="TODO"))
+    assert requested.statuses == {RULES: "IN_PROGRESS"}
     assert raised(lab, account_id, L_0EA8095F="IN_PROGRESS") == {RULES: "COMPLETED"}
 
 
@@ -119,10 +119,10 @@ def test_an_open_request_of_another_value_is_awaited_before_the_wanted_one(lab: 
 def test_a_request_without_room_at_aws_stays_to_be_done(lab: Lab) -> None:
     account_id, _ = lab.account()
     lab.emulator.config(quota_pending_seconds=DAY, quota_requests_open=2)
-    asked = raised(lab, account_id, L_0EA8095F="TODO", L_1216C47A="TODO", L_0263D0A3="TODO")
-    assert sorted(asked.values()) == ["IN_PROGRESS", "IN_PROGRESS", "TODO"]
+    requested = raised(lab, account_id, L_0EA8095F="TODO", L_1216C47A="TODO", L_0263D0A3="TODO")
+    assert sorted(requested.values()) == ["IN_PROGRESS", "IN_PROGRESS", "TODO"]
     with pytest.raises(Pending):
-        raised(lab, account_id, **{code.replace("-", "_"): status for code, status in asked.items()})
+        raised(lab, account_id, **{code.replace("-", "_"): status for code, status in requested.items()})
 
 
 def test_a_denial_is_reported_and_throttling_is_retried(lab: Lab) -> None:
@@ -142,16 +142,16 @@ def test_nothing_is_asked_for_in_a_protected_account(lab: Lab) -> None:
         raised(lab, payer, L_0EA8095F="TODO")
 
 
-@pytest.mark.parametrize(("wanted", "asked"), [(0, 0), (1, 0), (200, 1)])
+@pytest.mark.parametrize(("wanted", "requested"), [(0, 0), (1, 0), (200, 1)])
 def test_vcpus_are_asked_for_with_a_regions_initialisation_which_waits_for_nothing(
-    lab: Lab, wanted: int, asked: int
+    lab: Lab, wanted: int, requested: int
 ) -> None:
     account_id, name = lab.account()
     lab.emulator.config(quota_pending_seconds=DAY)
     action = region_init(account_id, name).model_copy(update={"vcpu_quota": wanted})
     for _ in range(2):
         assert lab.run(lab.activities.initialize_region, action).ok
-    assert requests(lab, account_id) == [(REGION, VCPUS)] * asked
+    assert requests(lab, account_id) == [(REGION, VCPUS)] * requested
 
 
 def test_an_observation_says_whether_the_vcpus_of_a_region_are_still_requested(lab: Lab) -> None:

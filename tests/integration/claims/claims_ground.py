@@ -259,14 +259,14 @@ class Ground:
 
     async def objects_say(self, objects: list[tuple[Kind, str]], *words: str, seconds: float = PROMPT) -> None:
         """The same of any objects; a claim brings its handle along."""
-        said = ""
+        reason = ""
         try:
             async with asyncio.timeout(seconds):
-                while not said or not all(word in said for word in words):
-                    said = await self._said(objects)
+                while not reason or not all(word in reason for word in words):
+                    reason = await self._said(objects)
                     await asyncio.sleep(0.1)
         except TimeoutError:
-            pytest.fail(f"{objects} does not name {words} within {seconds:g} s but says: {said}\n{self.describe()}")
+            pytest.fail(f"{objects} does not name {words} within {seconds:g} s but says: {reason}\n{self.describe()}")
 
     async def _said(self, objects: list[tuple[Kind, str]]) -> str:
         handles = [(RESOURCE_HANDLE, self.handle_name(name)) for kind, name in objects if kind is RESOURCE_CLAIM]
@@ -305,8 +305,8 @@ class Ground:
         with suppress(Absent, Conflict):
             await self.delete(kind, name)
             if foreign := [f for f in look(obj, "metadata.finalizers") or [] if f.startswith("tests/")]:
-                kept = [f for f in look(obj, "metadata.finalizers") if f not in foreign]
-                await self.edit(kind, name, {"metadata": {"finalizers": kept}})
+                retained = [f for f in look(obj, "metadata.finalizers") if f not in foreign]
+                await self.edit(kind, name, {"metadata": {"finalizers": retained}})
 
     def _operators(self, kind: Kind) -> list[Json]:
         return [obj for obj in self.objects.of(kind, OPERATOR_NAMESPACE) if self._bears_tag(obj)]

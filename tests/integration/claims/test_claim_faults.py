@@ -316,8 +316,8 @@ async def test_two_resources_of_one_name_are_named_and_can_be_corrected(ground: 
     await ground.ask("mine", resources=[one, two])
     await ground.says("mine", "resource two", "would be the same Gadget", "resource one")
     assert len(ground.gadgets()) == 1
-    mended = {**two, "template": {**twin, "metadata": {"generateName": "other-"}}}
-    await ground.edit_claim(resources=[one, mended])
+    corrected = {**two, "template": {**twin, "metadata": {"generateName": "other-"}}}
+    await ground.edit_claim(resources=[one, corrected])
     await ground.ready(seconds=2 * PROMPT)
     assert len(ground.gadgets()) == 2
 

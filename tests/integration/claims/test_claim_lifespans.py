@@ -116,13 +116,13 @@ async def test_a_wish_of_the_user_survives_the_first_readiness(ground: Ground) -
 
 async def test_a_wish_beyond_the_maximum_is_cut_at_once_and_stays_a_wish(ground: Ground) -> None:
     await slow_provider(ground, default="1h", maximum="2h")
-    wish = ahead(10 * 3600)
-    await ground.ask("mine", provider="lab", lifespan={"end": wish})
+    request = ahead(10 * 3600)
+    await ground.ask("mine", provider="lab", lifespan={"end": request})
     handle = await ground.bound()
     await ground.served()
     assert lasts(ground) == 2 * HOUR
     assert end_of(handle) == moment(ground.claim(), "status.lifespan.end")
-    assert look(ground.claim(), "spec.lifespan.end") == wish
+    assert look(ground.claim(), "spec.lifespan.end") == request
 
 
 async def test_a_changed_wish_moves_the_end_up_to_the_maximum(ground: Ground) -> None:

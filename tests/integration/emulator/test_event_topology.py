@@ -73,8 +73,8 @@ async def test_a_place_is_set_up_once_and_events_arrive(upkeep: Upkeep, emulator
     made = (await upkeep.look()).decision
     assert (made.phase, made.outcome) == ("Kept", Outcome.SETTLED)
     writes = emulator.ledger().mutating()
-    kept = (await upkeep.look()).decision
-    assert "up to date" in kept.why
+    decision = (await upkeep.look()).decision
+    assert "up to date" in decision.why
     assert emulator.ledger().mutating() == writes, "a look that finds all as it should be writes nothing"
     emulator.publish(upkeep.place.account, REGION, "aws.ec2", "EC2 Instance State-change Notification", {"state": "x"})
     (message,) = upkeep.client("sqs").receive_message(QueueUrl=upkeep.url(), WaitTimeSeconds=0)["Messages"]
@@ -91,8 +91,8 @@ async def test_drift_is_corrected_and_foreign_rules_are_left(upkeep: Upkeep) -> 
     events.put_rule(Name=rule, EventPattern='{"source":["nobody"]}', State="DISABLED")
     events.remove_targets(Rule=rule, Ids=[upkeep.place.queue])
     events.put_targets(Rule=rule, Targets=[{"Id": "another", "Arn": f"arn:aws:sqs:{REGION}:1:another"}])
-    mended = (await upkeep.look()).decision
-    assert mended.why.count(";") == 2
+    corrected = (await upkeep.look()).decision
+    assert corrected.why.count(";") == 2
     assert upkeep.attributes()["VisibilityTimeout"] == "60"
     assert len(json.loads(upkeep.attributes()["Policy"])["Statement"]) == 3
     assert events.describe_rule(Name=rule)["State"] == "ENABLED"

@@ -35,10 +35,10 @@ async def lead(number: int) -> AsyncIterator[Lead]:
 
 
 async def test_a_connection_is_led_whole_and_under_the_clients_address(lead: Lead, number: int) -> None:
-    sent, heard = b"x" * 1_000_000, asyncio.get_running_loop().create_future()
+    sent, received = b"x" * 1_000_000, asyncio.get_running_loop().create_future()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.set_result((writer.get_extra_info("peername")[0], await reader.read()))
+        received.set_result((writer.get_extra_info("peername")[0], await reader.read()))
         writer.write(b"thanks")
         writer.close()
 
@@ -48,7 +48,7 @@ async def test_a_connection_is_led_whole_and_under_the_clients_address(lead: Lea
         writer.write_eof()
         assert await reader.read() == b"thanks"
         writer.close()
-    assert await heard == (CLIENT, sent)
+    assert await received == (CLIENT, sent)
 
 
 async def test_a_connection_that_the_machine_breaks_is_no_connection_that_has_ended(lead: Lead, number: int) -> None:

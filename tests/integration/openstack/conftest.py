@@ -30,11 +30,11 @@ _PASSES: dict[Lab, Passes] = {}
 @pytest.fixture(scope="session")
 def openstack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A deployment of OpenStack and of Kubernetes, where the credentials are."""
-    kept = os.environ.get("PERDURE_TEST_OPENSTACK")
-    deployment = Deployment(Path(kept) if kept else tmp_path_factory.mktemp("openstack"))
+    state_directory = os.environ.get("PERDURE_TEST_OPENSTACK")
+    deployment = Deployment(Path(state_directory) if state_directory else tmp_path_factory.mktemp("openstack"))
     deployment.up(clouds=(Cloud.OPENSTACK,), only=(*services.CLUSTER, *services.OPENSTACK), tether=True)
     yield deployment
-    if kept:
+    if state_directory:
         deployment.down()
     else:
         end(deployment)

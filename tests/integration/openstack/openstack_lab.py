@@ -73,7 +73,7 @@ class Lab:
     def put_secret(self, name: str, cloud: dict[str, Any] | None = None, **changes: str) -> ProjectReference:
         """The Secret of that name, with these credentials and changes of them."""
         auth = (cloud or self.cloud)["auth"]
-        said = {
+        fields = {
             "auth-url": auth["auth_url"],
             "username": auth["username"],
             "password": auth["password"],
@@ -82,7 +82,7 @@ class Lab:
             "region": self.cloud["region_name"],
             **changes,
         }
-        lines = "\n".join(f"{key} = {value}" for key, value in said.items())
+        lines = "\n".join(f"{key} = {value}" for key, value in fields.items())
         encoded = base64.b64encode(f"[Global]\n{lines}\n".encode()).decode()
         content = {"data": {"cloudprovider.conf": encoded}}
         try:

@@ -31,8 +31,8 @@ async def audited(lab: Lab, about: LoadBalancer, *, thorough: bool = False) -> l
     async with await KubeApi.open(lab.settings, "tests", lab.deployment.env()["KUBECONFIG"]) as kube:
         found = await loadbalancers.audit(Session(lab.settings, kube, temporal=cast(Client, None)), thorough=thorough)
     meta = about.metadata
-    said = [f"{each.subject}: {each.problem}" for each in found]
-    return [line for line in said if meta.name in line or meta.uid in line]
+    message = [f"{each.subject}: {each.problem}" for each in found]
+    return [line for line in message if meta.name in line or meta.uid in line]
 
 
 def stored(lab: Lab) -> LoadBalancer:

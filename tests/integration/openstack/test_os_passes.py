@@ -265,9 +265,9 @@ def test_objects_left_by_yawol_are_adopted_without_a_change_in_the_cloud(lab: La
     for _ in range(3):
         passes.round(name)
     assert lab.control.ledger().mutating() == 0, lab.control.ledger().by_route()
-    (kept,) = passes.machines(name)
-    assert kept.metadata.uid == machine.metadata.uid
-    assert kept.status.default_port_id == machine.status.default_port_id
+    (left,) = passes.machines(name)
+    assert left.metadata.uid == machine.metadata.uid
+    assert left.status.default_port_id == machine.status.default_port_id
     assert ", 0 of " in passes.sweep().decision.why
     passes.delete(name)
     passes.gone(name)
@@ -364,8 +364,8 @@ def test_a_network_that_does_not_exist_is_named_at_once_and_waits_for_an_edit(
     assert (condition.type, condition.reason) == ("Stalled", "Refused")
     assert f"spec.infrastructure.defaultNetwork.{field}" in str(condition.message)
     assert missing in str(condition.message)
-    mended = {field: right["defaultNetwork"].get(field)}
-    passes.patch(LOAD_BALANCER, name, {"spec": {"infrastructure": {"defaultNetwork": mended}}})
+    corrected = {field: right["defaultNetwork"].get(field)}
+    passes.patch(LOAD_BALANCER, name, {"spec": {"infrastructure": {"defaultNetwork": corrected}}})
     passes.ready(name, 1)
     assert passes.balancer(name).status.conditions == ()
     passes.delete(name)

@@ -41,15 +41,15 @@ def test_a_signup_needs_little(client: Client) -> None:
 
 def test_the_required_fields_of_a_signup_are_decided_by_fields_definitions(tenant: Client) -> None:
     tenant.post("fields_definitions", target="Account", name="vat_code", label="VAT", required=True)
-    wish = {"org_name": "Org", "username": "someone"}
-    assert tenant.refused("POST", "signup", wish) == (422, {"errors": {"vat_code": ["can't be blank"]}})
+    body = {"org_name": "Org", "username": "someone"}
+    assert tenant.refused("POST", "signup", body) == (422, {"errors": {"vat_code": ["can't be blank"]}})
 
-    assert tenant.post("signup", **wish, vat_code="42")["vat_code"] == "42"
+    assert tenant.post("signup", **body, vat_code="42")["vat_code"] == "42"
 
 
 def test_a_field_has_the_choices_that_it_is_given(tenant: Client) -> None:
-    wish = {"target": "User", "name": "colour", "label": "Colour", "choices": ["red", "blue"]}
-    made = tenant.post("fields_definitions", **wish)
+    body = {"target": "User", "name": "colour", "label": "Colour", "choices": ["red", "blue"]}
+    made = tenant.post("fields_definitions", **body)
     assert (made["choices"], made["required"], made["hidden"], made["read_only"]) == (["red", "blue"], *[False] * 3)
 
     changed = tenant.put(f"fields_definitions/{made['id']}", choices=["green"], label="Shade")
@@ -57,15 +57,15 @@ def test_a_field_has_the_choices_that_it_is_given(tenant: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "errors"),
+    ("request", "errors"),
     [
         ({}, {"target": ["can't be blank"], "name": ["can't be blank"], "label": ["can't be blank"]}),
         ({"target": "Nobody", "name": "x1", "label": "X"}, {"target": ["is not included in the list"]}),
         ({"target": "Account", "name": "org_name", "label": "X"}, {"name": TAKEN}),
     ],
 )
-def test_a_field_of_nothing_or_of_a_taken_name_is_refused(wish: Any, errors: Any, client: Client) -> None:
-    assert client.refused("POST", "fields_definitions", wish) == (422, {"errors": errors})
+def test_a_field_of_nothing_or_of_a_taken_name_is_refused(request: Any, errors: Any, client: Client) -> None:
+    assert client.refused("POST", "fields_definitions", request) == (422, {"errors": errors})
 
 
 def test_a_field_of_an_application_is_stored_and_shown(tenant: Client) -> None:

@@ -152,6 +152,6 @@ def test_any_product_becomes_any_other(client: Client, control: ThreescaleContro
         found = bring_product(client, wanted, found)
         assert found.service is not None
         control.reset_ledger()
-        looked = bring_product(client, wanted, FoundProduct(deployed=found.deployed), found.service.id)
+        observed = bring_product(client, wanted, FoundProduct(deployed=found.deployed), found.service.id)
         assert control.ledger().mutating() == 0
-        assert compared(looked) == compared(found)
+        assert compared(observed) == compared(found)

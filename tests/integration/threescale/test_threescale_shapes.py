@@ -252,8 +252,8 @@ def test_a_part_of_a_product_is_answered_in_its_wrapper(
 
 def test_a_signup_and_a_search_are_answered_with_the_plain_account(client: Client) -> None:
     name = fresh("dev").lower().replace(" ", "")
-    wish = {"org_name": name, "username": name, "email": f"{name}@example.com", "password": "secret123"}
-    made = client.call("POST", "signup", wish).json()
+    body = {"org_name": name, "username": name, "email": f"{name}@example.com", "password": "secret123"}
+    made = client.call("POST", "signup", body).json()
     found = client.call("GET", "accounts/find", {"username": name}).json()
 
     assert (list(made), list(found)) == (["account"], ["account"])
@@ -261,8 +261,8 @@ def test_a_signup_and_a_search_are_answered_with_the_plain_account(client: Clien
 
 
 def test_the_master_answers_about_a_tenant_as_about_its_signup(master: Client) -> None:
-    wish = {"org_name": fresh("Org"), "username": "admin", "email": "admin@example.com", "password": "secret123"}
-    made = master.call("POST", "/master/api/providers.json", wish).json()
+    body = {"org_name": fresh("Org"), "username": "admin", "email": "admin@example.com", "password": "secret123"}
+    made = master.call("POST", "/master/api/providers.json", body).json()
     path = f"/master/api/providers/{made['signup']['account']['id']}.json"
     read, changed = master.call("GET", path).json(), master.call("PUT", path, {"support_email": "a@example.com"}).json()
 

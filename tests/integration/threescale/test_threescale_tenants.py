@@ -20,8 +20,8 @@ SPEC = {"openapi": "3.0.2", "info": {"title": "Echo", "version": "1"}, "paths": 
 
 def provider(master: Client, **more: Any) -> Any:
     name = fresh("Org")
-    wish = {"org_name": name, "username": "admin", "email": "admin@example.com", "password": "secret123", **more}
-    return master.post(MASTER, **wish)
+    body = {"org_name": name, "username": "admin", "email": "admin@example.com", "password": "secret123", **more}
+    return master.post(MASTER, **body)
 
 
 def test_a_tenant_is_open_at_once_with_the_token_of_its_creation(master: Client) -> None:
@@ -189,10 +189,10 @@ def policy(**more: Any) -> dict[str, Any]:
 
 
 def test_a_policy_is_registered_once_per_version(client: Client) -> None:
-    wish = policy()
-    made = client.post("registry/policies", **wish)
-    assert (made["name"], made["version"], made["schema"]) == (wish["name"], "1.0", wish["schema"])
-    assert client.refused("POST", "registry/policies", wish) == (422, {"errors": {"version": TAKEN}})
+    request = policy()
+    made = client.post("registry/policies", **request)
+    assert (made["name"], made["version"], made["schema"]) == (request["name"], "1.0", request["schema"])
+    assert client.refused("POST", "registry/policies", request) == (422, {"errors": {"version": TAKEN}})
 
     client.delete(f"registry/policies/{made['id']}")
     assert made["id"] not in [each["id"] for each in client.list("registry/policies")]

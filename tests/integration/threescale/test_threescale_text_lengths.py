@@ -70,8 +70,8 @@ TEXTS = {
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_text_of_more_than_255_characters_is_refused(text: str, tenant: Client) -> None:
-    method, path, field, wish = TEXTS[text]
-    where, more = path(tenant), wish(tenant)
+    method, path, field, request = TEXTS[text]
+    where, more = path(tenant), request(tenant)
 
     status, body = tenant.refused(method, where, {**more, field: TOO_LONG})
     assert (status, body["errors"][field]) == (422, REFUSED)
@@ -82,14 +82,14 @@ def test_patterns_paths_and_addresses_have_the_same_limit(tenant: Client) -> Non
     service, backend = own(tenant), tenant.backend()
     far = f"backend_apis/{backend['id']}"
     rule = {"http_method": "GET", "delta": 1, "metric_id": tenant.hits(far)["id"], "pattern": f"/{LONGEST}"}
-    wishes: list[tuple[str, dict[str, Any], str]] = [
+    bodies: list[tuple[str, dict[str, Any], str]] = [
         (f"{far}/mapping_rules", rule, "pattern"),
         (f"{service}/backend_usages", {"backend_api_id": backend["id"], "path": f"/{LONGEST}"}, "path"),
         ("backend_apis", {"name": fresh("Far"), "private_endpoint": f"https://{TOO_LONG}"}, "private_endpoint"),
     ]
 
-    for path, wish, field in wishes:
-        status, body = tenant.refused("POST", path, wish)
+    for path, request, field in bodies:
+        status, body = tenant.refused("POST", path, request)
         assert (status, body["errors"][field]) == (422, REFUSED)
 
 
@@ -106,7 +106,7 @@ async def name_too_long(shop: Shop) -> dict[tuple[Kind, str], str]:
     metrics = {"far": {"friendlyName": TOO_LONG, "unit": "1"}}
     reference = {"secretRef": {"name": "document"}}
     wide = "w" * 41
-    wishes: list[tuple[Kind, str, dict[str, Any], str]] = [
+    bodies: list[tuple[Kind, str, dict[str, Any], str]] = [
         (BACKEND, "far", {"name": TOO_LONG, "systemName": "far", "privateBaseURL": "https://a.example.com"}, "name"),
         (PRODUCT, "named", {"name": TOO_LONG, "systemName": "named"}, "name"),
         (PRODUCT, "planned", {"name": "P", "systemName": "planned", "applicationPlans": plans}, "name"),
@@ -123,9 +123,9 @@ async def name_too_long(shop: Shop) -> dict[tuple[Kind, str], str]:
             "username",
         ),
     ]
-    for kind, name, spec, _ in wishes:
+    for kind, name, spec, _ in bodies:
         await shop.create(kind, name, spec)
-    return {(kind, name): field for kind, name, _, field in wishes if field}
+    return {(kind, name): field for kind, name, _, field in bodies if field}
 
 
 async def test_a_name_that_is_too_long_for_3scale_is_shown_on_its_object(bare_shop: Shop, passes: Passes) -> None:

@@ -78,8 +78,8 @@ class Passes:
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, started_time=self.now())
         before = self.memory.get(key, ThreescaleWorld(key=key))
-        asked: dict[str, Any] = {"woken": False, "refusals": before.refusals, "memory": before.known, **more}
-        wanted = PassObject(key=key, **asked)
+        requested: dict[str, Any] = {"woken": False, "refusals": before.refusals, "memory": before.known, **more}
+        wanted = PassObject(key=key, **requested)
         world = await environment.run(self.activities.pass_object, wanted)
         self.memory[key] = self.worlds[key] = world
         return world

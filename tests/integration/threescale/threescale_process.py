@@ -103,8 +103,8 @@ class Client:
     def account(self, **more: Any) -> Any:
         """A new developer account with its admin."""
         name = fresh("dev").lower().replace(" ", "")
-        wish = {"org_name": name, "username": name, "email": f"{name}@example.com", "password": "secret123"}
-        return self.post("signup", **{**wish, **more})
+        body = {"org_name": name, "username": name, "email": f"{name}@example.com", "password": "secret123"}
+        return self.post("signup", **{**body, **more})
 
     def plan(self, service: Any, **more: Any) -> Any:
         """A new application plan."""

@@ -302,8 +302,8 @@ async def test_envoys_refusal_appears_word_for_word_in_the_condition_and_in_an_e
         lambda found: "ConfigReady" in found and found["ConfigReady"].reason == "EnvoyConfigurationFailed",
         "the refusal is reported",
     )
-    said = f"Error adding/updating listener(s) TCP-{taken}: cannot bind '{HOST}:{taken}': Address already in use"
-    assert (found["ConfigReady"].status, found["ConfigReady"].message.strip()) == ("False", said)
+    text = f"Error adding/updating listener(s) TCP-{taken}: cannot bind '{HOST}:{taken}': Address already in use"
+    assert (found["ConfigReady"].status, found["ConfigReady"].message.strip()) == ("False", text)
     assert await answered(number) == "backend: hello"
     # Only the configuration is at fault: Envoy works by all that it has taken.
     await cluster.reported(
@@ -311,7 +311,7 @@ async def test_envoys_refusal_appears_word_for_word_in_the_condition_and_in_an_e
     )
 
     async def reported() -> bool:
-        return any(reason == "Failed" and message.strip() == said for _, reason, message in await cluster.events())
+        return any(reason == "Failed" and message.strip() == text for _, reason, message in await cluster.events())
 
     await eventually(reported, "an Event reports the refusal")
     blocker.close()

@@ -136,16 +136,16 @@ async def test_a_listener_that_envoy_refuses_is_reported_verbatim_and_others_wor
         async with conversation(vm) as talk:
             await connected(talk)
             await serve(talk, balancer(port(taken, backend.port), port(free, backend.port)))
-            (said,) = talk.delivery.refusals
-            assert f"Error adding/updating listener(s) TCP-{taken}: cannot bind '{HOST}:{taken}'" in said
-            assert "Address already in use" in said
+            (message,) = talk.delivery.refusals
+            assert f"Error adding/updating listener(s) TCP-{taken}: cannot bind '{HOST}:{taken}'" in message
+            assert "Address already in use" in message
             assert await answered(free) == "backend: hello"
             await accepted(vm, talk)
             # A change of another port is not held up, and the refusal stays reported.
             another = free_port()
             await serve(talk, balancer(port(taken, backend.port), port(another, backend.port)))
             assert await answered(another) == "backend: hello"
-            assert talk.delivery.refusals == [said]
+            assert talk.delivery.refusals == [message]
 
 
 async def test_a_refused_resource_is_served_once_it_has_changed(vm: Machine, backend: Backend) -> None:
@@ -212,7 +212,7 @@ async def test_an_update_that_is_refused_leaves_the_former_listener_working(vm: 
         await serve(talk, wanted)
         assert await answered(number)
         await talk.serve(wanted, "not-an-address", cpus=2)
-        assert any("malformed IP address: not-an-address" in said for said in talk.delivery.refusals)
+        assert any("malformed IP address: not-an-address" in message for message in talk.delivery.refusals)
         assert await ask(number) == "backend: hello"
         await accepted(vm, talk)
 

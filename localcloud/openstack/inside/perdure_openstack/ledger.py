@@ -66,7 +66,6 @@ class Ledger:
                 self._projects[hash(token)] = call.project
 
     def project_of(self, token: str) -> str | None:
-        """Returns None if the token is new here."""
         return self._projects.get(hash(token)) if token else None
 
     def report(self, *, recent: bool) -> dict[str, Any]:

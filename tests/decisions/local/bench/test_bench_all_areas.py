@@ -86,9 +86,9 @@ GONE = refused(404, "NotFound")
 
 
 async def test_a_creation_whose_answer_was_lost_counts_as_done(serve: Serve) -> None:
-    client, asked = serve(AWAY, TAKEN, MADE)
+    client, sent = serve(AWAY, TAKEN, MADE)
     assert await client.create(RESOURCE_CLAIM, CLAIM, "users") == CLAIM
-    assert asked == ["POST", "POST", "GET"]
+    assert sent == ["POST", "POST", "GET"]
 
 
 async def test_a_name_that_was_taken_before_is_told(serve: Serve) -> None:
@@ -98,15 +98,15 @@ async def test_a_name_that_was_taken_before_is_told(serve: Serve) -> None:
 
 
 async def test_a_deletion_whose_answer_was_lost_counts_as_done(serve: Serve) -> None:
-    client, asked = serve(AWAY, GONE)
+    client, sent = serve(AWAY, GONE)
     assert await client.delete(RESOURCE_CLAIM, "users", "one") == {}
-    assert asked == ["DELETE", "DELETE"]
+    assert sent == ["DELETE", "DELETE"]
 
 
 async def test_a_kind_that_a_starting_server_does_not_serve_yet_is_asked_for_again(serve: Serve) -> None:
-    client, asked = serve(Response(404, "404 page not found"), MADE)
+    client, sent = serve(Response(404, "404 page not found"), MADE)
     assert await client.create(RESOURCE_CLAIM, CLAIM, "users") == CLAIM
-    assert asked == ["POST", "POST"]
+    assert sent == ["POST", "POST"]
 
 
 class Noted(Area):

@@ -34,13 +34,13 @@ def test_a_fifth_is_doubled_a_tenth_malformed_and_every_life_ends_as_it_should()
     for event in events:
         assert event.state is not None
         lives[event.instance_id].append((event.time, event.state))
-    assert {instance: max(told)[1] for instance, told in lives.items()} == LAST
-    assert any(told != sorted(told) for told in lives.values())
+    assert {instance: max(reported)[1] for instance, reported in lives.items()} == LAST
+    assert any(reported != sorted(reported) for reported in lives.values())
 
 
 def test_what_is_sent_is_of_the_place_that_is_served() -> None:
-    told = [json.loads(body) for body in (*life("i-1", (State.RUNNING,), now()), spot_warning("i-1", now()))]
-    assert {(each["account"], each["region"]) for each in told} == {PLACE.where}
+    reported = [json.loads(body) for body in (*life("i-1", (State.RUNNING,), now()), spot_warning("i-1", now()))]
+    assert {(each["account"], each["region"]) for each in reported} == {PLACE.where}
 
 
 def test_storm_outages_and_hooks_are_measured_on_request_only() -> None:

@@ -92,7 +92,7 @@ def test_a_release_clears_the_recorded_support_case_and_nothing_else_does(reused
 
 
 @pytest.mark.parametrize(
-    ("why", "said"),
+    ("why", "text"),
     [
         (Why(object="a", phase="Creating", outcome="working", why="", running=("create the AWS account",)), "create"),
         (Why(object="a", phase="Pending", outcome="waiting", why="waits for the support case"), "waits for"),
@@ -103,8 +103,8 @@ def test_a_release_clears_the_recorded_support_case_and_nothing_else_does(reused
         (Why(object="a", phase="Ready", outcome="settled", why=""), "Ready, nothing left to do"),
     ],
 )
-def test_the_next_step_of_a_lifecycle_is_shown_in_its_own_words(why: Why, said: str) -> None:
-    assert next_step(why).startswith(said)
+def test_the_next_step_of_a_lifecycle_is_shown_in_its_own_words(why: Why, text: str) -> None:
+    assert next_step(why).startswith(text)
 
 
 def test_a_lifecycle_whose_history_is_replayed_says_nothing() -> None:
