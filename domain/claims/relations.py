@@ -71,7 +71,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return free(handle) and not paused(handle.document)
 
     def matters_to_claim(handle: KubeObject) -> bool:
-        """A claim waits for the end of an ignored handle; earlier changes of the handle do not wake it."""
+        """Whether the handle's change wakes its claim, which waits for the end of an ignored handle."""
         return left_alone(handle) or not is_deleting(handle.document)
 
     def manager(managed: AnyObject) -> Names:

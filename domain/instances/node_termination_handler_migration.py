@@ -199,7 +199,7 @@ def _reactions(chart: _Values, *, queued: bool) -> dict[str, Reaction]:
 
 
 def _causes(reactions: Mapping[str, Reaction]) -> list[str]:
-    """The causes that the handler acts upon: only for them it calls its webhook."""
+    """The causes that the handler acts upon, for which alone it calls its webhook."""
     sorts = {
         CauseSort.SPOT: "spot",
         CauseSort.SCHEDULED: "ending",

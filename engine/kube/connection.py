@@ -35,7 +35,7 @@ class Connection:
 
     @property
     def generation(self) -> int:
-        """The number of loads: of many requests refused at once only the first loads again."""
+        """How often credentials were loaded: of many requests refused at once only the first loads again."""
         return self._loaded
 
     @property

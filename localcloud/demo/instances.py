@@ -35,7 +35,7 @@ async def play(stage: Stage) -> None:
     place = places(Settings().instances_queues)[0]
     fleet = Fleet(place, stage.emulator)
     await _forget_the_last_run(stage, fleet)
-    await stage.looking("the place has its queue and rules", lambda: asyncio.to_thread(fleet.has_rules))
+    await stage.looking("the queue and its rules exist", lambda: asyncio.to_thread(fleet.has_rules))
     stage.say(f"{place} has its queue, its dead letters and three rules")
     stage.emulator.forget_events()
     instances = await _launch(stage, fleet)

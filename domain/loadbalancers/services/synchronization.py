@@ -295,7 +295,7 @@ def done_since(balancer: LoadBalancer, generation: int) -> tuple[Notice, ...]:
 
 
 def _created() -> tuple[Notice, ...]:
-    """Yawol writes the ports one second after the creation, and reports both."""
+    """The Events of a creation: yawol, which adds the ports a second later, reports both."""
     return (normal("creation", "LoadBalancer is in creation", each_time=True), _update(_PORTS_SYNCED))
 
 

@@ -57,15 +57,15 @@ def test_a_field_has_the_choices_that_it_is_given(tenant: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request", "errors"),
+    ("field", "errors"),
     [
         ({}, {"target": ["can't be blank"], "name": ["can't be blank"], "label": ["can't be blank"]}),
         ({"target": "Nobody", "name": "x1", "label": "X"}, {"target": ["is not included in the list"]}),
         ({"target": "Account", "name": "org_name", "label": "X"}, {"name": TAKEN}),
     ],
 )
-def test_a_field_of_nothing_or_of_a_taken_name_is_refused(request: Any, errors: Any, client: Client) -> None:
-    assert client.refused("POST", "fields_definitions", request) == (422, {"errors": errors})
+def test_a_field_of_nothing_or_of_a_taken_name_is_refused(field: Any, errors: Any, client: Client) -> None:
+    assert client.refused("POST", "fields_definitions", field) == (422, {"errors": errors})
 
 
 def test_a_field_of_an_application_is_stored_and_shown(tenant: Client) -> None:
