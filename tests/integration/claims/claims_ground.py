@@ -267,6 +267,7 @@ class Ground:
                     await asyncio.sleep(0.1)
         except TimeoutError:
             pytest.fail(f"{objects} does not name {words} within {seconds:g} s but says: {reason}\n{self.describe()}")
+        await self._caught_up()
 
     async def _said(self, objects: list[tuple[Kind, str]]) -> str:
         handles = [(RESOURCE_HANDLE, self.handle_name(name)) for kind, name in objects if kind is RESOURCE_CLAIM]

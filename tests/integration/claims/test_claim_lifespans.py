@@ -254,10 +254,10 @@ async def test_an_unclaimed_handle_ends_on_the_second_and_is_replaced(ground: Gr
 
 async def test_a_claim_ends_on_the_second_with_all_that_it_has(ground: Ground) -> None:
     await ground.provider()
-    await ground.ask("mine", provider="lab", lifespan={"end": ahead(10)})
+    await ground.ask("mine", provider="lab", lifespan={"end": ahead(15)})
     await ground.ready()
     handle, gadget, end = ground.handle_name(), look(ground.resource(), "metadata.name"), moment_of_end(ground)
-    await ground.gone(RESOURCE_CLAIM, "mine", 10 + PROMPT)
+    await ground.gone(RESOURCE_CLAIM, "mine", 15 + PROMPT)
     assert timedelta(0) <= now() - end < timedelta(seconds=PROMPT)
     await ground.gone(RESOURCE_HANDLE, handle, PROMPT)
     await ground.gone(GADGET, gadget, PROMPT)
@@ -266,7 +266,7 @@ async def test_a_claim_ends_on_the_second_with_all_that_it_has(ground: Ground) -
 @pytest.mark.complete
 async def test_claims_that_end_together_end_on_the_second(ground: Ground) -> None:
     await ground.provider()
-    end, names = ahead(20), [f"together-{number}" for number in range(20)]
+    end, names = ahead(30), [f"together-{number}" for number in range(20)]
     await asyncio.gather(*(ground.ask(name, provider="lab", lifespan={"end": end}) for name in names))
     for name in names:
         await ground.ready(name)
@@ -280,7 +280,7 @@ async def test_an_end_that_is_brought_forward_counts(ground: Ground) -> None:
     await provider(ground, default="1h")
     await ground.ask("mine", provider="lab")
     await ground.ready()
-    await ground.edit_claim(lifespan={"end": ahead(4)})
+    await ground.edit_claim(lifespan={"end": ahead(8)})
     await ground.until("it is known", lambda: ends(ground) != "" and moment_of_end(ground) < now() + HOUR / 2, PROMPT)
     end = moment_of_end(ground)
     await ground.gone(RESOURCE_CLAIM, "mine", (end - now()).total_seconds() + PROMPT)
@@ -317,7 +317,7 @@ async def test_a_handles_end_that_a_person_moves_counts(ground: Ground) -> None:
 async def test_a_detached_claim_ends_when_it_would_have(ground: Ground) -> None:
     await ground.provider()
     when = {"when": "'done' in metadata.annotations"}
-    await ground.ask("mine", provider="lab", lifespan={"end": ahead(12)}, autoDetach=when)
+    await ground.ask("mine", provider="lab", lifespan={"end": ahead(20)}, autoDetach=when)
     await ground.ready()
     end, handle = moment_of_end(ground), ground.handle_name()
     await ground.edit(RESOURCE_CLAIM, "mine", {"metadata": {"annotations": {"done": "yes"}}})
@@ -330,9 +330,9 @@ async def test_a_detached_claim_ends_when_it_would_have(ground: Ground) -> None:
 @pytest.mark.complete
 async def test_ends_that_pass_while_everything_is_down_are_made_up_for_at_the_start(lab: Lab, ground: Ground) -> None:
     await ground.provider()
-    await ground.ask("mine", provider="lab", lifespan={"end": ahead(16)})
+    await ground.ask("mine", provider="lab", lifespan={"end": ahead(30)})
     await ground.ready()
-    free = look(await pool_of_one(ground, lifespan={"unclaimed": "14s"}), "metadata.name")
+    free = look(await pool_of_one(ground, lifespan={"unclaimed": "28s"}), "metadata.name")
     await ground.until("the pool's handle is ready", lambda: look(ground.one(RESOURCE_HANDLE, free), "status.ready"))
     handle, end = ground.handle_name(), moment_of_end(ground)
     async with lab.without_product():
