@@ -18,7 +18,6 @@ from activities.accounts.handover import HandOver
 from activities.activity_class import Activities
 from activities.aws import account_drift as aws
 from activities.aws.account_moves import move_between
-from activities.aws.organization import tags_of
 from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT
 from domain.accounts.account_validation import (
@@ -193,7 +192,7 @@ class ValidationActivities(Activities):
     async def _tag(self, run: _Run, account: Account) -> None:
         id_ = account.spec.aws_account_id
         try:
-            tags = differing_tags(await asyncio.to_thread(tags_of, self._sessions.payer(), id_), run.config)
+            tags = differing_tags(await asyncio.to_thread(aws.tags, self._sessions, id_), run.config)
             if tags:
                 await asyncio.to_thread(aws.tag, self._sessions, id_, tags)
         except ApiError as error:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from activities.aws.account_moves import parent_of
-from activities.aws.organization import set_tags
+from activities.aws.organization import set_tags, tags_of
 from activities.aws.session import Payer, Sessions
 from engine.errors import Absent, ApiError
 
@@ -48,6 +48,10 @@ def _parent(payer: Payer, account_id: str) -> str | ApiError:
     except ApiError as error:
         return error
     return parent or Absent(f"account {account_id} is not in the organization")
+
+
+def tags(sessions: Sessions, account_id: str) -> dict[str, str]:
+    return tags_of(sessions.payer(), account_id)
 
 
 def tag(sessions: Sessions, account_id: str, tags: Mapping[str, str]) -> None:

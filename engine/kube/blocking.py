@@ -1,6 +1,7 @@
 """The Kubernetes client for threads, such as boto3's pool.
 
-The requests run on the event loop of the process while the thread waits. Calling it on that loop would deadlock.
+The requests run on the event loop of the process while the thread waits. Called on that loop, which would deadlock, it
+raises a RuntimeError.
 """
 
 from __future__ import annotations
@@ -19,10 +20,19 @@ def _waiting(
     method: Callable[Concatenate[KubeApi, P], Coroutine[object, object, T]],
 ) -> Callable[Concatenate[BlockingKube, P], T]:
     def wait(kube: BlockingKube, /, *args: P.args, **more: P.kwargs) -> T:
+        if _is_running_here(kube.loop):
+            raise RuntimeError(f"{method.__name__} of the Kubernetes client for threads was called on its event loop")
         request: Coroutine[object, object, T] = getattr(kube.api, method.__name__)(*args, **more)
         return asyncio.run_coroutine_threadsafe(request, kube.loop).result()
 
     return wait
+
+
+def _is_running_here(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
 
 
 class BlockingKube:
