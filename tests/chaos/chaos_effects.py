@@ -46,18 +46,25 @@ class KubeCall:
 
 
 @dataclass(frozen=True)
+class Message:
+    """What an activity only sends to Temporal, which nothing here can hold: the worker dies soon after its start."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Effect:
     """One effect of one activity."""
 
     lifecycle: Lifecycle
     activity: str
-    call: AwsCall | KubeCall
+    call: AwsCall | KubeCall | Message
 
     @property
     def name(self) -> str:
         """As the report and test ids name it."""
         call = self.call
-        what = call.name if isinstance(call, KubeCall) else f"{call.service}.{call.action}"
+        what = f"{call.service}.{call.action}" if isinstance(call, AwsCall) else call.name
         return f"{self.lifecycle}.{what}"
 
 

@@ -299,6 +299,18 @@ class Installation:
         """Break nothing any more."""
         self.proxy.clear()
 
+    def scheduled(self, activity: str) -> set[tuple[str, int]]:
+        """Runs and events by which open workflows have scheduled the activity."""
+        return asyncio.run(self._scheduled(activity))
+
+    async def _scheduled(self, activity: str) -> set[tuple[str, int]]:
+        client, found = await temporal_of(self.deployment), set[tuple[str, int]]()
+        async for each in client.list_workflows("ExecutionStatus='Running'"):
+            events = (await client.get_workflow_handle(each.id, run_id=each.run_id).fetch_history()).events
+            names = ((e.event_id, e.activity_task_scheduled_event_attributes.activity_type.name) for e in events)
+            found |= {(each.run_id, number) for number, name in names if name == activity}
+        return found
+
     def terminate_all(self) -> int:
         """Terminate every workflow that runs; how many."""
         return asyncio.run(self._terminate_all())

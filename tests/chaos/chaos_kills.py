@@ -9,7 +9,7 @@ from itertools import chain, zip_longest
 from typing import Protocol, TypeVar, cast
 
 import pytest
-from chaos_effects import AwsCall, Effect
+from chaos_effects import AwsCall, Effect, KubeCall
 from chaos_lab import Lab
 from chaos_proxy import LATE_SECONDS, Break
 
@@ -35,7 +35,7 @@ def activities_of_accounts() -> set[str]:
 def _mutates(effect: Effect) -> bool:
     if isinstance(effect.call, AwsCall):
         return not effect.call.action.startswith(("Describe", "Get", "List"))
-    return not effect.call.name.startswith("GET")
+    return isinstance(effect.call, KubeCall) and not effect.call.name.startswith("GET")
 
 
 def cases(turn: str, rows: Sequence[Row], modes: Iterable[Break] = MODES) -> list[object]:

@@ -19,7 +19,7 @@ from typing import Any
 
 import boto3
 from chaos_cluster import OPERATOR, secret_entry
-from chaos_effects import BINDING, PLACING, AwsCall, Effect, Lifecycle
+from chaos_effects import BINDING, PLACING, AwsCall, Effect, KubeCall, Lifecycle, Message
 from chaos_installation import Armed, Installation, Process, Record
 from chaos_oracle import Expected, Oracle
 from chaos_proxy import LATE_SECONDS, Break, Interception
@@ -243,7 +243,10 @@ class Lab(Installation):
     def arm(self, effect: Effect, kind: Break) -> Armed:
         """Break the effect when it comes next."""
         call = effect.call
-        if not isinstance(call, AwsCall):
+        if isinstance(call, Message):
+            before = self.scheduled(effect.activity)
+            return Armed(effect.name, lambda: bool(self.scheduled(effect.activity) - before))
+        if isinstance(call, KubeCall):
             return Armed(effect.name, self.intercept(call.matches, kind).struck.is_set)
         if kind is Break.BEFORE:
             return self.arm_aws(effect, FaultKind.BEFORE, None)

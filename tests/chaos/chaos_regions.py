@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from chaos_cluster import OPERATOR
-from chaos_effects import AwsCall, Effect, KubeCall, Lifecycle
+from chaos_effects import AwsCall, Effect, KubeCall, Lifecycle, Message
 from chaos_lab import EMULATED, Lab
 from chaos_proxy import Request
 
@@ -22,6 +22,7 @@ CONFIG_MAP = "aws-account-operator-configmap"
 OPENING = {
     "feature.opt_in_regions": "true",
     "opt-in-regions": OPTED,
+    "feature.validation_tag_account": "true",  # so that all Accounts are validated, of which none needs it
     "accountpool": json.dumps({"default": {"default": True, **QUOTAS}}),
 }
 CLOSING_KEYS = {"feature.close_on_release": "true", "close_account.dry_run": "false"}
@@ -57,11 +58,10 @@ def _is_note(request: Request) -> bool:
     return request.of("PATCH", "accounts") and bool(noted.get("perdure.dev/closing-for"))
 
 
-# The question for the turn is a message of Temporal's; what it leads to is the organization's look at all Accounts.
 _LOOK_AT_ALL = KubeCall("GET-accounts", lambda r: r.of("GET", "accounts") and not r.of_one("GET", "accounts"))
 
 OPTING: tuple[tuple[Effect, ...], ...] = (
-    (_effect(_LOOK_AT_ALL, "accounts.ask_to_opt_in"),),
+    (Effect(Lifecycle.ACCOUNT, "accounts.ask_to_opt_in", Message("wake-organization")),),
     (Effect(Lifecycle.ORGANIZATION, "accounts.pass_validation", _LOOK_AT_ALL),),
     (_effect(_state("OptingInRegions")),),
     (_effect(AwsCall("account", "EnableRegion"), "aws.enable_regions"),),
