@@ -111,7 +111,11 @@ class Life:
         there = {(kind.name, name_of(each)) for kind, listed in objects.items() for each in listed}
         wrong = [f"{kind} {name} is not there" for kind, name in wanted - there]
         for kind, listed in objects.items():
-            wrong += [f"{kind.name} {name_of(each)} says {_said(each)}" for each in listed if not _settled(kind, each)]
+            wrong += [
+                f"{kind.name} {name_of(each)} says {_conditions_text(each)}"
+                for each in listed
+                if not _settled(kind, each)
+            ]
         return wrong
 
     def _of_branch(self, branches: list[TenantRecord]) -> list[str]:
@@ -189,6 +193,6 @@ def _settled(kind: Kind, obj: Json) -> bool:
     return bool(true_ones & {*_DONE}) and current and len(true_ones) == 1 and "deletionTimestamp" not in meta
 
 
-def _said(obj: Json) -> str:
+def _conditions_text(obj: Json) -> str:
     conditions = [each for each in obj.get("status", {}).get("conditions", []) if each["status"] == "True"]
     return ", ".join(f"{each['type']}: {each.get('message', '')}" for each in conditions) or "nothing"

@@ -51,7 +51,7 @@ def _scheduled(lab: InstancesLab) -> Life:
     return life
 
 
-def _asked_for_a_replacement(lab: InstancesLab) -> Life:
+def _with_requested_replacement(lab: InstancesLab) -> Life:
     life = lab.launch(policy=REPLACED_FIRST)
     lab.settle()
     life.replacement_ready, life.awaits_replacement = False, True
@@ -104,7 +104,7 @@ TURNS = (
         InstancesLab.retire,
         (RECEIVED, LABEL, ENTER, ASK, ANNOTATE, LOWER, GIVE_UP, LAST_LABEL, DELETED),
     ),
-    Turn("keep", _asked_for_a_replacement, _keep, (RECEIVED, LABEL, ENTER, ASK, ANNOTATE, DELETED)),
+    Turn("keep", _with_requested_replacement, _keep, (RECEIVED, LABEL, ENTER, ASK, ANNOTATE, DELETED)),
     Turn(
         "drain a node",
         lambda lab: lab.launch(spot=True, policy=NODE_ONLY),

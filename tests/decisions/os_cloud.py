@@ -80,7 +80,7 @@ class JsonHandler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Nothing is logged."""
 
-    def asked(self) -> Any:
+    def read_body(self) -> Any:
         """The body of the request."""
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         return json.loads(body) if body else None
@@ -121,7 +121,7 @@ class SmallCloud:
 
         class Handler(JsonHandler):
             def serve(self) -> None:
-                body = self.asked()
+                body = self.read_body()
                 with cloud._lock:
                     status, answer = cloud._serve(self.command, self.path, body)
                 self.answer(status, json.dumps(answer).encode() if answer is not None else b"", "token")

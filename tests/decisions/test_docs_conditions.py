@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from said_conditions import said
+from written_conditions import conditions_by_area
 
 from domain.accounts.federated.resources import RoleState
 from domain.claims.provider_conditions import PLAIN_TEXT, RENDERED, VARS_ARE_TEMPLATES
@@ -124,7 +124,7 @@ test compares this page with it.
 
 def found() -> dict[str, set[tuple[str, str]]]:
     """By area, each type with each reason that the code names."""
-    written = said()
+    written = conditions_by_area()
     return {area: written.get(area, set()) | BESIDE.get(area, set()) for area in TITLES}
 
 
@@ -145,7 +145,7 @@ def test_every_condition_that_is_written_has_a_meaning(area: str) -> None:
 
 
 def test_every_area_that_writes_conditions_is_documented() -> None:
-    assert {area for area, pairs in said().items() if pairs} <= set(TITLES)
+    assert {area for area, pairs in conditions_by_area().items() if pairs} <= set(TITLES)
 
 
 def test_the_page_is_as_the_code() -> None:

@@ -126,7 +126,7 @@ def refusal(type_: ErrorType, text: str, attempts: int = 1) -> Refusal:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Requested:
     """What a decision asks for, by what it does."""
 
     phase: Phase
@@ -168,12 +168,12 @@ def observed(resource: CustomResource, *, provider: Any = ACCOUNT, **seen: Any) 
     return _OBSERVED[type(resource)](key=resource.key, resource=resource, provider=provider, **seen)
 
 
-def decided(resource: CustomResource, *, now: datetime = NOW, **seen: Any) -> Asked:
+def decided(resource: CustomResource, *, now: datetime = NOW, **seen: Any) -> Requested:
     """What is decided on the object with what is seen beside it."""
-    return asked(observed(resource, **seen).decide(now))
+    return requested(observed(resource, **seen).decide(now))
 
 
-def asked(decision: Decision) -> Asked:
+def requested(decision: Decision) -> Requested:
     """What a decision asks for."""
     by_type: dict[type, list[Any]] = {
         kind: [each for each in decision.actions if isinstance(each, kind)]
@@ -182,7 +182,7 @@ def asked(decision: Decision) -> Asked:
     assert sum(map(len, by_type.values())) == len(decision.actions)
     (patch,) = by_type[PatchObject] or [None]
     (status,) = by_type[ShowStatus] or [None]
-    return Asked(
+    return Requested(
         phase=Phase(decision.phase),
         why=decision.why,
         patch=patch.patch if patch else {},

@@ -37,15 +37,15 @@ async def eventually(holds: Callable[[], Any], what: str | Callable[[], Any] = "
     """
     try:
         async with asyncio.timeout(seconds):
-            while not (found := await _said(holds)):  # noqa: ASYNC110 - what is waited for has no events for us
+            while not (found := await _result_of(holds)):  # noqa: ASYNC110 - what is waited for has no events for us
                 await asyncio.sleep(_BETWEEN_LOOKS)
             return found
     except TimeoutError:
-        reason = what if isinstance(what, str) else await _said(what)
+        reason = what if isinstance(what, str) else await _result_of(what)
         pytest.fail(f"not within {seconds:g} s: {reason or _line(holds)}")
 
 
-async def _said(holds: Callable[[], Any]) -> Any:
+async def _result_of(holds: Callable[[], Any]) -> Any:
     reason = holds()
     return await reason if inspect.isawaitable(reason) else reason
 

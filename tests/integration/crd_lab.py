@@ -79,7 +79,7 @@ async def store(api: KubeApi, kind: Kind, name: str, written: Json) -> Json:
     return await api.get(kind, NAMESPACE_NAME, name)
 
 
-async def assert_kept(api: KubeApi, kind: Kind, written: Json) -> Json:
+async def assert_stored(api: KubeApi, kind: Kind, written: Json) -> Json:
     """An object is stored as it was written, and its model reads it so; returns what the model writes of it."""
     stored = await store(api, kind, text(written, "metadata", "name") or "kept", written)
     assert (stored["spec"], stored.get("status")) == (written["spec"], written.get("status"))
@@ -90,7 +90,7 @@ async def assert_kept(api: KubeApi, kind: Kind, written: Json) -> Json:
     return {part: again[part] for part in ("spec", "status") if part in again}
 
 
-async def assert_kept_by_a_patch(api: KubeApi, kind: Kind, name: str, written: Json) -> None:
+async def assert_stored_after_a_patch(api: KubeApi, kind: Kind, name: str, written: Json) -> None:
     """An annotation leaves the rest of an object as it was written."""
     await store(api, kind, name, written)
     await api.patch(kind, NAMESPACE_NAME, name, {"metadata": {"annotations": {"perdure.dev/paused": "true"}}})

@@ -102,7 +102,7 @@ async def typed(deployment: Deployment, *arguments: str, answer: str = "", **env
     return Ended(process.returncode or 0, out.decode(), err.decode())
 
 
-async def asked(port: int, path: str, seconds: float = 30) -> httpx.Response:
+async def get_health(port: int, path: str, seconds: float = 30) -> httpx.Response:
     """The answer of a process on its health port; to load authorities of TLS would take 50 ms of CPU."""
     async with httpx.AsyncClient(timeout=seconds, verify=False, trust_env=False) as client:
         return await client.get(f"http://127.0.0.1:{port}{path}")
@@ -111,7 +111,7 @@ async def asked(port: int, path: str, seconds: float = 30) -> httpx.Response:
 async def answers(port: int, path: str) -> bool:
     """True if it answers 200."""
     try:
-        return (await asked(port, path)).status_code == 200
+        return (await get_health(port, path)).status_code == 200
     except httpx.HTTPError:
         return False
 

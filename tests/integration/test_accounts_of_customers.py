@@ -60,7 +60,7 @@ def says(claim: AccountClaim | None, type_: str, status: str = "True") -> str:
 
 
 @asynccontextmanager
-async def asked(lab: Lab, name: str, **spec: object) -> AsyncIterator[None]:
+async def claim_released_at_end(lab: Lab, name: str, **spec: object) -> AsyncIterator[None]:
     """A claim that is gone at the end, by the lever if it must be."""
     await lab.ask(name, **spec)
     try:
@@ -155,7 +155,7 @@ async def test_a_deleted_namespace_leaves_nothing_of_its_claim_and_federated_acc
 async def test_a_revoked_key_shows_on_the_claim_and_a_new_one_heals_it(lab: Lab) -> None:
     name, customer = "byoc-revoked", lab.emulator.customer()
     await put_key(lab, name, customer.model_copy(update={"access_key_id": "AKIANOBODYKNOWSTHIS0"}))
-    async with asked(lab, name, **byoc(name, customer)):
+    async with claim_released_at_end(lab, name, **byoc(name, customer)):
         await lab.until("it says why", lambda: says(lab.claim(name), "AuthenticationFailed") != "")
         assert says(lab.claim(name), "AuthenticationFailed") == "InvalidClientTokenId"
         assert lab.claim_state(name) == ""
@@ -169,7 +169,7 @@ async def test_a_revoked_key_shows_on_the_claim_and_a_new_one_heals_it(lab: Lab)
 async def test_a_claim_whose_customer_has_shut_every_door_says_so_and_a_person_lets_it_go(lab: Lab) -> None:
     name, customer = "byoc-shut", lab.emulator.customer()
     await put_key(lab, name, customer)
-    async with asked(lab, name, **byoc(name, customer)):
+    async with claim_released_at_end(lab, name, **byoc(name, customer)):
         await lab.until("it has its Secret", lambda: bool((c := lab.claim(name)) and c.spec.support_role_arn))
         iam = boto3.client(
             "iam",
@@ -219,7 +219,7 @@ async def test_a_claim_in_sts_mode_is_ready_without_any_identity_of_ours(lab: La
         "stsRoleARN": f"arn:aws:iam::{customer.account}:role/let-in",
         "stsExternalID": "shared",
     }
-    async with asked(lab, name, **spec):
+    async with claim_released_at_end(lab, name, **spec):
         await lab.until("the claim is Ready", lambda: lab.claim_state(name) == "Ready")
         claim = lab.claim(name)
         await lab.until("its Account is seen", lambda: account_of(lab, claim) is not None)

@@ -405,7 +405,7 @@ def values(kind: str, lasts: int) -> str:
     return f"_x{WELL + 1} {60 * begins}+0x{lasts - 1} _x{rest}"
 
 
-def asked(case: Case, rule: dict[str, Any]) -> dict[str, Any]:
+def promtool_input(case: Case, rule: dict[str, Any]) -> dict[str, Any]:
     """What promtool is asked of a case."""
     labels = {**rule["labels"], **case.labels}
     vanishing = LOOKBACK if "mark" in case.series.values() else 0
@@ -453,7 +453,7 @@ def test_every_alert_has_its_case() -> None:
 
 def test_each_fires_when_it_happens_and_clears_when_it_is_over(promtool: Path, rule_file: Path, tmp_path: Path) -> None:
     file = tmp_path / "test.json"
-    tests = [asked(case, rules()[case.alert]) for case in CASES]
+    tests = [promtool_input(case, rules()[case.alert]) for case in CASES]
     file.write_text(json.dumps({"rule_files": [str(rule_file)], "evaluation_interval": "1m", "tests": tests}))
     done = subprocess.run([promtool, "test", "rules", file], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

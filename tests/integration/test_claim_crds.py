@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from crd_lab import NAMESPACE_NAME, assert_kept, assert_kept_by_a_patch, kube, remove, store
+from crd_lab import NAMESPACE_NAME, assert_stored, assert_stored_after_a_patch, kube, remove, store
 from definitions import samples
 
 from domain.claims import (
@@ -195,7 +195,7 @@ async def accepted(api: KubeApi, kind: Kind, name: str, spec: Mapping[str, objec
 async def test_objects_of_every_release_are_stored_and_read_unchanged_and_written_so(kube: KubeApi, name: str) -> None:
     written = OBJECTS[name]
     kind = KIND[written["kind"]]
-    parts = await assert_kept(kube, kind, written)
+    parts = await assert_stored(kube, kind, written)
     stored = await store(kube, kind, name, {"metadata": written["metadata"], **copy.deepcopy(parts)})
     assert (stored["spec"], stored.get("status")) == (written["spec"], written.get("status"))
 
@@ -203,7 +203,7 @@ async def test_objects_of_every_release_are_stored_and_read_unchanged_and_writte
 @pytest.mark.parametrize("name", ["claim-1.12-bound", "guid-demo-base-7", "pool-1.12", "provider-everything"])
 async def test_a_patch_of_one_annotation_leaves_the_rest_as_it_was(kube: KubeApi, name: str) -> None:
     written = OBJECTS[name]
-    await assert_kept_by_a_patch(kube, KIND[written["kind"]], name, written)
+    await assert_stored_after_a_patch(kube, KIND[written["kind"]], name, written)
 
 
 @pytest.mark.parametrize(("kind", "spec", "complaint"), SPECS, ids=label)

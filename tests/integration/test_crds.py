@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from crd_lab import NAMESPACE_NAME, assert_kept, assert_kept_by_a_patch, assert_refused, kube, store, true_conditions
+from crd_lab import (
+    NAMESPACE_NAME,
+    assert_refused,
+    assert_stored,
+    assert_stored_after_a_patch,
+    kube,
+    store,
+    true_conditions,
+)
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
@@ -128,13 +136,13 @@ async def test_the_api_server_accepts_a_definition_unchanged(kube: KubeApi, crd:
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 async def test_objects_of_existing_clients_are_stored_and_read_unchanged(kube: KubeApi, name: str) -> None:
-    await assert_kept(kube, *OBJECTS[name])
+    await assert_stored(kube, *OBJECTS[name])
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 async def test_a_patch_of_one_field_leaves_the_rest_as_it_was(kube: KubeApi, name: str) -> None:
     kind, written = OBJECTS[name]
-    await assert_kept_by_a_patch(kube, kind, name, written)
+    await assert_stored_after_a_patch(kube, kind, name, written)
 
 
 async def test_unknown_fields_are_pruned(kube: KubeApi) -> None:

@@ -130,7 +130,7 @@ class Ground:
         found = self.sqs.get_queue_attributes(QueueUrl=self.url(name or self.place.queue), AttributeNames=names)
         return sum(int(number) for number in found["Attributes"].values())
 
-    async def told(self, instance: str, account: str = PAYER_ACCOUNT_ID) -> list[str]:
+    async def received_events(self, instance: str, account: str = PAYER_ACCOUNT_ID) -> list[str]:
         """The events that an instance's workflow received."""
         key = InstanceKey(account=account, region=REGION, instance_id=instance)
         reported: list[str] = await self._client.get_workflow_handle(key.workflow_id).query(
@@ -178,8 +178,8 @@ async def test_the_events_of_accounts_that_share_a_queue_are_delivered(ground: G
     )
     async with ground.consumer():
         await eventually(lambda: not ground.left(), "all are delivered or deleted")
-    assert await ground.told(instance, other) == [f"shared/{instance}"]
-    assert await ground.told(own) == [f"own/{own}"]
+    assert await ground.received_events(instance, other) == [f"shared/{instance}"]
+    assert await ground.received_events(own) == [f"own/{own}"]
 
 
 async def test_every_message_ends_where_it_belongs_though_a_consumer_is_killed(
@@ -200,10 +200,10 @@ async def test_every_message_ends_where_it_belongs_though_a_consumer_is_killed(
     async with ground.consumer():
         await eventually(lambda: ground.left() == 0, "all messages are done with")
     for instance, ids in sent.items():
-        assert sorted(await ground.told(instance)) == sorted(f"{id_}/{instance}" for id_ in ids)
+        assert sorted(await ground.received_events(instance)) == sorted(f"{id_}/{instance}" for id_ in ids)
     for name, value in (ground.deployment.program_env() | ground.settings).items():
         monkeypatch.setenv(name, value)
-    await _looked_after(ground)
+    await _resend_dead_letter(ground)
 
 
 async def test_an_urgent_event_on_sqs_is_delivered_before_five_thousand_others(
@@ -252,7 +252,7 @@ async def test_an_urgent_event_on_sqs_is_delivered_before_five_thousand_others(
             await dispatcher.close()
 
 
-async def _looked_after(ground: Ground) -> None:
+async def _resend_dead_letter(ground: Ground) -> None:
     """The dead letter is listed, shown, and sent again."""
     listed = await asyncio.to_thread(perdure, None, "events", "list", "-o", "json")
     assert listed.returncode == 0, listed.stderr

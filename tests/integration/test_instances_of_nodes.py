@@ -103,7 +103,7 @@ class Cluster:
         calls = self.emulator.ledger(recent=True).recent
         return [each.status for each in calls if each.action == "CompleteLifecycleAction" and group in each.named]
 
-    async def told(self, node: str) -> set[str]:
+    async def event_reasons(self, node: str) -> set[str]:
         """The reasons of the Events about the Node."""
         found = (await self.kube.list(EVENT, "default")).items
         return {text(each, "reason") for each in found if text(each, "involvedObject", "name") == node}
@@ -157,7 +157,7 @@ async def test_a_node_that_spot_takes_is_labelled_and_drained_and_another_one_is
     await cluster.labelled(node, INTERRUPTION_LABEL, "spot-terminate")
     await cluster.emptied(node)
     await eventually(lambda: _among(cluster, node, "NodeDrained"), "the drain is told")
-    assert {"InstanceInterruption", "NodeCordoned", "NodeDrained"} <= await cluster.told(node)
+    assert {"InstanceInterruption", "NodeCordoned", "NodeDrained"} <= await cluster.event_reasons(node)
 
     command = await asyncio.to_thread(perdure, deployment, "why", "node", node, "-o", "json")
     output = Why.model_validate_json(command.stdout)
@@ -173,7 +173,7 @@ async def test_a_node_that_spot_takes_is_labelled_and_drained_and_another_one_is
 
 
 async def _among(cluster: Cluster, node: str, reason: str) -> bool:
-    return reason in await cluster.told(node)
+    return reason in await cluster.event_reasons(node)
 
 
 async def test_the_hook_of_a_node_is_completed_once_it_is_drained(cluster: Cluster) -> None:

@@ -123,7 +123,7 @@ class Cloud:
         answer: Why = await self.temporal.get_workflow_handle(key.workflow_id).query("why", result_type=Why)
         return answer
 
-    async def told(self, reason: str) -> list[JsonObject]:
+    async def events_of(self, reason: str) -> list[JsonObject]:
         found = await self.kube.list(EVENT, self.namespace)
         return [each for each in found.items if text(each, "reason") == reason]
 
@@ -198,14 +198,14 @@ async def test_a_forged_event_is_reported_without_reaction_and_a_true_one_delete
         await cloud.labelled(name, "running")
         # An instance that is none of the Spot market's.
         await cloud.hand_over(key, event(key, EventKind.SPOT, action="terminate"))
-        await eventually(lambda: cloud.told("EventRefuted"), "the refutation is told")
+        await eventually(lambda: cloud.events_of("EventRefuted"), "the refutation is told")
         await cloud.labelled(name, None, INTERRUPTION_LABEL)
         await kube.get(MACHINE, namespace, name)
 
         cloud.ec2.terminate_instances(InstanceIds=[key.instance_id])
         await cloud.hand_over(key, state(key, "terminated"))
         await eventually(lambda: _gone(kube, namespace, name), "the Machine is deleted")
-        await eventually(lambda: cloud.told("InstanceTaken"), "the Event is recorded")
+        await eventually(lambda: cloud.events_of("InstanceTaken"), "the Event is recorded")
 
 
 @pytest.mark.slow
@@ -282,9 +282,9 @@ async def test_a_policy_that_would_delete_a_machine_where_there_is_none_says_so_
         cloud.ec2.stop_instances(InstanceIds=[key.instance_id])
         for _ in range(2):
             await cloud.hand_over(key, state(key, "stopped"))
-        await eventually(lambda: cloud.told("NoMachine"), "the missing Machine is reported")
+        await eventually(lambda: cloud.events_of("NoMachine"), "the missing Machine is reported")
         await cloud.hand_over(key, state(key, "stopped"))
-        (message,) = await cloud.told("NoMachine")
+        (message,) = await cloud.events_of("NoMachine")
         assert f"InterruptionPolicy {namespace}" in text(message, "message")
         assert (text(message, "involvedObject", "name"), message.get("count", 1)) == (name, 1)
         assert "has no Machine to delete" in (await cloud.why(key)).why
@@ -462,10 +462,12 @@ async def test_a_machine_is_deleted_after_its_replacement_is_ready_despite_crash
             await eventually(lambda: capi.scaled(3, marked=False), "the replacement is not asked for any more")
             await eventually(lambda: _gone(kube, namespace, name), "the Machine is deleted")
             # The Event is written after the scaling, by the worker that still runs.
-            await eventually(lambda: cloud.told("ReplacementEnded"), "the end is reported on the MachineDeployment")
+            await eventually(
+                lambda: cloud.events_of("ReplacementEnded"), "the end is reported on the MachineDeployment"
+            )
         left = await capi.names()
         assert (len(left), left >= set(others)) == (3, True)
-        (ended,) = await cloud.told("ReplacementEnded")
+        (ended,) = await cloud.events_of("ReplacementEnded")
         assert text(ended, "involvedObject", "kind") == "MachineDeployment"
         (new,) = left - set(others)
         assert text(ended, "message") == f"scaled from 4 to 3: Machine {name} is deleted, replaced by {new}"
@@ -484,7 +486,7 @@ async def test_a_withdrawn_retirement_gives_the_replacement_up_and_keeps_the_mac
             return len(await capi.names()) == 3
 
         await eventually(made, "the replacement is made")
-        await eventually(lambda: cloud.told("ReplacementAsked"), "it is told on the MachineDeployment")
+        await eventually(lambda: cloud.events_of("ReplacementAsked"), "it is told on the MachineDeployment")
         await retire(deployment, cloud, machines[name], retirement, status="closed")
         await eventually(lambda: capi.scaled(2, marked=False), "the replacement is not asked for any more")
 

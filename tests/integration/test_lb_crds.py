@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from crd_lab import MODELS, NAMESPACE_NAME, assert_kept, assert_refused, kube, remove, store, written_objects
+from crd_lab import MODELS, NAMESPACE_NAME, assert_refused, assert_stored, kube, remove, store, written_objects
 
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
@@ -56,7 +56,7 @@ REFUSED: list[tuple[Kind, Json, str]] = [
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 async def test_objects_of_yawol_are_stored_and_read_unchanged(kube: KubeApi, name: str) -> None:
-    await assert_kept(kube, *OBJECTS[name])
+    await assert_stored(kube, *OBJECTS[name])
 
 
 @pytest.mark.parametrize(("kind", "spec", "complaint"), REFUSED, ids=lambda value: str(value)[:60])

@@ -26,7 +26,7 @@ TEMPLATE = {
 }
 
 
-class Asked:
+class CountedCache:
     """The worker's cache, and how often the API server is asked."""
 
     def __init__(self, api: KubeApi, store: Store) -> None:
@@ -45,14 +45,14 @@ class Asked:
 
 
 @pytest.fixture
-async def asked(kube: KubeApi) -> AsyncIterator[Asked]:
+async def asked(kube: KubeApi) -> AsyncIterator[CountedCache]:
     async with Store(kube) as store:
-        found = Asked(kube, store)
+        found = CountedCache(kube, store)
         await eventually(lambda: trusted(found), "the mirrors are complete")
         yield found
 
 
-async def trusted(requested: Asked) -> bool:
+async def trusted(requested: CountedCache) -> bool:
     return all(requested.cache.mirror(kind) is not None for kind in (LOAD_BALANCER, LOAD_BALANCER_SET))
 
 
@@ -65,7 +65,7 @@ async def made(kube: KubeApi, namespace: str) -> tuple[Key, str]:
 
 @pytest.mark.usefixtures("patient")
 async def test_an_object_that_has_woken_a_pass_is_read_without_a_request(
-    asked: Asked, kube: KubeApi, namespace: str
+    asked: CountedCache, kube: KubeApi, namespace: str
 ) -> None:
     key, version = await made(kube, namespace)
     found = await asked.own(key, LoadBalancer=version)
@@ -86,7 +86,7 @@ async def test_an_object_that_has_woken_a_pass_is_read_without_a_request(
 
 
 async def test_an_object_that_the_cache_does_not_have_yet_is_requested(
-    asked: Asked, kube: KubeApi, namespace: str
+    asked: CountedCache, kube: KubeApi, namespace: str
 ) -> None:
     """Else a lifecycle would end that has just begun."""
     key, version = await made(kube, namespace)
@@ -96,7 +96,9 @@ async def test_an_object_that_the_cache_does_not_have_yet_is_requested(
     assert asked.requests == 1
 
 
-async def test_an_object_older_than_it_was_left_is_asked_for(asked: Asked, kube: KubeApi, namespace: str) -> None:
+async def test_an_object_older_than_it_was_left_is_asked_for(
+    asked: CountedCache, kube: KubeApi, namespace: str
+) -> None:
     key, version = await made(kube, namespace)
     assert await asked.own(key, LoadBalancer=version) is not None
     left = await kube.patch(LOAD_BALANCER, namespace, key.name, {"spec": {"replicas": 3}})
@@ -105,12 +107,14 @@ async def test_an_object_older_than_it_was_left_is_asked_for(asked: Asked, kube:
     assert found.spec.replicas == 3
 
 
-async def test_a_recreated_object_of_the_same_name_is_another(asked: Asked, kube: KubeApi, namespace: str) -> None:
+async def test_a_recreated_object_of_the_same_name_is_another(
+    asked: CountedCache, kube: KubeApi, namespace: str
+) -> None:
     key, _ = await made(kube, namespace)
     assert await asked.own(key.model_copy(update={"uid": "former"})) is None
 
 
-async def test_a_write_of_a_pass_is_known_at_once(asked: Asked, kube: KubeApi, namespace: str) -> None:
+async def test_a_write_of_a_pass_is_known_at_once(asked: CountedCache, kube: KubeApi, namespace: str) -> None:
     key, version = await made(kube, namespace)
     assert await asked.own(key, LoadBalancer=version) is not None
     answer = await kube.patch(LOAD_BALANCER, namespace, key.name, {"spec": {"replicas": 5}})

@@ -113,7 +113,7 @@ def seed(deployment: Deployment, *arguments: str, **variables: str) -> None:
     subprocess.run(command_line(SEED, *arguments), cwd=ROOT, env=environ, check=True, capture_output=True)
 
 
-class Heard:
+class LineRecorder:
     """Records what a person would see."""
 
     def __init__(self) -> None:
@@ -494,7 +494,7 @@ def test_a_service_that_hangs_once_is_started_again(
     fresh: Deployment, tmp_path: Path, slow_etcd: Callable[[str], None]
 ) -> None:
     slow_etcd(f"[ -e {tmp_path}/stood ] || {{ touch {tmp_path}/stood; {STANDS_STILL}; }}")
-    message = Heard()
+    message = LineRecorder()
 
     running = fresh.up(only=SMALL, narrator=message, standstill_seconds=STANDSTILL_SECONDS)
 
@@ -523,7 +523,7 @@ def test_up_says_what_it_waits_for(
 ) -> None:
     monkeypatch.setattr(deployments, "REPORT_SECONDS", 0.5)
     slow_etcd(WRITES_LOG)
-    message = Heard()
+    message = LineRecorder()
 
     fresh.up(only=(services.ETCD,), narrator=message, standstill_seconds=STANDSTILL_SECONDS)
 

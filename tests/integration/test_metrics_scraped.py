@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import httpx
 import pytest
-from product import asked, free_port, process
+from product import free_port, get_health, process
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import eventually
@@ -103,7 +103,7 @@ async def _reusable(port: int) -> bool:
 
 
 async def _scrape(port: int) -> dict[str, Metric]:
-    answer = await asked(port, "/metrics")
+    answer = await get_health(port, "/metrics")
     answer.raise_for_status()
     return {family.name: family for family in text_string_to_metric_families(answer.text)}
 

@@ -15,7 +15,7 @@ from aiohttp import web
 from bare_accounts import make_account, remove_account
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
-from product import Ended, asked, free_port, process, typed
+from product import Ended, free_port, get_health, process, typed
 from waiting import eventually
 
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
@@ -56,7 +56,7 @@ class Installation:
         await remove_account(self.kube, PLACE, name)
 
     async def page(self, what: str) -> str:
-        return (await asked(self.port, what)).text
+        return (await get_health(self.port, what)).text
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from product import asked, free_port, process
+from product import free_port, get_health, process
 from waiting import eventually
 
 from localcloud import services
@@ -64,7 +64,7 @@ signal.signal(signal.SIGUSR1, stop)
 
 
 async def probe(port: int, path: str) -> tuple[int, str]:
-    answer = await asked(port, path)
+    answer = await get_health(port, path)
     return answer.status_code, answer.text
 
 
@@ -116,7 +116,7 @@ async def test_liveness_does_not_answer_while_the_event_loop_is_stuck(
 
 async def gives_no_answer(port: int) -> bool:
     try:
-        await asked(port, "/healthz", PROBE_SECONDS)
+        await get_health(port, "/healthz", PROBE_SECONDS)
     except httpx.ReadTimeout:
         return True
     return False

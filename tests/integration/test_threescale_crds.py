@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from crd_lab import NAMESPACE_NAME, assert_kept, assert_refused, kube, store, written_objects
+from crd_lab import NAMESPACE_NAME, assert_refused, assert_stored, kube, store, written_objects
 
 from domain.identity import Kind
 from domain.threescale import ACTIVE_DOC, APPLICATION, BACKEND, DEVELOPER_USER, OPEN_API, PRODUCT
@@ -63,7 +63,7 @@ REFUSED: list[tuple[Kind, Json, str]] = [
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 async def test_objects_of_the_operators_users_are_stored_and_read_unchanged(kube: KubeApi, name: str) -> None:
-    await assert_kept(kube, *OBJECTS[name])
+    await assert_stored(kube, *OBJECTS[name])
 
 
 @pytest.mark.parametrize(("kind", "spec", "complaint"), REFUSED, ids=lambda value: str(value)[:60])

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import pytest
 from kube_fault_proxy import FaultProxy
-from product import asked, free_port, process
+from product import free_port, get_health, process
 from temporalio.client import Client
 from waiting import PATIENT, eventually
 
@@ -500,7 +500,7 @@ async def test_the_process_gets_ready_wakes_real_workflows_and_ends_on_sigterm(
             ).describe()
             assert description.workflow_type == "Organization"
             await eventually_checkpointed(kube, namespace)
-            assert 'perdure_watch_wakes_total{kind="AccountPool"}' in (await asked(port, "/metrics")).text
+            assert 'perdure_watch_wakes_total{kind="AccountPool"}' in (await get_health(port, "/metrics")).text
         finally:
             for kind, obj in ((ACCOUNT_POOL, pool), (ACCOUNT, account)):
                 await kube.delete(kind, "aws-account-operator", text(obj, "metadata", "name"))
@@ -521,7 +521,7 @@ async def test_another_watcher_leads_within_12_seconds_after_a_kill(
         watch_process(deployment, cluster, namespace) as (first, _),
         watch_process(deployment, cluster, namespace) as (_, second_port),
     ):
-        assert await stands_by(second_port)
+        assert await is_standing_by(second_port)
         lease = await kube.get(LEASE, namespace, "perdure-watch")
         holder = text(lease, "spec", "holderIdentity")
         first.kill()
@@ -539,16 +539,16 @@ async def test_a_watcher_that_lost_the_lease_waits_and_takes_over_later(
         watch_process(deployment, cluster, namespace) as (first, first_port),
         watch_process(deployment, cluster, namespace) as (second, second_port),
     ):
-        assert await stands_by(second_port)
+        assert await is_standing_by(second_port)
         first.send_signal(signal.SIGTSTP)  # SIGSTOP for the watcher
         await until_leading(second_port)
         first.send_signal(signal.SIGCONT)
-        await eventually(partial(stands_by, first_port), "the first has noticed")
+        await eventually(partial(is_standing_by, first_port), "the first has noticed")
         second.send_signal(signal.SIGTERM)
         await asyncio.wait_for(second.wait(), PATIENT)
         await until_leading(first_port)
         assert first.returncode is None
-        assert 'perdure_watch_objects{kind="AccountPool"}' in (await asked(first_port, "/metrics")).text
+        assert 'perdure_watch_objects{kind="AccountPool"}' in (await get_health(first_port, "/metrics")).text
 
 
 def pool_manifest() -> JsonObject:
@@ -566,16 +566,16 @@ async def watch_process(
         yield watch, port
 
 
-async def stands_by(port: int) -> bool:
-    return "standing by" in (await asked(port, "/readyz")).text
+async def is_standing_by(port: int) -> bool:
+    return "standing by" in (await get_health(port, "/readyz")).text
 
 
 async def until_leading(port: int) -> None:
     async def leads() -> bool:
-        return "perdure_watch_leader 1.0" in (await asked(port, "/metrics")).text
+        return "perdure_watch_leader 1.0" in (await get_health(port, "/metrics")).text
 
     await eventually(leads, "it leads")
-    assert not await stands_by(port)
+    assert not await is_standing_by(port)
 
 
 async def until_open(temporal: Client, cluster: str, kind: str, obj: JsonObject) -> None:

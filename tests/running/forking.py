@@ -46,7 +46,7 @@ def main() -> None:
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             listening.close()
-            module, arguments, directory, environment = _kept(client)
+            module, arguments, directory, environment = _fork_kept(client)
             _become(module, arguments, directory, environment | imported)
         client.close()
 
@@ -58,7 +58,7 @@ def _refuse_settings() -> None:
     assert settings.cache_info().currsize == 0, "a module reads settings while it is imported"
 
 
-def _kept(client: socket.socket) -> Request:
+def _fork_kept(client: socket.socket) -> Request:
     """Fork the program, and keep it in the parent, which never returns; the program gets the client's request."""
     length, files, _, _ = socket.recv_fds(client, LENGTH_BYTES, 3)
     if not files:

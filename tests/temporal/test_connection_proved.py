@@ -197,7 +197,7 @@ async def test_a_worker_goes_over_to_renewed_certificates_and_keys(
         workers = await running.__aenter__()
         follow(client, workers)
         await wake(client, key)
-        await looked(passes, key, 1)
+        await await_looks(passes, key, 1)
     async with gated(temporal, tmp_path / "after", port, renewed, api_key="second-key"):
         hand_out(certificates(tmp_path / "strange"), tmp_path / "mounted")
         with pytest.raises(TemporalRefused):
@@ -206,12 +206,12 @@ async def test_a_worker_goes_over_to_renewed_certificates_and_keys(
         key_file.write_text("second-key")
         assert await connection.renew(settings)
         await wake(client, key)
-        await looked(passes, key, 2)
+        await await_looks(passes, key, 2)
     async with gated(temporal, tmp_path / "then", port, renewed, api_key="third-key"):
         key_file.write_text("third-key")
         assert await connection.renew(settings)
         await wake(client, key)
-        await looked(passes, key, 3)
+        await await_looks(passes, key, 3)
         await client.get_workflow_handle(key.workflow_id).terminate("the test is over")
         await running.__aexit__(None, None, None)
 
@@ -235,7 +235,7 @@ async def test_a_running_process_looks_for_renewed_files_by_itself(
     assert connection.config.api_key == "newer-key"
 
 
-async def looked(passes: Passes, key: Key, times: int) -> None:
+async def await_looks(passes: Passes, key: Key, times: int) -> None:
     async def done() -> bool:
         return passes.of(key) >= times
 

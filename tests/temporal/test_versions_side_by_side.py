@@ -63,11 +63,11 @@ class RollOut:
 
         await eventually(made, f"{build_id} current")
 
-    async def looked(self, passes: Passes, keys: list[Key]) -> None:
-        async def all_looked() -> bool:
+    async def await_looks(self, passes: Passes, keys: list[Key]) -> None:
+        async def all_observed() -> bool:
             return set(keys) <= set(passes.made)
 
-        await eventually(all_looked, f"{len(keys)} lifecycles looked at by {passes.why}")
+        await eventually(all_observed, f"{len(keys)} lifecycles looked at by {passes.why}")
 
     async def pinned(self, build_id: str, number: int) -> None:
         async def counted() -> bool:
@@ -111,31 +111,31 @@ async def moves(roll_out: RollOut, number: int, wakes_a_second: float) -> None:
         await roll_out.promote("v1")
         for key in keys:
             await wake(client, key)
-        await roll_out.looked(v1, keys)
+        await roll_out.await_looks(v1, keys)
         await roll_out.pinned("v1", number)
         v1.go_on.clear()
         await wake(client, busy)
-        await roll_out.looked(v1, [busy])
+        await roll_out.await_looks(v1, [busy])
 
         async with working(client, v2, workflows=CHANGED, version=roll_out.version("v2")):
             before = len(v1.made)
             await roll_out.promote("v2")
             await wake(client, late)  # what begins now begins on the new version
-            await roll_out.looked(v2, [late])
+            await roll_out.await_looks(v2, [late])
             loading = asyncio.create_task(load(client, keys, wakes_a_second))
             await wake_pinned(client, roll_out.deployment, ["v1"], per_second=100)
-            await roll_out.looked(v2, keys)
+            await roll_out.await_looks(v2, keys)
             assert len(v1.made) == before  # what waits moves without another look on the old version
             assert busy not in v2.made  # what is under way is finished where it began
             v1.go_on.set()
-            await roll_out.looked(v2, [busy])
+            await roll_out.await_looks(v2, [busy])
             loading.cancel()
             await roll_out.pinned("v1", 0)
             await roll_out.pinned("v2", number + 2)
             v2.made.clear()
             for key in keys:  # no wake was lost, and none is: each is followed by a look
                 await wake(client, key)
-            await roll_out.looked(v2, keys)
+            await roll_out.await_looks(v2, keys)
             assert [failed for key in (*keys, busy, late) for failed in await roll_out.failed_tasks(key)] == []
             status = {each.build_id: each.status for each in await versions(client, roll_out.deployment)}
             assert status["v2"] is VersionStatus.CURRENT
@@ -165,7 +165,7 @@ async def test_without_versions_the_same_change_fails_the_workflows_task(roll_ou
     key = new_key()
     async with working(roll_out.client, roll_out.v1):
         await wake(roll_out.client, key)
-        await roll_out.looked(roll_out.v1, [key])
+        await roll_out.await_looks(roll_out.v1, [key])
     async with working(roll_out.client, roll_out.v2, workflows=CHANGED):
         await wake(roll_out.client, key)
 

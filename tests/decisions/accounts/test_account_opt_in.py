@@ -69,7 +69,7 @@ def shown(decision: Decision) -> dict[str, str]:
     return {name: region["status"] for name, region in status_of(decision)["optInRegions"].items()}
 
 
-def looked_at(decision: Decision) -> dict[str, str]:
+def queried_regions(decision: Decision) -> dict[str, str]:
     (look,) = [action for action in decision.actions if isinstance(action, EnableRegions)]
     return look.seen
 
@@ -146,7 +146,7 @@ def test_every_open_region_is_in_one_look() -> None:
     decision = decided(
         opting_in(af_south_1="TODO", eu_south_1="ENABLING", eu_central_2="ENABLED", me_south_1="MANUAL_ACTION")
     )
-    assert looked_at(decision) == {AFRICA: "TODO", MILAN: "ENABLING"}
+    assert queried_regions(decision) == {AFRICA: "TODO", MILAN: "ENABLING"}
     assert decision.waits_for == (f"Region/{MILAN}",)
 
 
@@ -161,7 +161,7 @@ def test_progress_is_written_while_the_look_goes_on() -> None:
     decision = decide(after, NOW)
     (write,) = [a for a in decision.actions if isinstance(a, Patch)]
     assert write.patch == {"status": {"optInRegions": {AFRICA: {"status": "ENABLING"}, MILAN: {"status": "ENABLED"}}}}
-    assert looked_at(decision) == {AFRICA: "ENABLING"}
+    assert queried_regions(decision) == {AFRICA: "ENABLING"}
     assert after.written(write.patch, "9").known.opt_in_news == {}
 
 
@@ -250,14 +250,16 @@ def test_a_ready_account_opts_in_to_what_the_list_has_more_and_stays_ready() -> 
     decision = decided(ready(AFRICA), TURN)
     assert status_of(decision)["optInRegions"] == {MILAN: {"status": "TODO"}}
     assert "state" not in status_of(decision)
-    assert looked_at(decided(ready(AFRICA, MILAN, status="ENABLING"))) == {AFRICA: "ENABLING", MILAN: "ENABLING"}
+    assert queried_regions(decided(ready(AFRICA, MILAN, status="ENABLING"))) == {AFRICA: "ENABLING", MILAN: "ENABLING"}
 
 
 def test_without_a_shard_name_a_ready_account_does_not_begin_to_opt_in() -> None:
     nameless = feature().model_copy(update={"shard_name": None})
     assert decided(ready(AFRICA), TURN, config=nameless).outcome is Outcome.SETTLED
     assert not wants_to_opt_in(ready(AFRICA), nameless)
-    assert looked_at(decided(ready(AFRICA, MILAN, status="ENABLING"), config=nameless)), "what has begun is finished"
+    assert queried_regions(decided(ready(AFRICA, MILAN, status="ENABLING"), config=nameless)), (
+        "what has begun is finished"
+    )
     assert activities(decided(creating(), config=nameless)) == ["accounts.ask_to_opt_in"]
 
 

@@ -151,30 +151,30 @@ def standing(status: str, codes: dict[str, int] = FIFTEEN, regions: tuple[str, .
     return AccountStatus(regional_service_quotas={region: dict(quotas) for region in regions})
 
 
-def asked(of: AccountStatus, **fields: Any) -> dict[str, int]:
+def requested_counts(of: AccountStatus, **fields: Any) -> dict[str, int]:
     acting = world(account(spec={"awsAccountID": AWS_ID}).model_copy(update={"status": of}), **fields)
     return {action.region: len(action.quotas) for action in batches(acting, quotas_of(of))}
 
 
 def test_never_more_than_twenty_are_open_and_each_region_has_one_look() -> None:
-    assert asked(standing("TODO")) == {"region-00": 15, "region-01": 5}
+    assert requested_counts(standing("TODO")) == {"region-00": 15, "region-01": 5}
 
 
 def test_open_requests_come_first_and_leave_the_rest_of_the_places() -> None:
     first = {code: ServiceQuota(value=1, status="IN_PROGRESS") for code in list(FIFTEEN)[:12]}
     of = standing("TODO", regions=MANY[:3])
     of = of.model_copy(update={"regional_service_quotas": {**of.regional_service_quotas, "region-02": first}})
-    assert asked(of) == {"region-00": 8, "region-02": 12}
+    assert requested_counts(of) == {"region-00": 8, "region-02": 12}
 
 
 def test_all_places_taken_leave_only_looks() -> None:
     ten = standing("IN_PROGRESS", dict(list(FIFTEEN.items())[:10]), MANY[:2]).regional_service_quotas
     of = AccountStatus(regional_service_quotas={**standing("TODO").regional_service_quotas, **ten})
-    assert asked(of) == {"region-00": 10, "region-01": 10}
+    assert requested_counts(of) == {"region-00": 10, "region-01": 10}
 
 
 def test_a_region_that_was_opted_in_to_takes_two() -> None:
-    assert asked(standing("TODO", regions=MANY[:2]), config=config(opt_in_regions="region-00")) == {
+    assert requested_counts(standing("TODO", regions=MANY[:2]), config=config(opt_in_regions="region-00")) == {
         "region-00": 2,
         "region-01": 15,
     }
@@ -184,7 +184,7 @@ def test_account_wide_quotas_count_and_come_last() -> None:
     of = standing("TODO", regions=MANY[:1]).model_copy(
         update={"global_service_quotas": {ROLES: ServiceQuota(value=1, status="TODO")}}
     )
-    assert asked(of) == {"region-00": 15, "": 1}
+    assert requested_counts(of) == {"region-00": 15, "": 1}
 
 
 def test_running_requests_stay_among_the_chosen_while_earlier_ones_end_in_any_way() -> None:
@@ -212,9 +212,9 @@ def test_running_requests_stay_among_the_chosen_while_earlier_ones_end_in_any_wa
 
 def test_vcpus_requested_with_the_regions_take_their_places_and_are_observed() -> None:
     known = {"vcpus_asked": MANY}
-    assert asked(standing("TODO"), known=known) == {"region-00": 3, **dict.fromkeys(MANY[1:], 0)}
-    assert asked(standing("TODO"), known={"vcpus_asked": MANY[1:]})["region-00"] == 4
-    assert asked(standing("TODO"), known={"vcpus_asked": ("elsewhere",)}) == {
+    assert requested_counts(standing("TODO"), known=known) == {"region-00": 3, **dict.fromkeys(MANY[1:], 0)}
+    assert requested_counts(standing("TODO"), known={"vcpus_asked": MANY[1:]})["region-00"] == 4
+    assert requested_counts(standing("TODO"), known={"vcpus_asked": ("elsewhere",)}) == {
         "region-00": 15,
         "region-01": 4,
         "elsewhere": 0,
@@ -223,19 +223,25 @@ def test_vcpus_requested_with_the_regions_take_their_places_and_are_observed() -
 
 def test_of_the_two_places_of_an_opted_in_region_they_take_one() -> None:
     fields = {"config": config(opt_in_regions="region-00"), "known": {"vcpus_asked": ("region-00",)}}
-    assert asked(standing("TODO", regions=MANY[:1]), **fields) == {"region-00": 1}
+    assert requested_counts(standing("TODO", regions=MANY[:1]), **fields) == {"region-00": 1}
 
 
 def test_vcpus_are_not_read_when_every_quota_has_its_region() -> None:
-    assert asked(standing("IN_PROGRESS", {RULES: 1}, MANY[:1]), known={"vcpus_asked": MANY[:2]}) == {"region-00": 1}
-    assert asked(standing("COMPLETED"), known={"vcpus_asked": MANY}) == {}
+    assert requested_counts(standing("IN_PROGRESS", {RULES: 1}, MANY[:1]), known={"vcpus_asked": MANY[:2]}) == {
+        "region-00": 1
+    }
+    assert requested_counts(standing("COMPLETED"), known={"vcpus_asked": MANY}) == {}
 
 
 def test_vcpus_that_the_pool_wants_itself_are_counted_once() -> None:
     of = standing("IN_PROGRESS", {VCPUS: 100}, MANY[:1])
     more = standing("TODO", regions=MANY[1:]).regional_service_quotas
     of = of.model_copy(update={"regional_service_quotas": {**of.regional_service_quotas, **more}})
-    assert asked(of, known={"vcpus_asked": ("region-00",)}) == {"region-00": 1, "region-01": 15, "region-02": 4}
+    assert requested_counts(of, known={"vcpus_asked": ("region-00",)}) == {
+        "region-00": 1,
+        "region-01": 15,
+        "region-02": 4,
+    }
 
 
 def test_a_quota_request_of_initialization_is_remembered_until_it_has_ended() -> None:

@@ -64,7 +64,7 @@ def in_state(state: str, *, since: str = "", id_: str = AWS_ID, **fields: Any) -
     return account(spec={"awsAccountID": id_, **fields.pop("spec", {})}, status=status, **fields)
 
 
-def asked_of_aws(start: AccountWorld, answers: Mapping[str, Any] | None = None) -> tuple[AccountWorld, list[Action]]:
+def requests_to_aws(start: AccountWorld, answers: Mapping[str, Any] | None = None) -> tuple[AccountWorld, list[Action]]:
     """Where the lifecycle ends, and the actions on AWS on the way there."""
     requests: list[Action] = []
 
@@ -100,10 +100,10 @@ def test_a_ready_account_is_unchanged(of: Account) -> None:
 
 def test_a_value_that_only_kubernetes_lacks_is_written_there_and_nowhere_else() -> None:
     bare = ready_account(meta={"finalizers": [], "labels": {}})
-    end, requested = asked_of_aws(seen_first(bare))
+    end, requested = requests_to_aws(seen_first(bare))
     assert (requested, end.account.metadata.finalizers, end.account.status.state) == ([], (FINALIZER,), "Ready")
     linked = ready_account(spec=HOLDER)
-    end, requested = asked_of_aws(seen_first(linked))
+    end, requested = requests_to_aws(seen_first(linked))
     assert (requested, end.account.status.claimed) == ([], True)
 
 
@@ -125,7 +125,7 @@ def test_an_account_that_waits_for_its_case_goes_on_waiting_without_a_call() -> 
 
 def test_an_account_without_user_or_secret_gets_both_and_goes_on() -> None:
     """User without Secret, key without Secret, role without policy: what ensures them looks for what is there."""
-    end, requested = asked_of_aws(seen_first(in_state("Creating")))
+    end, requested = requests_to_aws(seen_first(in_state("Creating")))
     assert [action.activity for action in requested].count("aws.ensure_admin_user") == 1
     assert "aws.create_account" not in [action.activity for action in requested]
     assert (end.account.status.state, end.account.spec.iam_user_secret) == ("PendingVerification", f"{NAME}-secret")
@@ -133,7 +133,9 @@ def test_an_account_without_user_or_secret_gets_both_and_goes_on() -> None:
 
 
 def test_regions_that_were_being_initialised_are_searched_for_what_runs_there() -> None:
-    end, requested = asked_of_aws(seen_first(in_state("InitializingRegions", spec={"iamUserSecret": f"{NAME}-secret"})))
+    end, requested = requests_to_aws(
+        seen_first(in_state("InitializingRegions", spec={"iamUserSecret": f"{NAME}-secret"}))
+    )
     regions = {action.region: action.search for action in requested if action.activity == "aws.initialize_region"}  # type: ignore[attr-defined]
     assert regions == dict.fromkeys(REGIONS, True)
     assert end.account.status.state == "PendingVerification"
@@ -141,14 +143,14 @@ def test_regions_that_were_being_initialised_are_searched_for_what_runs_there() 
 
 def test_regions_left_uninitialised_for_51_minutes_fail_as_before() -> None:
     late = in_state("InitializingRegions", since=ago(seconds=3061))
-    end, requested = asked_of_aws(seen_first(late))
+    end, requested = requests_to_aws(seen_first(late))
     failure = condition_of(end.account.status.conditions, "AccountCreationFailed")
     assert failure is not None
     assert (end.account.status.state, failure.reason, requested) == ("Failed", "RegionInitializationTimeout", [])
 
 
 def test_an_abandoned_creation_fails_after_25_minutes_as_before() -> None:
-    end, requested = asked_of_aws(seen_first(in_state("Creating", since=ago(minutes=26))))
+    end, requested = requests_to_aws(seen_first(in_state("Creating", since=ago(minutes=26))))
     failure = condition_of(end.account.status.conditions, "AccountCreationFailed")
     assert failure is not None
     assert (end.account.status.state, failure.reason, requested) == ("Failed", "CreationTimeout", [])
@@ -168,7 +170,7 @@ def test_an_account_that_was_made_but_not_recorded_is_looked_for_by_its_name() -
 @pytest.mark.parametrize("left", [{}, {"state": "", "conditions": []}, {"state": "", "conditions": LIVED}])
 def test_a_status_that_tools_emptied_starts_the_account_again_with_the_id_it_has(left: dict[str, Any]) -> None:
     """The shredder replaces the whole status; people's tools blank state and conditions."""
-    end, requested = asked_of_aws(seen_first(account(spec={"awsAccountID": AWS_ID}, status=left)))
+    end, requested = requests_to_aws(seen_first(account(spec={"awsAccountID": AWS_ID}, status=left)))
     creating = condition_of(end.account.status.conditions, "Creating")
     assert creating is not None
     if not left.get("conditions"):
@@ -238,7 +240,7 @@ def test_a_release_that_only_lacked_its_last_write_lets_the_claim_go_without_a_c
 
 def test_an_account_whose_release_was_half_written_is_completed() -> None:
     torn = ready_account(status={"claimed": True, "conditions": [condition("Ready")]})
-    end, requested = asked_of_aws(seen_first(torn))
+    end, requested = requests_to_aws(seen_first(torn))
     assert (requested, end.account.status.claimed, end.account.status.reused) == ([], False, True)
 
 

@@ -46,7 +46,7 @@ def census(active: int = 10, *attempts: CreateAttempt, more: tuple[MemberAccount
     return Census(taken_at=NOW, accounts=accounts, attempts=attempts)
 
 
-def judged(
+def evaluated(
     accounts: list[Account],
     of: Census,
     *,
@@ -73,7 +73,7 @@ def test_a_count_without_waiting_accounts_keeps_permits_that_are_still_valid() -
     assert after.granted == {gone: soon}
     assert after.room is not None
     assert after.room.free == 1
-    asking = judged(wanting(2), census(), granted=after.granted, of_config=config(account_limit="12"))
+    asking = evaluated(wanting(2), census(), granted=after.granted, of_config=config(account_limit="12"))
     assert verdicts(asking) == ["Granted", "LimitReached"]
 
 
@@ -89,13 +89,13 @@ def test_a_count_without_requests_includes_accounts_being_created() -> None:
 def test_the_oldest_come_first_whatever_the_order_of_the_list() -> None:
     accounts = wanting(4)
     for order in permutations(accounts):
-        found = judged(list(order), census(), budget=Budget(in_flight=2))
+        found = evaluated(list(order), census(), budget=Budget(in_flight=2))
         assert verdicts(found) == ["Granted", "Granted", "Queued", "Queued"]
         assert list(found.permits) == [a.metadata.name for a in accounts]
 
 
 def test_a_permit_is_good_for_two_minutes() -> None:
-    found = judged(wanting(1), census())
+    found = evaluated(wanting(1), census())
     (permit,) = found.permits.values()
     assert permit.until == NOW + PERMIT_LIFETIME == NOW + timedelta(minutes=2)
     assert found.granted == {"osd-creds-mgmt-b00000": permit.until}
@@ -105,16 +105,16 @@ def test_an_open_permit_stays_the_same_and_an_expired_one_is_renewed() -> None:
     until = NOW + timedelta(seconds=30)
     accounts = wanting(1)
     name = accounts[0].metadata.name
-    remaining = judged(accounts, census(), granted={name: until})
+    remaining = evaluated(accounts, census(), granted={name: until})
     assert remaining.permits[name].until == until
-    renewed = judged(accounts, census(), granted={name: until}, now=until)
+    renewed = evaluated(accounts, census(), granted={name: until}, now=until)
     assert renewed.permits[name].until == until + PERMIT_LIFETIME
 
 
 def test_a_workflow_that_lost_its_memory_gives_the_same_permits_again() -> None:
     accounts = wanting(8)
-    first = judged(accounts, census())
-    again = judged(accounts, census(), granted={})
+    first = evaluated(accounts, census())
+    again = evaluated(accounts, census(), granted={})
     assert list(first.granted) == list(again.granted)
 
 
@@ -123,7 +123,7 @@ def test_a_workflow_that_lost_its_memory_gives_the_same_permits_again() -> None:
 
 @pytest.mark.parametrize(("active", "permits"), [(98, 2), (99, 1), (100, 0), (150, 0)])
 def test_permits_end_at_the_limit_which_counts_every_active_account(active: int, permits: int) -> None:
-    found = judged(wanting(3), census(active))
+    found = evaluated(wanting(3), census(active))
     assert verdicts(found).count("Granted") == permits
     assert verdicts(found)[permits:] == ["LimitReached"] * (3 - permits)
 
@@ -131,18 +131,18 @@ def test_permits_end_at_the_limit_which_counts_every_active_account(active: int,
 def test_the_limit_counts_what_is_being_created_and_what_is_promised() -> None:
     elsewhere = attempt("somebody-else", "IN_PROGRESS")
     promised = {"osd-creds-mgmt-b00000": NOW + timedelta(minutes=1)}
-    found = judged(wanting(2), census(98, elsewhere), granted=promised)
+    found = evaluated(wanting(2), census(98, elsewhere), granted=promised)
     assert verdicts(found) == ["Granted", "LimitReached"]
     assert found.room.free == 0
 
 
 def test_the_room_says_how_many_requests_are_under_way() -> None:
-    assert judged(wanting(1), census(10, attempt("a", "IN_PROGRESS"), attempt("b"))).room.creating == 1
+    assert evaluated(wanting(1), census(10, attempt("a", "IN_PROGRESS"), attempt("b"))).room.creating == 1
 
 
 def test_closed_accounts_do_not_count() -> None:
     closed = tuple(member(1000 + i, state="SUSPENDED") for i in range(50))
-    assert verdicts(judged(wanting(1), census(99, more=closed))) == ["Granted"]
+    assert verdicts(evaluated(wanting(1), census(99, more=closed))) == ["Granted"]
 
 
 def test_a_renewed_permit_after_a_failed_request_counts_as_promised() -> None:
@@ -150,7 +150,7 @@ def test_a_renewed_permit_after_a_failed_request_counts_as_promised() -> None:
     accounts = wanting(2)
     failed = attempt(accounts[0].metadata.name, "FAILED", at=NOW - timedelta(minutes=3))
     renewed = {accounts[0].metadata.name: NOW + timedelta(minutes=1)}
-    found = judged(accounts, census(99, failed), granted=renewed)
+    found = evaluated(accounts, census(99, failed), granted=renewed)
     assert verdicts(found) == ["Granted", "LimitReached"]
 
 
@@ -158,21 +158,21 @@ def test_a_permit_of_an_account_deleted_meanwhile_counts_until_it_ends() -> None
     """Its CreateAccount may be under way."""
     until = NOW + timedelta(minutes=1)
     gone = {"osd-creds-mgmt-gone22": until}
-    assert verdicts(judged(wanting(1), census(99), granted=gone)) == ["LimitReached"]
-    assert verdicts(judged(wanting(1), census(99), granted=gone, now=until)) == ["Granted"]
+    assert verdicts(evaluated(wanting(1), census(99), granted=gone)) == ["LimitReached"]
+    assert verdicts(evaluated(wanting(1), census(99), granted=gone, now=until)) == ["Granted"]
 
 
 def test_a_permit_that_was_used_and_has_ended_makes_way_at_once() -> None:
     used = "osd-creds-mgmt-used22"
     until = NOW + timedelta(minutes=1)
     done = attempt(used, "SUCCEEDED", at=NOW - timedelta(seconds=30))
-    found = judged(wanting(5), census(10, done), granted={used: until})
+    found = evaluated(wanting(5), census(10, done), granted={used: until})
     assert verdicts(found) == ["Granted"] * 5
 
 
 @pytest.mark.parametrize("limit", [None, "many", ""])
 def test_without_a_readable_limit_nothing_is_created(limit: str | None) -> None:
-    found = judged(wanting(1), census(), of_config=config(account_limit=limit))
+    found = evaluated(wanting(1), census(), of_config=config(account_limit=limit))
     (permit,) = found.permits.values()
     assert permit.verdict is Verdict.LIMIT_REACHED, "an Account shows it, as at the limit"
     assert "account-limit" in permit.message
@@ -181,7 +181,7 @@ def test_without_a_readable_limit_nothing_is_created(limit: str | None) -> None:
 
 @pytest.mark.parametrize("limit", [None, "5"])
 def test_in_govcloud_the_limit_stops_pools_and_no_account_that_exists(limit: str | None) -> None:
-    found = judged(wanting(1), census(10), of_config=config(account_limit=limit, fedramp="true"))
+    found = evaluated(wanting(1), census(10), of_config=config(account_limit=limit, fedramp="true"))
     assert verdicts(found) == ["Granted"]
 
 
@@ -190,7 +190,7 @@ def test_in_govcloud_the_limit_stops_pools_and_no_account_that_exists(limit: str
 
 def test_the_budget_counts_every_request_of_the_window_failed_ones_too() -> None:
     spent = [attempt(f"a{i}", "FAILED" if i % 2 else "SUCCEEDED", at=NOW - timedelta(minutes=i)) for i in range(29)]
-    found = judged(wanting(2), census(10, *spent))
+    found = evaluated(wanting(2), census(10, *spent))
     assert verdicts(found) == ["Granted", "BudgetSpent"]
     message = "the create budget is spent: 29 accounts within 60 minutes"
     assert list(found.permits.values())[1].message == message
@@ -202,7 +202,8 @@ def test_the_budget_counts_every_request_of_the_window_failed_ones_too() -> None
 def test_a_verdict_of_no_budget_stays_the_same_while_nothing_changes(lifted: tuple[AccountPool, ...]) -> None:
     spent = [attempt(f"a{i}", at=NOW - timedelta(minutes=5)) for i in range(30)]
     looks = [
-        judged(wanting(1), census(10, *spent), pools=lifted, now=NOW + timedelta(minutes=later)) for later in range(3)
+        evaluated(wanting(1), census(10, *spent), pools=lifted, now=NOW + timedelta(minutes=later))
+        for later in range(3)
     ]
     assert verdicts(looks[0]) == ["BudgetSpent"]
     assert looks[0].permits == looks[1].permits == looks[2].permits
@@ -211,17 +212,17 @@ def test_a_verdict_of_no_budget_stays_the_same_while_nothing_changes(lifted: tup
 def test_the_budget_has_room_again_when_its_oldest_request_leaves_the_window() -> None:
     oldest = NOW - timedelta(minutes=40)
     spent = [attempt(f"a{i}", at=oldest + timedelta(minutes=i)) for i in range(30)]
-    found = judged(wanting(1), census(10, *spent))
+    found = evaluated(wanting(1), census(10, *spent))
     assert (verdicts(found), found.room.budget) == (["BudgetSpent"], 0)
     assert found.room.budget_free_at == oldest + timedelta(hours=1)
-    later = judged(wanting(1), census(10, *spent), now=oldest + timedelta(hours=1))
+    later = evaluated(wanting(1), census(10, *spent), now=oldest + timedelta(hours=1))
     assert verdicts(later) == ["Granted"]
 
 
 def test_the_room_is_measured_again_when_time_gives_it_back_without_requests() -> None:
     oldest = NOW - timedelta(minutes=40)
     spent = [attempt(f"a{i}", at=oldest + timedelta(minutes=i)) for i in range(30)]
-    known = OrganizationMemory(room=judged([], census(10, *spent)).room)
+    known = OrganizationMemory(room=evaluated([], census(10, *spent)).room)
     assert not room_ages(known, oldest + timedelta(minutes=59))
     assert room_ages(known, oldest + timedelta(hours=1))
     granted = OrganizationMemory(granted={"one": NOW})
@@ -232,11 +233,11 @@ def test_the_room_is_measured_again_when_time_gives_it_back_without_requests() -
 def test_a_persons_retry_lets_the_budget_count_from_then_on() -> None:
     spent = [attempt(f"a{i}", at=NOW - timedelta(minutes=10)) for i in range(30)]
     lifted = pool(meta={"annotations": {"perdure.dev/create-budget-since": timestamp(NOW - timedelta(minutes=9))}})
-    assert verdicts(judged(wanting(1), census(10, *spent), pools=(lifted,))) == ["Granted"]
+    assert verdicts(evaluated(wanting(1), census(10, *spent), pools=(lifted,))) == ["Granted"]
     early = pool(meta={"annotations": {"perdure.dev/create-budget-since": timestamp(NOW - timedelta(days=9))}})
-    assert verdicts(judged(wanting(1), census(10, *spent), pools=(early,))) == ["BudgetSpent"]
+    assert verdicts(evaluated(wanting(1), census(10, *spent), pools=(early,))) == ["BudgetSpent"]
     garbled = pool(meta={"annotations": {"perdure.dev/create-budget-since": "yesterday"}})
-    assert verdicts(judged(wanting(1), census(10, *spent), pools=(garbled,))) == ["BudgetSpent"]
+    assert verdicts(evaluated(wanting(1), census(10, *spent), pools=(garbled,))) == ["BudgetSpent"]
 
 
 # --- in flight ---
@@ -244,7 +245,7 @@ def test_a_persons_retry_lets_the_budget_count_from_then_on() -> None:
 
 def test_no_more_than_the_configured_number_are_unanswered_at_once() -> None:
     running = [attempt(f"x{i}", "IN_PROGRESS") for i in range(3)]
-    found = judged(wanting(5), census(10, *running))
+    found = evaluated(wanting(5), census(10, *running))
     assert verdicts(found) == ["Granted", "Granted", "Queued", "Queued", "Queued"]
     assert list(found.permits.values())[2].message == "waits its turn: 5 accounts are being created"
 
@@ -253,7 +254,7 @@ def test_a_permit_and_its_own_request_hold_one_place() -> None:
     accounts = wanting(6)
     name = accounts[0].metadata.name
     running = attempt(name, "IN_PROGRESS", at=NOW)
-    found = judged(accounts, census(10, running), granted={name: NOW + timedelta(minutes=1)})
+    found = evaluated(accounts, census(10, running), granted={name: NOW + timedelta(minutes=1)})
     assert verdicts(found) == ["Granted"] * 5 + ["Queued"]
 
 
@@ -264,7 +265,7 @@ def test_an_account_of_that_name_and_mail_is_adopted_even_at_the_limit() -> None
     accounts = wanting(1)
     name = accounts[0].metadata.name
     there = member(777, name=name, email=email_of(name, "redhat.com"))
-    permit = judged(accounts, census(100, more=(there,))).permits[name]
+    permit = evaluated(accounts, census(100, more=(there,))).permits[name]
     assert (permit.verdict, permit.account_id) == (Verdict.GRANTED, there.id)
 
 
@@ -275,7 +276,7 @@ def test_an_account_that_only_resembles_ours_is_not_adopted(fields: dict[str, st
     accounts = wanting(1)
     name = accounts[0].metadata.name
     like = member(777, **{"name": name, "email": email_of(name, "redhat.com"), **fields})
-    assert judged(accounts, census(10, more=(like,))).permits[name].account_id == ""
+    assert evaluated(accounts, census(10, more=(like,))).permits[name].account_id == ""
 
 
 def test_an_account_that_another_resource_holds_is_not_adopted() -> None:
@@ -283,7 +284,7 @@ def test_an_account_that_another_resource_holds_is_not_adopted() -> None:
     name = accounts[0].metadata.name
     there = member(777, name=name, email=email_of(name, "redhat.com"))
     holder = ready_account("osd-creds-mgmt-holder", spec={"awsAccountID": there.id})
-    assert judged([*accounts, holder], census(10, more=(there,))).permits[name].account_id == ""
+    assert evaluated([*accounts, holder], census(10, more=(there,))).permits[name].account_id == ""
 
 
 def test_a_strangers_account_of_that_name_is_not_adopted() -> None:
@@ -313,7 +314,7 @@ class LookedThrough(list[Account]):
 def test_accounts_are_looked_through_as_often_for_many_that_wait_as_for_one() -> None:
     one, many = LookedThrough(wanting(1)), LookedThrough(wanting(9))
     for accounts in (one, many):
-        judged(accounts, census(10))
+        evaluated(accounts, census(10))
         adopted(accounts, census(10), (), "redhat.com", ())
     assert one.times == many.times
 
@@ -321,7 +322,7 @@ def test_accounts_are_looked_through_as_often_for_many_that_wait_as_for_one() ->
 def test_a_request_under_way_under_that_name_is_adopted() -> None:
     accounts = wanting(1)
     name = accounts[0].metadata.name
-    permit = judged(accounts, census(100, attempt(name, "IN_PROGRESS"))).permits[name]
+    permit = evaluated(accounts, census(100, attempt(name, "IN_PROGRESS"))).permits[name]
     assert (permit.verdict, permit.request_id) == (Verdict.GRANTED, f"car-{name}")
 
 
@@ -329,9 +330,9 @@ def test_an_account_just_created_is_adopted_before_it_is_listed() -> None:
     accounts = wanting(1)
     name = accounts[0].metadata.name
     done = attempt(name).model_copy(update={"account_id": AWS_ID})
-    assert judged(accounts, census(10, done)).permits[name].account_id == AWS_ID
+    assert evaluated(accounts, census(10, done)).permits[name].account_id == AWS_ID
     closed = MemberAccount(id=AWS_ID, name=name, email=email_of(name, "redhat.com"), state="SUSPENDED")
-    assert judged(accounts, census(10, done, more=(closed,))).permits[name].account_id == ""
+    assert evaluated(accounts, census(10, done, more=(closed,))).permits[name].account_id == ""
 
 
 def test_of_two_accounts_of_one_name_only_the_oldest_adopts_and_creates() -> None:
@@ -340,12 +341,12 @@ def test_of_two_accounts_of_one_name_only_the_oldest_adopts_and_creates() -> Non
     name = first.metadata.name
     there = member(777, name=name, email=email_of(name, "redhat.com"))
     for of in (census(), census(10, attempt(name, "IN_PROGRESS")), census(10, more=(there,))):
-        found = judged([second, first], of)
+        found = evaluated([second, first], of)
         assert verdicts(found) == ["Granted"]
         assert found.behind["Account/other/" + name].verdict is Verdict.QUEUED
         assert first.key.path in found.behind["Account/other/" + name].message
     landed = account(meta={"creationTimestamp": ago(minutes=9)}, spec={"awsAccountID": there.id})
-    after = judged([second, landed], census(10, more=(there,)))
+    after = evaluated([second, landed], census(10, more=(there,)))
     assert (verdicts(after), after.permits[name].account_id, after.behind) == (["Granted"], "", {})
 
 
@@ -363,15 +364,15 @@ def test_an_older_account_of_the_same_name_that_wants_none_blocks_no_other(idle:
     second = account(meta={"namespace": "other", "creationTimestamp": ago(minutes=8)})
     third = account(meta={"namespace": "third", "creationTimestamp": ago(minutes=7)})
     name = first.metadata.name
-    found = judged([third, second, first], census())
+    found = evaluated([third, second, first], census())
     assert (verdicts(found), list(found.behind)) == (["Granted"], [third.key.path])
     assert found.passed == {name: second.key.path}
     for of in (census(), census(10, attempt(name, "IN_PROGRESS")), census(10, more=(named_account(name),))):
-        after = judged([third, second, first], of, granted=found.granted, passed=found.passed)
+        after = evaluated([third, second, first], of, granted=found.granted, passed=found.passed)
         assert (verdicts(after), list(after.behind)) == (["Granted"], [third.key.path]), "its permit is not taken back"
         assert after.passed == found.passed
     landed = second.model_copy(update={"spec": second.spec.model_copy(update={"aws_account_id": AWS_ID})})
-    assert judged([landed, first], census(), passed=found.passed).passed == {}
+    assert evaluated([landed, first], census(), passed=found.passed).passed == {}
 
 
 def test_an_account_that_an_older_namesake_may_have_requested_is_not_given_away() -> None:
@@ -384,7 +385,7 @@ def test_an_account_that_an_older_namesake_may_have_requested_is_not_given_away(
         (census(10, attempt(name, "IN_PROGRESS")), {}),
         (census(10, more=(named_account(name),)), {}),
     ):
-        found = judged([second, first], of, granted=granted)
+        found = evaluated([second, first], of, granted=granted)
         assert (verdicts(found), list(found.behind)) == ([], [second.key.path])
 
 

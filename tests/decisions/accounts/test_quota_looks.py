@@ -46,7 +46,7 @@ class Account:
         self.asked += 1
 
 
-def looked_at(account: Account) -> str:
+def polled_status(account: Account) -> str:
     action = RaiseQuotas(
         account_id=AWS_ID, region="us-east-1", quotas={RULES: ServiceQuota(value=WANTED, status="TODO")}, since=None
     )
@@ -57,7 +57,7 @@ def looked_at(account: Account) -> str:
 @pytest.mark.parametrize("refused", ["DENIED", "NOT_APPROVED", "INVALID_REQUEST"])
 def test_a_sufficient_quota_is_completed_whatever_became_of_its_request(refused: str) -> None:
     account = Account(WANTED, refused)
-    assert (looked_at(account), account.asked) == ("COMPLETED", 0)
+    assert (polled_status(account), account.asked) == ("COMPLETED", 0)
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_a_sufficient_quota_is_completed_whatever_became_of_its_request(refused:
 )
 def test_an_ended_request_for_a_low_quota_is_not_repeated(ended: str, status: str) -> None:
     account = Account(WANTED - 1, ended)
-    assert (looked_at(account), account.asked) == (status, 0)
+    assert (polled_status(account), account.asked) == (status, 0)
 
 
 def test_a_low_quota_is_requested() -> None:
     account = Account(WANTED - 1)
-    assert (looked_at(account), account.asked) == ("IN_PROGRESS", 1)
+    assert (polled_status(account), account.asked) == ("IN_PROGRESS", 1)

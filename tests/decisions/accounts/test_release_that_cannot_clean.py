@@ -39,7 +39,7 @@ def deleted(**spec: Any) -> AccountClaim:
     return claim(meta=GOING, spec={"accountLink": NAME, "legalEntity": ENTITY, **spec}, status={"state": "Ready"})
 
 
-async def kept(kube: MemoryKube, *resources: Account | AccountClaim) -> None:
+async def stored(kube: MemoryKube, *resources: Account | AccountClaim) -> None:
     for each in resources:
         kind, namespace = each.kind_of, each.metadata.namespace
         await kube.create(kind, each.model_dump(mode="json", exclude_none=True), namespace)
@@ -53,7 +53,7 @@ async def test_an_account_that_cannot_be_cleaned_is_failed_and_without_a_claim(m
         spec={"claimLink": "claim", "claimLinkNamespace": "tenant", "legalEntity": ENTITY},
         status={"claimed": True, "supportCaseID": "case-1"},
     )
-    await kept(kube, held, deleted())
+    await stored(kube, held, deleted())
     reader = Reader(kube, Settings())  # type: ignore[arg-type]
     by = deleted().key
     action = ReleaseAccount(claim=by, account=NAME, legal_entity=LegalEntity(**ENTITY), how=Release.FAILED)
@@ -120,7 +120,7 @@ async def test_its_claim_finds_it_whatever_its_link_says(link: str) -> None:
     )
     of = AccountClaim.model_validate(made)
     own = unclean(uid=of.metadata.uid)
-    await kept(kube, own)
+    await stored(kube, own)
     seen = await ObserveActivities(Reader(kube, Settings())).observe_claim(ObserveClaim(key=of.key))  # type: ignore[arg-type]
     assert seen.held is not None
 

@@ -78,12 +78,12 @@ def questions(names: DomainNames) -> Iterator[tuple[Callable[..., Model], Questi
     yield plan_handle, HandleQuestion(**shared, claim=accepted, handle=bound, states=(ADOPTED,))
 
 
-def asked_together() -> list[tuple[Callable[..., Model], Question, Question]]:
+def question_pairs() -> list[tuple[Callable[..., Model], Question, Question]]:
     return [(plan, one, two) for (plan, one), (_, two) in zip(questions(ONE), questions(TWO), strict=True)]
 
 
 def test_every_plan_is_the_same_under_both_domains_but_for_the_domain() -> None:
-    for plan, one, two in asked_together():
+    for plan, one, two in question_pairs():
         made, other = plan(one).model_dump_json(), plan(two).model_dump_json()
         assert ONE.domain in made
         assert made.replace(ONE.domain, TWO.domain) == other
@@ -97,7 +97,7 @@ async def evaluator() -> AsyncIterator[Evaluator]:
 
 
 async def test_one_evaluator_answers_for_both_domains(evaluator: Evaluator) -> None:
-    for plan, one, two in asked_together():
+    for plan, one, two in question_pairs():
         for question in (one, two):
             here = plan(question)
             assert await evaluator.call(plan, question, type(here)) == here

@@ -100,7 +100,7 @@ def test_an_object_that_cannot_be_read_is_abandoned_without_showing_its_values(k
     assert left["metadata"]["finalizers"] == ["example.com/other"]
 
 
-def while_asked(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Awaitable[object]]) -> None:
+def during_the_prompt(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Awaitable[object]]) -> None:
     """Something happens while the person thinks, who then agrees."""
 
     def confirm(*_: object, **__: object) -> bool:
@@ -113,7 +113,7 @@ def while_asked(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Awaitable
 def test_changes_made_while_a_person_confirms_survive(kube: MemoryKube, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck(kube, ACCOUNT, ACCOUNT.finalizer)
     held = {"metadata": {"finalizers": [ACCOUNT.finalizer, "example.com/other"]}}
-    while_asked(monkeypatch, lambda: kube.patch(ACCOUNT, "ns", "one", held))
+    during_the_prompt(monkeypatch, lambda: kube.patch(ACCOUNT, "ns", "one", held))
     done = abandon(ACCOUNT, "-o", "text")
     assert done.exit_code == 0, done.output
     left = stored(kube, ACCOUNT)
@@ -129,7 +129,7 @@ def test_another_object_of_the_name_is_left_alone(kube: MemoryKube, monkeypatch:
         await kube.create(ACCOUNT, {"metadata": {"name": "one", "finalizers": [ACCOUNT.finalizer]}}, "ns")
         await kube.delete(ACCOUNT, "ns", "one")
 
-    while_asked(monkeypatch, recreated)
+    during_the_prompt(monkeypatch, recreated)
     assert abandon(ACCOUNT, "-o", "text").exit_code == 1
     left = stored(kube, ACCOUNT)
     assert left is not None

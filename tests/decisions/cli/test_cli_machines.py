@@ -18,7 +18,7 @@ from starters.cli.session import Session
 
 HERE = (ACCOUNT, REGION)
 ELSEWHERE = ("9" * 12, REGION)
-ASKED = target("awsmachine", "c/m")
+LIFECYCLES = target("awsmachine", "c/m")
 NAMED = Named(instance=ID, region=REGION)
 
 
@@ -89,7 +89,7 @@ def test_a_machine_is_distinguished_from_other_owners() -> None:
 def test_the_account_is_that_of_its_lifecycle_or_the_only_one_served_in_its_region(
     named: Named, lifecycles: dict[str, bool], served: tuple[tuple[str, str], ...], account: str
 ) -> None:
-    found = instance_of(ASKED, named, lifecycles, served)
+    found = instance_of(LIFECYCLES, named, lifecycles, served)
     assert found == InstanceKey(account=account, region=REGION, instance_id=ID)
 
 
@@ -98,4 +98,4 @@ def test_the_account_is_that_of_its_lifecycle_or_the_only_one_served_in_its_regi
 )
 def test_an_instance_of_unknown_account_is_refused(served: tuple[tuple[str, str], ...], text: str) -> None:
     with pytest.raises(CommandError, match=text):
-        instance_of(ASKED, NAMED, {}, served)
+        instance_of(LIFECYCLES, NAMED, {}, served)

@@ -44,7 +44,7 @@ class Cloud:
 
         class Handler(JsonHandler):
             def serve(self) -> None:
-                cloud._serve(self, self.asked())
+                cloud._serve(self, self.read_body())
 
         self._server = LoopbackServer(Handler)
         self.url, self.close = self._server.url, self._server.close

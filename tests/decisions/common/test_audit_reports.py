@@ -31,7 +31,7 @@ async def made(kube: MemoryKube, **audits: Auditor) -> dict[str, AreaReport]:
     return dict(await report(session, audits, thorough=False, now=lambda: NOW))
 
 
-async def stands(kube: MemoryKube) -> dict[str, AreaReport]:
+async def stored_reports(kube: MemoryKube) -> dict[str, AreaReport]:
     return reports_in(await kube.get(CONFIG_MAP, "perdure", CONFIG_MAP_NAME))
 
 
@@ -47,7 +47,7 @@ def samples(config_map: dict[str, object]) -> dict[tuple[str, str], float]:
 async def test_findings_are_recorded_in_the_cluster_by_area() -> None:
     kube = MemoryKube()
     await made(kube, loadbalancers=Auditor(PORT), claims=Auditor())
-    found = await stands(kube)
+    found = await stored_reports(kube)
     assert found["loadbalancers"].found == (Found(subject="port 1", problem="has no owner", advice="delete it"),)
     assert (found["claims"].total, found["claims"].at) == (0, NOW)
 
@@ -56,14 +56,14 @@ async def test_another_areas_report_stays() -> None:
     kube = MemoryKube()
     await made(kube, loadbalancers=Auditor(PORT))
     await made(kube, claims=Auditor())
-    assert sorted(await stands(kube)) == ["claims", "loadbalancers"]
+    assert sorted(await stored_reports(kube)) == ["claims", "loadbalancers"]
 
 
 async def test_an_audit_that_cannot_be_made_says_so_and_blocks_no_other() -> None:
     kube = MemoryKube()
     await made(kube, loadbalancers=Auditor(PORT))
     await made(kube, loadbalancers=Auditor(error=Unavailable("Neutron gave no answer")), claims=Auditor())
-    found = await stands(kube)
+    found = await stored_reports(kube)
     assert found["loadbalancers"].trouble == "Neutron gave no answer"
     assert found["loadbalancers"].total == 1
     assert found["claims"].trouble == ""

@@ -16,7 +16,7 @@ from starters.cli.audits.instances import findings, pool_findings, strangers, un
 KEY = InstanceKey(account=ACCOUNT, region=REGION, instance_id=ID)
 
 
-def told(label: str, answer: Facts | None) -> list[str]:
+def problems(label: str, answer: Facts | None) -> list[str]:
     labels = {STATE_LABEL: label} if label else {}
     machine = AWSMachine.model_validate(
         {"metadata": {"name": "m", "namespace": "c", "labels": labels}, "spec": {"instanceID": ID}}
@@ -37,7 +37,7 @@ def told(label: str, answer: Facts | None) -> list[str]:
     ],
 )
 def test_a_label_that_ec2_does_not_bear_out_is_found(label: str, answer: Facts | None, problem: str | None) -> None:
-    assert told(label, answer) == ([problem] if problem else [])
+    assert problems(label, answer) == ([problem] if problem else [])
 
 
 def test_a_place_that_does_not_answer_is_told() -> None:

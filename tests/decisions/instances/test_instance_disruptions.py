@@ -275,7 +275,7 @@ async def test_a_machine_has_its_turn_once_another_has_ended() -> None:
     assert not await why(second, machines[1])
 
 
-async def asked(kube: MemoryKube, name: str, monkeypatch: pytest.MonkeyPatch, seconds: float = 0) -> str:
+async def reason_to_wait(kube: MemoryKube, name: str, monkeypatch: pytest.MonkeyPatch, seconds: float = 0) -> str:
     """What a Machine waits for, so many seconds after the test's beginning."""
     machine = Machine.model_validate(await kube.get(MACHINE, "c", name))
     monkeypatch.setattr(disruption_budget, "now", lambda: at(seconds))
@@ -289,19 +289,19 @@ async def test_a_cordoned_control_plane_machine_stays_while_another_is_unwell(
     kube = MemoryKube()
     for name in "abc":
         await made(kube, name, {**CONTROL_PLANE, CLUSTER_LABEL: "c1"})
-    assert not await asked(kube, "a", monkeypatch)
-    assert not await asked(kube, "a", monkeypatch), "an attempt after a crash goes on"
+    assert not await reason_to_wait(kube, "a", monkeypatch)
+    assert not await reason_to_wait(kube, "a", monkeypatch), "an attempt after a crash goes on"
     await kube.delete(MACHINE, "c", "b")
-    assert "Machine b is being deleted" in await asked(kube, "a", monkeypatch)
+    assert "Machine b is being deleted" in await reason_to_wait(kube, "a", monkeypatch)
 
 
 async def test_a_turn_of_more_than_an_hour_ago_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     kube = MemoryKube()
     for name in "ab":
         await made(kube, name, {**WORKERS, CLUSTER_LABEL: "c1"})
-    assert not await asked(kube, "a", monkeypatch)
-    assert not await asked(kube, "b", monkeypatch, 3601), "the first has lasted too long to count"
-    assert "Machine b " in await asked(kube, "a", monkeypatch, 3602)
+    assert not await reason_to_wait(kube, "a", monkeypatch)
+    assert not await reason_to_wait(kube, "b", monkeypatch, 3601), "the first has lasted too long to count"
+    assert "Machine b " in await reason_to_wait(kube, "a", monkeypatch, 3602)
 
 
 # --- the lifecycle ---

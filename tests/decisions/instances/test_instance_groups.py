@@ -54,7 +54,7 @@ class World:
     async def patch(self, kind: object, namespace: str, name: str, patch: Any) -> Any:
         return merge(self.pool.model_dump(mode="json"), patch)
 
-    async def looked(self, record: GroupRecord) -> tuple[str, str]:
+    async def labelled_after(self, record: GroupRecord) -> tuple[str, str]:
         """The label after a look, and what the annotation says of a launch that failed."""
         await self.looks.look_at_group(LookAtGroup(key=KEY, memory=record))
         story = json.loads(self.pool.metadata.annotations[EVENTS_ANNOTATION])
@@ -92,22 +92,22 @@ def listing(seconds: int, *, failed: bool) -> GroupFound:
 
 async def test_a_failure_from_an_event_holds_until_a_later_success(world: World) -> None:
     record = fold_result(GroupRecord(), event(EventKind.LAUNCH_FAILED, 3))
-    assert await world.looked(record) == ("launch-failed", "no capacity")  # not listed yet
+    assert await world.labelled_after(record) == ("launch-failed", "no capacity")  # not listed yet
     world.listed = listing(1, failed=False)
-    assert await world.looked(record) == ("launch-failed", "no capacity")  # an older one is
+    assert await world.labelled_after(record) == ("launch-failed", "no capacity")  # an older one is
     world.listed = listing(4, failed=True)
-    assert await world.looked(record) == ("launch-failed", "as listed")
+    assert await world.labelled_after(record) == ("launch-failed", "as listed")
     world.listed = listing(5, failed=False)
-    assert await world.looked(record) == ("in-service", "")
+    assert await world.labelled_after(record) == ("in-service", "")
     world.listed = listing(4, failed=True)
-    assert await world.looked(fold_result(record, event(EventKind.LAUNCH_OK, 6))) == ("in-service", "")
+    assert await world.labelled_after(fold_result(record, event(EventKind.LAUNCH_OK, 6))) == ("in-service", "")
 
 
 async def test_of_a_group_that_is_gone_no_failure_is_told(world: World) -> None:
     record = fold_result(GroupRecord(), event(EventKind.LAUNCH_FAILED, 3))
-    await world.looked(record)
+    await world.labelled_after(record)
     world.listed = None
-    assert await world.looked(record) == ("", "")
+    assert await world.labelled_after(record) == ("", "")
 
 
 def test_what_events_tell_stays_over_looks() -> None:

@@ -362,7 +362,7 @@ def written(pool: AWSMachinePool, patch: Any) -> AWSMachinePool:
     return AWSMachinePool.model_validate(merge(pool.model_dump(mode="json"), patch))
 
 
-def told(patch: Any) -> dict[str, Any]:
+def annotated_story(patch: Any) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(patch["metadata"]["annotations"][EVENTS_ANNOTATION])
     return found
 
@@ -371,9 +371,9 @@ def test_a_pools_annotation_says_how_each_instance_stands_that_is_not_in_service
     states = {"i-1": "InService", "i-2": "Terminating:Wait", "i-3": "Standby", "i-4": "InService", "i-5": "Pending"}
     known = fold_result(GroupRecord(), result(EventKind.LAUNCH_FAILED, 3))
     patch = pool_patch(AWSMachinePool(), GroupState.LAUNCH_FAILED, group_story(states, known))
-    assert told(patch)["in_service"] == 2
-    assert told(patch)["instances"] == {"i-2": "terminating-wait", "i-3": "standby", "i-5": "launching"}
-    assert told(patch)["failed"]["launch"]["detail"] == "no capacity"
+    assert annotated_story(patch)["in_service"] == 2
+    assert annotated_story(patch)["instances"] == {"i-2": "terminating-wait", "i-3": "standby", "i-5": "launching"}
+    assert annotated_story(patch)["failed"]["launch"]["detail"] == "no capacity"
 
 
 def test_a_pools_annotation_is_rewritten_when_another_instance_changes() -> None:
@@ -391,11 +391,11 @@ def test_a_pools_annotation_stays_small_however_many_instances_there_are() -> No
         AWSMachinePool(), None, group_story({f"i-{n:017}": "Terminating:Wait" for n in range(500)}, GroupRecord())
     )
     assert len(patch["metadata"]["annotations"][EVENTS_ANNOTATION].encode()) <= 4096
-    assert len(told(patch)["instances"]) + told(patch)["more"] == 500
+    assert len(annotated_story(patch)["instances"]) + annotated_story(patch)["more"] == 500
 
 
 def test_a_pools_annotation_that_somebody_broke_is_put_right() -> None:
     story = group_story({"i-1": "Pending"}, GroupRecord())
     broken = AWSMachinePool.model_validate({"metadata": {"annotations": {EVENTS_ANNOTATION: "[{"}}})
-    assert told(pool_patch(broken, None, story))["instances"] == {"i-1": "launching"}
+    assert annotated_story(pool_patch(broken, None, story))["instances"] == {"i-1": "launching"}
     assert fold_result(GroupRecord(), spot(1)) == GroupRecord()

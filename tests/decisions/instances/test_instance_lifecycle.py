@@ -81,7 +81,7 @@ def effects(done: InstanceWork) -> list[str]:
     return [each.activity.removeprefix("instances.") for each in done.steps if not isinstance(each, AskInstance)]
 
 
-def asked(done: InstanceWork) -> tuple[Question, ...]:
+def questions_of(done: InstanceWork) -> tuple[Question, ...]:
     return next((each.questions for each in done.steps if isinstance(each, AskInstance)), ())
 
 
@@ -179,7 +179,7 @@ def test_an_instance_of_nobody_is_given_up_after_ten_minutes_and_never_asked_abo
 
 def test_a_new_instance_is_asked_about_first() -> None:
     done = work(record(live_at=None), 0)
-    assert (done.phase, asked(done)) == (InstancePhase.UNKNOWN, (Question.INSTANCE,))
+    assert (done.phase, questions_of(done)) == (InstancePhase.UNKNOWN, (Question.INSTANCE,))
 
 
 def test_a_terminated_instance_is_closed_after_an_hour_of_quiet() -> None:
@@ -200,7 +200,7 @@ def test_an_end_learnt_after_an_hour_is_labelled_and_handled_before_closing() ->
     first = work(known, 4 * 3600 + 1, policy=policy, facts=answer)
     assert (labels(first), effects(first), first.close) == ({STATE_LABEL: "terminated"}, ["delete_machine"], False)
     unsure = work(known, 4 * 3600 + 90, policy=policy, facts=answer, machine=labelled)
-    assert (asked(unsure), unsure.close) == ((Question.INSTANCE,), False)
+    assert (questions_of(unsure), unsure.close) == ((Question.INSTANCE,), False)
     done = work(known, 4 * 3600 + 9, policy=policy, facts=answer, machine=labelled, owner=gone)
     assert (done.idle, done.close) == (True, True)
 
@@ -229,7 +229,7 @@ def marked(seconds: float, **changes: Any) -> Facts:
 def test_a_spot_notice_is_borne_out_before_the_machine_is_deleted() -> None:
     known, policy = record(spot(4)), deleting_all()
     first = work(known, 5, policy=policy)
-    assert (effects(first), asked(first)) == ([], (Question.INSTANCE, Question.SPOT))
+    assert (effects(first), questions_of(first)) == ([], (Question.INSTANCE, Question.SPOT))
     done = work(known, 7, policy=policy, facts=marked(6))
     assert done.steps == (DeleteOwner(**MACHINE, cause=spot(4).key, taken=True, because=SPOT),)
 
@@ -238,38 +238,38 @@ def test_a_reaction_runs_once() -> None:
     gone = owner(deletionTimestamp="2026-05-04T10:00:07Z", finalizers=["x"])
     for left in (gone, None):
         done = work(record(spot(4)), 8, policy=deleting_all(), facts=marked(6), owner=left)
-        assert (effects(done), asked(done)) == ([], ())
+        assert (effects(done), questions_of(done)) == ([], ())
 
 
 def test_an_answer_from_before_the_notice_proves_nothing() -> None:
     done = work(record(spot(4)), 7, policy=deleting_all(), facts=marked(3))
-    assert (effects(done), asked(done)) == ([], (Question.INSTANCE, Question.SPOT))
+    assert (effects(done), questions_of(done)) == ([], (Question.INSTANCE, Question.SPOT))
 
 
 def test_an_answer_to_another_question_proves_nothing() -> None:
     done = work(record(spot(4)), 7, policy=deleting_all(), facts=marked(6, asked=(Question.INSTANCE,)))
-    assert (effects(done), asked(done)) == ([], (Question.INSTANCE, Question.SPOT))
+    assert (effects(done), questions_of(done)) == ([], (Question.INSTANCE, Question.SPOT))
 
 
 def test_an_answer_grows_old() -> None:
     done = work(record(spot(4)), 100, policy=deleting_all(), facts=marked(6))
-    assert (effects(done), asked(done)) == ([], (Question.INSTANCE, Question.SPOT))
+    assert (effects(done), questions_of(done)) == ([], (Question.INSTANCE, Question.SPOT))
 
 
 def test_a_notice_that_ec2_does_not_know_of_yet_is_asked_about_every_ten_seconds() -> None:
     known, policy, answer = record(spot(4)), deleting_all(), marked(6, spot_code="fulfilled")
     waiting = work(known, 7, policy=policy, facts=answer)
-    assert (effects(waiting), asked(waiting), waiting.deadline) == ([], (), at(16))
-    assert asked(work(known, 16, policy=policy, facts=answer)) == (Question.INSTANCE, Question.SPOT)
+    assert (effects(waiting), questions_of(waiting), waiting.deadline) == ([], (), at(16))
+    assert questions_of(work(known, 16, policy=policy, facts=answer)) == (Question.INSTANCE, Question.SPOT)
 
 
 def test_a_hook_by_a_clock_ahead_of_ours_is_asked_about_every_ten_seconds() -> None:
     known, asking = record(hook(60)), (Question.GROUP, Question.INSTANCE)
-    assert asked(work(known, 10, policy=DRAINING, facts=None)) == asking
+    assert questions_of(work(known, 10, policy=DRAINING, facts=None)) == asking
     unsure = work(known, 11, policy=DRAINING, facts=facts(10))
-    assert (asked(unsure), unsure.deadline) == ((), at(20))
-    assert asked(work(known, 20, policy=DRAINING, facts=facts(10))) == asking
-    assert asked(work(known, 61, policy=DRAINING, facts=facts(58))) == asking
+    assert (questions_of(unsure), unsure.deadline) == ((), at(20))
+    assert questions_of(work(known, 20, policy=DRAINING, facts=facts(10))) == asking
+    assert questions_of(work(known, 61, policy=DRAINING, facts=facts(58))) == asking
 
 
 def test_a_notice_by_a_clock_ahead_of_ours_is_confirmed_at_once() -> None:
@@ -301,14 +301,14 @@ def test_hibernation_is_only_labelled() -> None:
 def test_a_notice_that_ec2_cannot_confirm_is_only_labelled(kind: EventKind, reaction: Reaction) -> None:
     policy = ReactionPolicy(rebalance=reaction, capacity_reservation=reaction)
     done = work(record(event(kind, 4, action="terminate")), 7, policy=policy, facts=marked(6))
-    assert (effects(done), asked(done)) == ([], ())
+    assert (effects(done), questions_of(done)) == ([], ())
     assert labels(done)[INTERRUPTION_LABEL] in ("rebalance", "capacity-reservation")
 
 
 def test_a_claim_of_termination_deletes_no_machine_of_a_running_instance() -> None:
     known = record(state("terminated", 100))
     first = work(known, 101, policy=deleting_all())
-    assert (effects(first), asked(first)) == ([], (Question.INSTANCE,))
+    assert (effects(first), questions_of(first)) == ([], (Question.INSTANCE,))
     forged = work(answered(known, facts(102)), 103, policy=deleting_all(), facts=facts(102))
     assert (effects(forged), labels(forged)) == ([], {STATE_LABEL: "running"})
     true = facts(102, "terminated")
@@ -340,7 +340,7 @@ def test_an_unknown_instance_proves_nothing_if_the_account_may_be_another(
         assert effects(work_for_instance(world, at(seconds + 1))) == []
     assert world.record.refuted == 1
     settled = work_for_instance(world, at(400))
-    assert (effects(settled), asked(settled)) == ([], ()), "it is not asked about for ever"
+    assert (effects(settled), questions_of(settled)) == ([], ()), "it is not asked about for ever"
 
 
 def test_that_ec2_does_not_know_an_instance_proves_its_end_in_its_own_account() -> None:
@@ -385,7 +385,7 @@ def test_of_two_drains_the_one_with_less_time_comes_first() -> None:
 def test_a_drain_that_has_begun_goes_on_without_asking_again() -> None:
     known = cordoned(record(spot(4)), spot(4).key, "node-0")
     done = work(known, 90, policy=ReactionPolicy(spot=Reaction.DRAIN), facts=marked(6))
-    assert (effects(done), asked(done)) == (["drain"], ())
+    assert (effects(done), questions_of(done)) == (["drain"], ())
     drained = cordoned(record(spot(4)), spot(4).key, "node-0", at(80))
     assert effects(work(drained, 90, policy=ReactionPolicy(spot=Reaction.DRAIN), facts=marked(6))) == []
 
@@ -402,16 +402,16 @@ def test_a_drain_that_only_the_annotation_tells_of_proves_nothing(reaction: Reac
     policy = ReactionPolicy(spot=reaction)
     done = work(known, 9, policy=policy)
     assert effects(done) == []
-    assert Question.SPOT in asked(done)
+    assert Question.SPOT in questions_of(done)
     assert effects(work(known, 9, policy=policy, facts=marked(8))) == [done_then]
     assert label_patch(machine(**noted), known, at(9)) == {}, "what is recalled is not written again"
 
 
 def test_an_instance_that_runs_well_after_its_notice_is_asked_about() -> None:
     done = work(record(spot(4)), 730)
-    assert asked(done) == (Question.INSTANCE,)
-    assert asked(work(record(spot(4)), 700)) == ()
-    assert asked(work(record(event(EventKind.REBALANCE, 4)), 730)) == (), "nobody says how long it holds"
+    assert questions_of(done) == (Question.INSTANCE,)
+    assert questions_of(work(record(spot(4)), 700)) == ()
+    assert questions_of(work(record(event(EventKind.REBALANCE, 4)), 730)) == (), "nobody says how long it holds"
     assert work(record(spot(4)), 200).deadline == at(724)
 
 
@@ -439,9 +439,9 @@ def test_a_scheduled_event_is_acted_upon_a_day_before_its_date() -> None:
     start = 14 * DAY
     known, policy = record(scheduled(5, at(start))), deleting_all()
     early = work(known, 10, policy=policy)
-    assert (effects(early), asked(early), early.deadline) == ([], (), at(13 * DAY))
+    assert (effects(early), questions_of(early), early.deadline) == ([], (), at(13 * DAY))
     due = work(known, 13 * DAY, policy=policy)
-    assert (effects(due), asked(due)) == ([], (Question.INSTANCE, Question.STATUS))
+    assert (effects(due), questions_of(due)) == ([], (Question.INSTANCE, Question.STATUS))
     answer = facts(13 * DAY, scheduled=(STOP,))
     assert effects(work(known, 13 * DAY + 1, policy=policy, facts=answer)) == ["delete_machine"]
 
@@ -595,10 +595,10 @@ def test_a_node_is_used_again_once_ec2_confirms_the_end_of_its_event(
     for each in reported:
         known = fold(known, each)
     unsure = work(known, 70, policy=DRAINING, facts=facts(9, **lists))
-    assert (effects(unsure), asked(unsure)) == ([], (Question.INSTANCE, Question.STATUS))
+    assert (effects(unsure), questions_of(unsure)) == ([], (Question.INSTANCE, Question.STATUS))
     world = observed(known, policy=DRAINING)
     forged = work_for_instance(world.with_answer(facts(71, **lists), {}), at(72))
-    assert (effects(forged), asked(forged)) == ([], ())
+    assert (effects(forged), questions_of(forged)) == ([], ())
     true = facts(71, scheduled=tuple(reboot.model_copy(update={"not_before": each}) for each in listed))
     assert effects(work_for_instance(world.with_answer(true, {}), at(72))) == ["uncordon"]
 
@@ -648,19 +648,19 @@ def test_the_times_of_a_hook_that_is_waited_for_are_asked_for_at_once(transition
     held = hooks_confirmed(record(hook(5, transition)), facts(5, group=GROUP, lifecycle=lifecycle))
     known = cordoned(held, hook(5).key, "node-0")
     asking = (Question.GROUP, Question.INSTANCE)
-    assert asked(hooked(known, 6, timings={}, facts=None)) == asking
-    assert asked(hooked(known, 6, timings={"another": HookTiming()}, facts=facts(4))) == asking
-    assert asked(hooked(known, 6, facts=None)) == ()
+    assert questions_of(hooked(known, 6, timings={}, facts=None)) == asking
+    assert questions_of(hooked(known, 6, timings={"another": HookTiming()}, facts=facts(4))) == asking
+    assert questions_of(hooked(known, 6, facts=None)) == ()
 
 
 def test_the_times_of_a_hook_that_aws_does_not_know_are_not_asked_for_for_ever() -> None:
     waits = facts(6, group=GROUP, lifecycle="Pending:Wait")
     known = hooks_confirmed(record(hook(5, "launching")), waits)
     first = hooked(known, 7, timings={}, facts=waits)
-    assert (asked(first), first.deadline) == ((), at(16))
-    assert asked(hooked(known, 16, timings={}, facts=facts(6))) == (Question.GROUP, Question.INSTANCE)
-    assert asked(hooked(known, 200, timings={}, facts=facts(65))) == ()
-    assert asked(hooked(known, 200, timings={}, facts=facts(65, asked=(Question.INSTANCE,)))) != ()
+    assert (questions_of(first), first.deadline) == ((), at(16))
+    assert questions_of(hooked(known, 16, timings={}, facts=facts(6))) == (Question.GROUP, Question.INSTANCE)
+    assert questions_of(hooked(known, 200, timings={}, facts=facts(65))) == ()
+    assert questions_of(hooked(known, 200, timings={}, facts=facts(65, asked=(Question.INSTANCE,)))) != ()
 
 
 @pytest.mark.parametrize(
@@ -732,7 +732,7 @@ def test_a_forged_hook_is_not_completed_either(transition: str, done: Machine, r
     known, whole = record(hook(5, transition)), {"owner": done, **retained}
     elsewhere = {"group": "", "lifecycle": ""}
     unasked = hooked(known, 6, facts=None, **whole)
-    assert (effects(unasked), asked(unasked)) == ([], (Question.GROUP, Question.INSTANCE))
+    assert (effects(unasked), questions_of(unasked)) == ([], (Question.GROUP, Question.INSTANCE))
     waiting = hooked(known, 10, facts=facts(9, **elsewhere), **whole)
     assert (effects(waiting), waiting.deadline) == ([], at(19))
     refuting = hooked(known, 90, facts=facts(89, **elsewhere), **whole)
@@ -745,7 +745,7 @@ def test_a_confirmed_hook_is_completed_without_asking_again() -> None:
     ready = world.model_copy(update={"owner": owner(ready=True)})
     assert effects(work_for_instance(ready, at(290))) == ["complete_hook"]
     unready = work_for_instance(world, at(290))
-    assert (effects(unready), asked(unready)) == ([], ())
+    assert (effects(unready), questions_of(unready)) == ([], ())
 
 
 def test_a_completion_under_way_is_not_cancelled_when_the_answer_of_aws_is_outdated() -> None:
@@ -766,7 +766,7 @@ def test_an_answer_from_before_a_hook_does_not_confirm_it() -> None:
 
 def test_a_hook_is_asked_about_before_the_node_is_drained() -> None:
     done = hooked(record(hook(5)), 10, facts=None)
-    assert (effects(done), asked(done)) == ([], (Question.GROUP, Question.INSTANCE))
+    assert (effects(done), questions_of(done)) == ([], (Question.GROUP, Question.INSTANCE))
 
 
 def test_an_instance_of_a_pool_without_machines_is_drained_by_its_node() -> None:
@@ -821,7 +821,7 @@ def test_a_failed_launch_is_abandoned_only_where_that_is_wanted_and_true() -> No
     waits = {"group": GROUP, "lifecycle": "Pending:Wait"}
     assert effects(hooked(known, 899, policy=policy, facts=facts(898, **waits))) == []
     unasked = hooked(known, 900, policy=policy, facts=None)
-    assert (effects(unasked), asked(unasked)) == ([], (Question.GROUP, Question.INSTANCE))
+    assert (effects(unasked), questions_of(unasked)) == ([], (Question.GROUP, Question.INSTANCE))
     done = hooked(known, 900, policy=policy, facts=facts(899, **waits))
     assert done.steps == (EndHook(**HOOK, outcome="ABANDON", because=Because(sort="hook", since=at(0))),)
     assert effects(hooked(known, 900, policy=policy, owner=owner(ready=True))) == ["complete_hook"]

@@ -39,7 +39,7 @@ async def made(kube: MemoryKube, namespace: str, name: str, region: str = REGION
     await kube.create(AWS_MACHINE, {"metadata": {"name": name, **metadata}, "spec": spec}, namespace)
 
 
-async def looked(kube: MemoryKube) -> InstanceWorld:
+async def observed_world(kube: MemoryKube) -> InstanceWorld:
     known = InstanceCache(kube, kube)  # type: ignore[arg-type]
     for namespace, name in (("a", "m"), ("b", "m")):
         known.learn(AWS_MACHINE, await kube.get(AWS_MACHINE, namespace, name))
@@ -61,7 +61,7 @@ async def labels(kube: MemoryKube, namespace: str) -> dict[str, object]:
 async def test_both_are_labelled(kube: MemoryKube) -> None:
     await made(kube, "a", "m")
     await made(kube, "b", "m")
-    await looked(kube)
+    await observed_world(kube)
     for namespace in ("a", "b"):
         assert await labels(kube, namespace) == {STATE_LABEL: "running", INTERRUPTION_LABEL: "spot-terminate"}
 
@@ -70,7 +70,7 @@ async def test_reactions_are_decided_for_the_one_that_is_not_being_deleted(kube:
     await made(kube, "a", "m", finalizers=["awsmachine.infrastructure.cluster.x-k8s.io"])
     await made(kube, "b", "m")
     await kube.delete(AWS_MACHINE, "a", "m")
-    world = await looked(kube)
+    world = await observed_world(kube)
     assert world.machine is not None
     assert world.machine.metadata.namespace == "b"
     assert (await labels(kube, "a"))[STATE_LABEL] == "running"
@@ -79,13 +79,13 @@ async def test_reactions_are_decided_for_the_one_that_is_not_being_deleted(kube:
 async def test_a_machine_of_another_region_is_neither_taken_nor_labelled(kube: MemoryKube) -> None:
     await made(kube, "a", "m", region="us-east-1")
     await made(kube, "b", "m")
-    world = await looked(kube)
+    world = await observed_world(kube)
     assert world.machine is not None
     assert world.machine.metadata.namespace == "b"
     assert await labels(kube, "a") == {}
     await kube.delete(AWS_MACHINE, "b", "m")
     await made(kube, "b", "m", region="us-east-1")
-    assert (await looked(kube)).machine is None
+    assert (await observed_world(kube)).machine is None
     assert await labels(kube, "b") == {}
 
 

@@ -19,10 +19,10 @@ DATE = at(90_000)
 
 
 def listed(seconds: float, *codes: str, **changes: Any) -> InstanceRecord:
-    return heard(record(), seconds, *codes, **changes)
+    return with_scheduled(record(), seconds, *codes, **changes)
 
 
-def heard(known: InstanceRecord, seconds: float, *codes: str, **changes: Any) -> InstanceRecord:
+def with_scheduled(known: InstanceRecord, seconds: float, *codes: str, **changes: Any) -> InstanceRecord:
     whole = {"not_before": DATE} | changes
     events = tuple(ScheduledEvent(id=f"instance-event-{code}", code=code, **whole) for code in codes)
     for event in missed_events(known, facts(seconds, scheduled=events)):
@@ -47,19 +47,22 @@ def test_what_ec2_lists_is_known_though_no_event_came(code: str, label: str) -> 
 
 def test_what_is_known_already_makes_no_event() -> None:
     known = listed(10, "instance-stop")
-    assert heard(known, 600, "instance-stop") == known
+    assert with_scheduled(known, 600, "instance-stop") == known
 
 
 def test_what_ec2_lists_no_more_is_withdrawn() -> None:
     known = listed(10, "instance-stop")
-    assert interruption_label(heard(known, 600), at(601)) == ""
-    assert interruption_label(heard(known, 600, "instance-stop", description="[Canceled] x"), at(601)) == ""
-    assert heard(heard(known, 600), 900) == heard(known, 600)
-    assert interruption_label(heard(heard(known, 600), 900, "instance-stop"), at(901)) == "scheduled-stop"
+    assert interruption_label(with_scheduled(known, 600), at(601)) == ""
+    assert interruption_label(with_scheduled(known, 600, "instance-stop", description="[Canceled] x"), at(601)) == ""
+    assert with_scheduled(with_scheduled(known, 600), 900) == with_scheduled(known, 600)
+    assert (
+        interruption_label(with_scheduled(with_scheduled(known, 600), 900, "instance-stop"), at(901))
+        == "scheduled-stop"
+    )
 
 
 def test_what_ec2_moves_is_moved() -> None:
-    known = heard(listed(10, "instance-stop"), 600, "instance-stop", not_before=at(500_000))
+    known = with_scheduled(listed(10, "instance-stop"), 600, "instance-stop", not_before=at(500_000))
     (planned,) = known.planned.values()
     assert planned.notice.start == at(500_000)
 
@@ -72,17 +75,17 @@ def test_a_stop_and_a_start_end_what_was_planned_unless_ec2_lists_it_still(by_he
     restarted = fold(stopped, state("running", 200))
     assert interruption_label(restarted, at(210)) == ""
     assert nearest_end(restarted, at(210)) is None
-    assert interruption_label(heard(restarted, 600), at(610)) == ""
-    still = heard(restarted, 600, "instance-stop")
+    assert interruption_label(with_scheduled(restarted, 600), at(610)) == ""
+    still = with_scheduled(restarted, 600, "instance-stop")
     assert interruption_label(still, at(610)) == "scheduled-stop"
-    assert heard(still, 900, "instance-stop") == still
-    assert interruption_label(heard(still, 900), at(910)) == ""
+    assert with_scheduled(still, 900, "instance-stop") == still
+    assert interruption_label(with_scheduled(still, 900), at(910)) == ""
 
 
 def test_what_health_told_of_is_left_to_health() -> None:
     known = record(scheduled(5, DATE))
-    assert heard(known, 10, "instance-stop") == known
-    assert len(heard(known, 10, "instance-stop", "system-reboot").planned) == 2
+    assert with_scheduled(known, 10, "instance-stop") == known
+    assert len(with_scheduled(known, 10, "instance-stop", "system-reboot").planned) == 2
 
 
 @pytest.mark.parametrize(
@@ -102,12 +105,12 @@ def test_what_health_told_of_is_withdrawn_once_ec2_lists_it_as_over(
 ) -> None:
     known = record(scheduled(5, DATE))
     assert interruption_label(known, at(6)) == "scheduled-stop"
-    assert interruption_label(heard(known, 600, code, **listed_as), at(601)) == label
+    assert interruption_label(with_scheduled(known, 600, code, **listed_as), at(601)) == label
 
 
 def test_what_health_told_of_is_moved_once_ec2_lists_it_for_another_day_only() -> None:
     moved = DATE + timedelta(days=7)
-    known = heard(record(scheduled(5, DATE)), 600, "instance-stop", not_before=moved)
+    known = with_scheduled(record(scheduled(5, DATE)), 600, "instance-stop", not_before=moved)
     assert (interruption_label(known, at(601)), nearest_end(known, at(601))) == ("scheduled-stop", moved)
     shown = machine(
         labels={STATE_LABEL: "running", INTERRUPTION_LABEL: "scheduled-stop"},
@@ -115,13 +118,13 @@ def test_what_health_told_of_is_moved_once_ec2_lists_it_for_another_day_only() -
     )
     event = ScheduledEvent(id="instance-event-instance-stop", code="instance-stop", not_before=moved)
     assert not differs(shown, facts(700, scheduled=(event,)))
-    assert heard(known, 900, "instance-stop", not_before=moved) == known
+    assert with_scheduled(known, 900, "instance-stop", not_before=moved) == known
 
 
 @pytest.mark.parametrize("start", [DATE, None])
 def test_what_health_told_of_stands_while_ec2_lists_one_for_that_day_or_none(start: datetime | None) -> None:
     known = record(scheduled(5, start))
-    assert heard(known, 600, "instance-stop", not_before=None) == known
+    assert with_scheduled(known, 600, "instance-stop", not_before=None) == known
     events = tuple(
         ScheduledEvent(id=f"e-{days}", code="instance-stop", not_before=DATE + timedelta(days=days)) for days in (0, 7)
     )

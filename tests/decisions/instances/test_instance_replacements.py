@@ -78,7 +78,7 @@ def observed(known: InstanceRecord, **changes: Any) -> InstanceWorld:
     return observed_without(known, **({"owner": owner()} | changes))
 
 
-def asked(seconds: float = 5, **changes: Any) -> Replacement:
+def requested_replacement(seconds: float = 5, **changes: Any) -> Replacement:
     whole = {"deployment": "md-0", "namespace": "clusters", "name": "m-0", "uid": "u-m", "asked_at": at(seconds)}
     return Replacement.model_validate(whole | changes)
 
@@ -106,7 +106,7 @@ def test_a_replacement_is_asked_for_before_the_machine_is_deleted() -> None:
 
 
 def test_the_machine_is_not_deleted_while_its_replacement_is_waited_for() -> None:
-    work = taken(7, world={"replacement": asked(6)})
+    work = taken(7, world={"replacement": requested_replacement(6)})
     assert (work.steps, work.deadline) == ((), at(66))
     assert (
         work.why == "waits until 10:01:06 UTC for the replacement of Machine m-0, requested from MachineDeployment md-0"
@@ -126,7 +126,7 @@ def test_the_machine_is_not_deleted_while_its_replacement_is_waited_for() -> Non
 def test_the_machine_is_deleted_once_its_replacement_is_ready_or_time_is_over(
     seconds: float, replacement: dict[str, Any]
 ) -> None:
-    (deletion,) = taken(seconds, world={"replacement": asked(6, **replacement)}).steps
+    (deletion,) = taken(seconds, world={"replacement": requested_replacement(6, **replacement)}).steps
     assert isinstance(deletion, DeleteOwner)
     assert deletion.deployment == "md-0"
 
@@ -155,13 +155,15 @@ def test_no_replacement_is_asked_for_twice_where_there_can_be_none() -> None:
 
 def test_a_machine_whose_instance_has_ended_is_deleted_at_once() -> None:
     known = record(spot(4), state("shutting-down", 6))
-    for replacement in (None, asked(5)):
+    for replacement in (None, requested_replacement(5)):
         world = observed(known, policy=FIRST, facts=confirmed(7, "shutting-down"), replacement=replacement)
         assert steps(work_for_instance(world, at(8))) == [DeleteOwner]
 
 
 def test_a_scheduled_event_waits_as_long_as_its_own_cause_says() -> None:
-    world = observed(record(scheduled(5, at(86400))), policy=FIRST, facts=confirmed(9), replacement=asked(10))
+    world = observed(
+        record(scheduled(5, at(86400))), policy=FIRST, facts=confirmed(9), replacement=requested_replacement(10)
+    )
     assert work_for_instance(world, at(11)).deadline == at(910)
 
 
@@ -177,12 +179,14 @@ def test_a_scheduled_event_waits_as_long_as_its_own_cause_says() -> None:
     ids=["the cause is withdrawn", "the Machine is being deleted", "it is gone", "it is another", "nobody has it"],
 )
 def test_a_replacement_that_is_wanted_no_more_is_ended(changes: dict[str, Any], *, keep: bool) -> None:
-    world = observed(record(), policy=FIRST, facts=facts(9), replacement=asked(), **changes)
+    world = observed(record(), policy=FIRST, facts=facts(9), replacement=requested_replacement(), **changes)
     (end,) = work_for_instance(world, at(10)).steps
     assert isinstance(end, EndReplacement)
     assert (end.keep, end.deployment, end.uid) == (keep, "md-0", "u-m")
     if not keep and changes.get("machine", ...) is ...:
-        wanted = observed(record(spot(4)), policy=FIRST, facts=confirmed(9), replacement=asked(), **changes)
+        wanted = observed(
+            record(spot(4)), policy=FIRST, facts=confirmed(9), replacement=requested_replacement(), **changes
+        )
         assert EndReplacement in steps(work_for_instance(wanted, at(10))), "also while its cause stands"
 
 
@@ -191,13 +195,17 @@ def test_a_lost_workflow_asks_aws_before_it_gives_a_replacement_up() -> None:
     known = opened(KEY, at(0))
     unasked = facts(3, asked=(Question.INSTANCE,))
     for answer in (None, unasked):
-        (ask,) = work_for_instance(observed(known, policy=FIRST, facts=answer, replacement=asked()), at(10)).steps
+        (ask,) = work_for_instance(
+            observed(known, policy=FIRST, facts=answer, replacement=requested_replacement()), at(10)
+        ).steps
         assert isinstance(ask, AskInstance)
         assert Question.STATUS in ask.questions
     event = ScheduledEvent(id="e", code="instance-stop", not_before=at(7200))
-    world = observed(known, policy=FIRST, replacement=asked()).with_answer(facts(10, scheduled=(event,)), {})
+    world = observed(known, policy=FIRST, replacement=requested_replacement()).with_answer(
+        facts(10, scheduled=(event,)), {}
+    )
     assert not work_for_instance(world, at(11)).steps, "the replacement is waited for again"
-    withdrawn = observed(known, policy=FIRST, replacement=asked()).with_answer(facts(10), {})
+    withdrawn = observed(known, policy=FIRST, replacement=requested_replacement()).with_answer(facts(10), {})
     assert steps(work_for_instance(withdrawn, at(11))) == [EndReplacement]
 
 
@@ -219,7 +227,7 @@ def test_a_machine_that_stays_is_no_longer_the_first_to_be_deleted() -> None:
     ids=["paused", "its AWSMachine goes first"],
 )
 def test_a_replacement_of_what_is_held_is_left_as_it_is(changes: dict[str, Any]) -> None:
-    world = observed(record(), policy=FIRST, facts=facts(9), replacement=asked(), **changes)
+    world = observed(record(), policy=FIRST, facts=facts(9), replacement=requested_replacement(), **changes)
     assert not work_for_instance(world, at(10)).steps
 
 
@@ -228,7 +236,7 @@ def test_a_replacement_is_waited_for_before_the_cache_shows_its_mark() -> None:
     marked_first = {"owner": owner(annotations={DELETE_FIRST_ANNOTATION: REPLACED})}
     world = observed(record(spot(4)), policy=FIRST, facts=confirmed(6), **marked_first)
     (ask,) = taken(7).steps
-    world = ask.fold(world, Asked(turn=Turn(at=at(7)), replacement=asked(7)))
+    world = ask.fold(world, Asked(turn=Turn(at=at(7)), replacement=requested_replacement(7)))
     assert not work_for_instance(world, at(8)).steps
     (deletion,) = work_for_instance(world.with_answer(confirmed(66), {}), at(67)).steps
     assert isinstance(deletion, DeleteOwner)
@@ -425,7 +433,7 @@ class Clusters(MemoryKube):
     async def deployment(self) -> JsonObject:
         return await self.get(MACHINE_DEPLOYMENT, "clusters", "md-0")
 
-    def told(self, reason: str) -> list[str]:
+    def messages_of(self, reason: str) -> list[str]:
         return [each.message for each in self.notices if each.reason == reason]
 
     async def _write(self, kind: Kind, write: Callable[[], Awaitable[Any]]) -> Any:
@@ -656,7 +664,7 @@ async def test_without_the_right_to_scale_the_machine_is_deleted_and_that_is_tol
     kube.refused = refused
     await lived(kube, Life(kube), turns=5)
     assert "m-0" not in await kube.names()
-    (notice,) = kube.told("NotReplacedFirst")
+    (notice,) = kube.messages_of("NotReplacedFirst")
     assert "MachineDeployment is forbidden" in notice
 
 
@@ -666,7 +674,7 @@ async def test_an_autoscaled_deployment_is_not_scaled_and_its_machine_deleted() 
     await lived(kube, Life(kube), turns=5)
     assert "m-0" not in await kube.names()
     assert (await kube.deployment())["spec"]["replicas"] == 3
-    (notice,) = kube.told("NotReplacedFirst")
+    (notice,) = kube.messages_of("NotReplacedFirst")
     assert "the cluster autoscaler sets the replicas of MachineDeployment md-0" in notice
 
 
@@ -677,7 +685,7 @@ async def test_a_machine_that_may_not_be_annotated_leaves_no_replica_too_many() 
     await Life(kube).turn()
     found = await kube.deployment()
     assert (found["spec"]["replicas"], found["metadata"].get("annotations", {})) == (3, {})
-    assert kube.told("NotReplacedFirst")
+    assert kube.messages_of("NotReplacedFirst")
 
 
 @pytest.mark.parametrize("done", [True, False], ids=["after it was done", "before it was done"])
@@ -687,13 +695,13 @@ async def test_what_is_done_to_a_machine_is_told_once_wherever_a_worker_dies(fai
     await kube.begin()
     await lived(kube, Life(kube, retried=True))
     assert await kube.names() == ["m-1", "m-2", "m-3"]
-    (begun,), (ended,) = kube.told("ReplacementAsked"), kube.told("ReplacementEnded")
+    (begun,), (ended,) = kube.messages_of("ReplacementAsked"), kube.messages_of("ReplacementEnded")
     assert begun.startswith("scaled from 3 to 4: Machine m-0 is replaced before it is deleted because of ")
     assert ended in (
         "scaled from 4 to 3: Machine m-0 is deleted, replaced by m-3",
         "scaled back to 3: Machine m-0 is deleted",
     )
-    assert len(kube.told("InstanceTaken")) == 1
+    assert len(kube.messages_of("InstanceTaken")) == 1
 
 
 async def test_that_a_machine_is_deleted_is_reported_on_its_node_and_awsmachine_too() -> None:
@@ -716,7 +724,7 @@ async def test_that_a_machine_stays_is_told_once_wherever_a_worker_dies(fails_at
     await kube.cluster_api()
     life.notice = False
     await lived(kube, life)
-    (ended,) = kube.told("ReplacementEnded")
+    (ended,) = kube.messages_of("ReplacementEnded")
     assert ended in ("scaled from 4 to 3: Machine m-0 stays", "scaled back to 3: Machine m-0 stays")
 
 
@@ -724,7 +732,7 @@ async def test_what_is_done_to_a_deployment_is_told_on_it() -> None:
     kube = Clusters()
     await kube.begin()
     await lived(kube, Life(kube))
-    (begun,), (ended,) = kube.told("ReplacementAsked"), kube.told("ReplacementEnded")
+    (begun,), (ended,) = kube.messages_of("ReplacementAsked"), kube.messages_of("ReplacementEnded")
     assert begun.startswith("scaled from 3 to 4: Machine m-0 is replaced before it is deleted because of ")
     assert ended == "scaled from 4 to 3: Machine m-0 is deleted, replaced by m-3"
 

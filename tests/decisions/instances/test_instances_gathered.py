@@ -46,7 +46,7 @@ class Cloud:
             raise Throttled("slower")
         return {f"hook of {group}": DEFAULT_TIMING}
 
-    async def asked(self) -> list[Answer | BaseException]:
+    async def answers(self) -> list[Answer | BaseException]:
         """What is answered of all instances, which are asked for at once."""
         keys = [InstanceKey(account="1", region="r", instance_id=each).lifecycle for each in GROUPS]
         return await asyncio.gather(*map(self._ask, keys), return_exceptions=True)
@@ -67,7 +67,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Cloud:
 
 
 async def test_the_hooks_of_a_group_are_asked_for_once_for_all_of_its_instances(cloud: Cloud) -> None:
-    answers = [each for each in await cloud.asked() if isinstance(each, Answer)]
+    answers = [each for each in await cloud.answers() if isinstance(each, Answer)]
     assert cloud.described == [sorted(GROUPS)]
     assert sorted(cloud.hooks) == ["a", "b"]
     assert [each.facts.group for each in answers] == list(GROUPS.values())
@@ -77,7 +77,7 @@ async def test_the_hooks_of_a_group_are_asked_for_once_for_all_of_its_instances(
 
 async def test_hooks_that_are_not_told_are_missing_to_their_own_group_alone(cloud: Cloud) -> None:
     cloud.refused = "a"
-    answers = await cloud.asked()
+    answers = await cloud.answers()
     assert [isinstance(each, Throttled) for each in answers] == [True, True, False, False]
     cloud.refused = ""
-    assert all(isinstance(each, Answer) for each in await cloud.asked())
+    assert all(isinstance(each, Answer) for each in await cloud.answers())

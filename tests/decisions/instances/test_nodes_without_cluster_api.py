@@ -618,11 +618,11 @@ async def test_a_control_plane_node_waits_for_the_etcd_members_of_the_others(rea
         meta = {"name": f"etcd-{name}", "labels": {"component": "etcd"}}
         await kube.create(POD, {"metadata": meta, "spec": {"nodeName": name}, "status": etcd}, "kube-system")
     first = Node.model_validate(await kube.get(NODE, "", "a"))
-    turn = await _asked(Disruptions(cast("KubeApi", kube), "perdure", 1), first)
+    turn = await _begin_turn(Disruptions(cast("KubeApi", kube), "perdure", 1), first)
     assert turn.why == ("" if ready == "True" else "control plane: Node b has an unhealthy etcd member")
 
 
-async def _asked(disruptions: Disruptions, first: Node) -> Turn:
+async def _begin_turn(disruptions: Disruptions, first: Node) -> Turn:
     async def begin() -> Turn:
         return await disruptions.begin(first, taken=True)
 

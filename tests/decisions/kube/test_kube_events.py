@@ -18,11 +18,11 @@ KIND = Kind(name="Service", group="", version="v1", plural="services", area="")
 SUBJECT = Subject.of(
     KIND, {"metadata": {"namespace": "web", "name": "shop", "uid": "u-1", "resourceVersion": "7", "labels": {}}}
 )
-SAID = EventContent("Warning", "Failed", "no address is left", "yawol-cloud-controller")
+CONTENT = EventContent("Warning", "Failed", "no address is left", "yawol-cloud-controller")
 
 
 def test_an_event_names_its_object_what_happened_when_and_who_says_so() -> None:
-    made: dict[str, Any] = event(SUBJECT, SAID, NOW)
+    made: dict[str, Any] = event(SUBJECT, CONTENT, NOW)
     assert made["metadata"] == {"namespace": "web", "generateName": "shop."}
     assert made["involvedObject"] == {
         "apiVersion": "v1",
@@ -40,7 +40,7 @@ def test_an_event_names_its_object_what_happened_when_and_who_says_so() -> None:
 
 def test_a_text_that_is_too_long_for_the_api_server_is_cut() -> None:
     long = SUBJECT._replace(name="n" * 253)
-    made: dict[str, Any] = event(long, SAID._replace(message="m" * 5000), NOW)
+    made: dict[str, Any] = event(long, CONTENT._replace(message="m" * 5000), NOW)
     assert len(made["message"]) == 1024
     assert len(named(long, "x")) < 253
     assert len(made["metadata"]["generateName"]) < 253
@@ -72,14 +72,14 @@ class Api:
     ("refusal", "recorded"), [(None, True), (Conflict("AlreadyExists"), True), (Denied("no right"), False)]
 )
 async def test_an_event_that_cannot_be_written_blocks_no_lifecycle(refusal: ApiError | None, recorded: bool) -> None:
-    assert await record(cast("KubeApi", Api(refusal)), event(SUBJECT, SAID, NOW)) is recorded
+    assert await record(cast("KubeApi", Api(refusal)), event(SUBJECT, CONTENT, NOW)) is recorded
 
 
 async def test_a_lasting_condition_is_reported_again_when_its_event_has_expired() -> None:
     api = Api(None)
     events = EventDeduplicator(cast("KubeApi", api))
     for minutes in range(0, 180, 10):
-        await events.record_once(SUBJECT, SAID, NOW + timedelta(minutes=minutes))
+        await events.record_once(SUBJECT, CONTENT, NOW + timedelta(minutes=minutes))
     assert api.asked == 3
     assert timedelta(hours=1) < EVENTS_KEPT
 
@@ -89,6 +89,6 @@ async def test_a_refusal_that_comes_under_another_number_is_the_same() -> None:
     events = EventDeduplicator(cast("KubeApi", api))
     for request in ("req-1", "req-2", "unknown"):
         message = f"nova create server a in project p: 403 OverQuota: too many [request {request}] Free some."
-        await events.record_once(SUBJECT, SAID._replace(message=message), NOW)
-    await events.record_once(SUBJECT, SAID, NOW)
+        await events.record_once(SUBJECT, CONTENT._replace(message=message), NOW)
+    await events.record_once(SUBJECT, CONTENT, NOW)
     assert api.asked == 2

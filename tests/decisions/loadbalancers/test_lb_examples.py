@@ -33,7 +33,7 @@ INSTALLATION = Installation(
 )
 
 
-def asked(name: str) -> LoadBalancer:
+def load_balancer_of(name: str) -> LoadBalancer:
     """The LoadBalancer that an example's Service comes to; the API server gives each port a node port."""
     body = SERVICES[name]
     ports = [{**port, "nodePort": 30000 + port["port"]} for port in body["spec"]["ports"]]
@@ -45,7 +45,7 @@ def asked(name: str) -> LoadBalancer:
 
 
 def test_a_public_service_gets_an_address_and_machines_on_different_hosts() -> None:
-    found = asked("public")
+    found = load_balancer_of("public")
     assert (found.spec.replicas, found.internal) == (2, False)
     assert found.spec.options == LoadBalancerOptions(
         server_group_policy="anti-affinity", tcp_idle_timeout="1h30m0s", internal_lb=False
@@ -54,20 +54,20 @@ def test_a_public_service_gets_an_address_and_machines_on_different_hosts() -> N
 
 
 def test_an_internal_service_has_no_floating_ip_and_is_served_by_class() -> None:
-    found = asked("internal")
+    found = load_balancer_of("internal")
     assert found.internal
     assert [(port.protocol, port.port) for port in found.spec.ports] == [("TCP", 80), ("UDP", 53)]
     assert SERVICES["internal"]["spec"]["loadBalancerClass"] == DEFAULT_CLASS
 
 
 def test_a_restricted_service_admits_two_ranges_and_shows_the_client_on_one_port() -> None:
-    options = asked("restricted").spec.options
+    options = load_balancer_of("restricted").spec.options
     assert options.load_balancer_source_ranges == ("203.0.113.0/24", "2001:db8::/32")
     assert (options.tcp_proxy_protocol, options.tcp_proxy_protocol_port_filter) == (True, (443,))
 
 
 def test_a_service_keeps_its_own_address() -> None:
-    assert asked("fixed-address").spec.existing_floating_ip == "203.0.113.80"
+    assert load_balancer_of("fixed-address").spec.existing_floating_ip == "203.0.113.80"
 
 
 @pytest.mark.parametrize("name", sorted(BALANCERS))

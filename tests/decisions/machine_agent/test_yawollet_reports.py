@@ -225,7 +225,7 @@ def test_every_metric_carries_the_moment() -> None:
 # Ad-hoc debugging.
 
 
-def asked(key: str, *, enabled: str = "true", debug: bool = False) -> Any:
+def request_with_key(key: str, *, enabled: str = "true", debug: bool = False) -> Any:
     return debug_request(
         LoadBalancer.model_validate(
             {
@@ -242,24 +242,24 @@ def asked(key: str, *, enabled: str = "true", debug: bool = False) -> Any:
 
 
 def test_a_key_is_let_in_when_it_is_asked_for() -> None:
-    assert asked("ssh-rsa AAAAB3Nza+/x==").key == "ssh-rsa AAAAB3Nza+/x=="
+    assert request_with_key("ssh-rsa AAAAB3Nza+/x==").key == "ssh-rsa AAAAB3Nza+/x=="
 
 
 @pytest.mark.parametrize(("key", "enabled"), [("", "true"), ("ssh-rsa AAAA", "no"), ("ssh-rsa AAAA", "")])
 def test_nothing_is_let_in_unasked(key: str, enabled: str) -> None:
-    assert asked(key, enabled=enabled) is None
+    assert request_with_key(key, enabled=enabled) is None
 
 
 @pytest.mark.parametrize(
     "key", ["ssh-ed25519 AAAA", "ssh-rsa AAAA me@home", "ssh-rsa AAAA\nssh-rsa BBBB", "ssh-rsa AAAA\n", "ssh-rsa "]
 )
 def test_a_key_of_another_form_is_refused(key: str) -> None:
-    assert asked(key).key == ""
-    assert "not of the form" in asked(key).refusal
+    assert request_with_key(key).key == ""
+    assert "not of the form" in request_with_key(key).refusal
 
 
 def test_no_key_is_let_in_where_debugging_is_on_anyway() -> None:
-    assert "debugSettings" in asked("ssh-rsa AAAA", debug=True).refusal
+    assert "debugSettings" in request_with_key("ssh-rsa AAAA", debug=True).refusal
 
 
 def sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str = "") -> Path:

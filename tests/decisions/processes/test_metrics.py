@@ -597,7 +597,7 @@ def test_paths_in_metrics_have_no_names(path: str, resource: str) -> None:
 # Listeners.
 
 
-class Heard(Listener):
+class RequestRecorder(Listener):
     """Records what it hears."""
 
     def __init__(self) -> None:
@@ -615,8 +615,8 @@ class Broken(Listener):
 
 
 @pytest.fixture
-def heard() -> Iterator[Heard]:
-    listeners = (Broken(), Heard())
+def heard() -> Iterator[RequestRecorder]:
+    listeners = (Broken(), RequestRecorder())
     for listener in listeners:
         metrics.listen(listener)
     yield listeners[1]
@@ -624,7 +624,7 @@ def heard() -> Iterator[Heard]:
         metrics.forget(listener)
 
 
-def test_a_request_is_counted_with_the_kind_whose_lifecycle_asked(heard: Heard) -> None:
+def test_a_request_is_counted_with_the_kind_whose_lifecycle_asked(heard: RequestRecorder) -> None:
     def ask() -> None:
         with metrics.requesting("GET", "host") as request:
             request.status = 204
@@ -635,14 +635,14 @@ def test_a_request_is_counted_with_the_kind_whose_lifecycle_asked(heard: Heard) 
     assert [(request.kind, request.status) for request in heard.requests] == [("", 204), ("AccountClaim", 204)]
 
 
-def test_a_request_without_an_answer_is_counted_too_and_raises(heard: Heard) -> None:
+def test_a_request_without_an_answer_is_counted_too_and_raises(heard: RequestRecorder) -> None:
     with pytest.raises(OSError, match="cut"), metrics.requesting("GET", "host"):
         raise OSError("cut")
 
     assert [(request.status, str(request.error)) for request in heard.requests] == [(0, "cut")]
 
 
-def test_a_listener_added_twice_is_called_once(heard: Heard) -> None:
+def test_a_listener_added_twice_is_called_once(heard: RequestRecorder) -> None:
     metrics.listen(heard)
 
     with metrics.requesting("GET", "host"):

@@ -17,7 +17,7 @@ from test_threescale_developer_lifecycle import (
     user,
 )
 from test_threescale_once_and_documents import SCHEMA, document, on_document, policy
-from threescale_objects import NOW, Asked, after, decided, observed
+from threescale_objects import NOW, Requested, after, decided, observed
 
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.developer_accounts import ApplicationSubject
@@ -51,7 +51,7 @@ LOOKS = {
 }
 
 
-def on(kind: str, meta: dict[str, Any] | None = None, found: One[Any] | None = None, **more: Any) -> Asked:
+def on(kind: str, meta: dict[str, Any] | None = None, found: One[Any] | None = None, **more: Any) -> Requested:
     """What is done for an object of the kind that knows no id."""
     more = {"found": found or One[Any](), **more}
     match kind:

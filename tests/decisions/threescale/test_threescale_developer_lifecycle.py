@@ -11,7 +11,7 @@ from threescale_objects import (
     NO_ACCOUNT,
     NOW,
     URL,
-    Asked,
+    Requested,
     after,
     decided,
     message,
@@ -81,11 +81,11 @@ def application(meta: dict[str, Any] | None = None, status: dict[str, Any] | Non
     )
 
 
-def on_account(object_: DeveloperAccount, **more: Any) -> Asked:
+def on_account(object_: DeveloperAccount, **more: Any) -> Requested:
     return decided(object_, **{"users": (user(),), "secrets": (PASSWORD,), **more})
 
 
-def on_user(object_: DeveloperUser, **more: Any) -> Asked:
+def on_user(object_: DeveloperUser, **more: Any) -> Requested:
     return decided(object_, **{"account": ready_account(), "secrets": (PASSWORD,), **more})
 
 
@@ -93,7 +93,7 @@ SHOP = after(product(applicationPlans={"basic": {}}, product_id=5), {})
 PLANS = (FoundPlan(id=3, system_name="basic"),)
 
 
-def on_application(object_: Application, **more: Any) -> Asked:
+def on_application(object_: Application, **more: Any) -> Requested:
     return decided(object_, **{"account": ready_account(), "product": SHOP, "plans": PLANS, **more})
 
 

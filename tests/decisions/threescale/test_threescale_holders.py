@@ -10,7 +10,7 @@ from test_threescale_developer_lifecycle import account as acme_of
 from test_threescale_developer_lifecycle import application, on_application, ready_account, user
 from test_threescale_once_and_documents import document, policy
 from test_threescale_tenant import MASTER, account, tenant
-from threescale_objects import NOW, URL, Asked, after, backend, decided, message, metadata, product
+from threescale_objects import NOW, URL, Requested, after, backend, decided, message, metadata, product
 
 from domain.resource import ObjectMeta
 from domain.threescale.duplicate_owners import Holder
@@ -24,7 +24,7 @@ GOING = {"deletionTimestamp": NOW.isoformat()}
 HERE = {"providerAccountHost": URL}
 
 
-def deleted(kind: str, holders: tuple[Holder, ...]) -> Asked:
+def deleted(kind: str, holders: tuple[Holder, ...]) -> Requested:
     """What is done for a deleted object of the kind that has 5 in 3scale."""
     owner = ready_account()
     match kind:

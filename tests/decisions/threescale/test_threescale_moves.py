@@ -10,7 +10,7 @@ from threescale_objects import (
     ANN_SPEC,
     NOW,
     URL,
-    Asked,
+    Requested,
     after,
     backend,
     decided,
@@ -94,7 +94,7 @@ def application(**meta: Any) -> Application:
 SHOP = after(product(applicationPlans={"basic": {}}, product_id=5), {}, {"providerAccountHost": NEW})
 
 
-def moved(resource: CustomResource, **more: Any) -> Asked:
+def moved(resource: CustomResource, **more: Any) -> Requested:
     """What is decided on the object, which is to be in the other tenant."""
     match resource:
         case ActiveDoc():

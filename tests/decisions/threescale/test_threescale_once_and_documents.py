@@ -12,7 +12,7 @@ from threescale_objects import (
     NO_ACCOUNT,
     NOW,
     URL,
-    Asked,
+    Requested,
     after,
     decided,
     message,
@@ -78,7 +78,7 @@ def document(meta: dict[str, Any] | None = None, status: dict[str, Any] | None =
     )
 
 
-def on_document(object_: ActiveDoc, **more: Any) -> Asked:
+def on_document(object_: ActiveDoc, **more: Any) -> Requested:
     return decided(object_, **{"text": Text(body='{"a": 1}', version="1"), **more})
 
 
@@ -290,7 +290,7 @@ def promotion(status: dict[str, Any] | None = None, **spec: Any) -> ProxyConfigP
     )
 
 
-def on_promotion(object_: ProxyConfigPromote, **more: Any) -> Asked:
+def on_promotion(object_: ProxyConfigPromote, **more: Any) -> Requested:
     return decided(object_, **{"product": synced(product(**USES)), **more})
 
 
@@ -368,7 +368,7 @@ def mode(kind: str) -> Product:
     return product(deployment={"apicastHosted": {"authentication": {kind: {}}}}) if kind else product()
 
 
-def on_auth(object_: ApplicationAuth, *filled: str, kind: str = "userkey", **more: Any) -> Asked:
+def on_auth(object_: ApplicationAuth, *filled: str, kind: str = "userkey", **more: Any) -> Requested:
     secret = SecretContent(
         name="keys",
         there=more.pop("there", ("UserKey", "ApplicationID", "ApplicationKey")),

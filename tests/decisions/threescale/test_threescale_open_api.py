@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from threescale_objects import NO_ACCOUNT, NOW, Asked, after, decided, message, metadata, refusal, states
+from threescale_objects import NO_ACCOUNT, NOW, Requested, after, decided, message, metadata, refusal, states
 
 from domain.refusal import ErrorType
 from domain.threescale import OPEN_API
@@ -290,7 +290,7 @@ def test_a_product_that_cannot_be_made_is_reported(name: str) -> None:
 SECRET = Text(body=yaml.safe_dump(document()), version="1")
 
 
-def on(object_: OpenApi, **more: Any) -> Asked:
+def on(object_: OpenApi, **more: Any) -> Requested:
     return decided(object_, **{"text": SECRET, **more})
 
 
@@ -301,7 +301,7 @@ def test_a_plan_names_the_objects_that_would_be_made() -> None:
     ]
 
 
-def made(requested: Asked, **status: Any) -> dict[str, tuple[Any, ...]]:
+def made(requested: Requested, **status: Any) -> dict[str, tuple[Any, ...]]:
     """What the API server has after the children were written."""
     models: dict[str, type[Product] | type[Backend]] = {"Product": Product, "Backend": Backend}
     objects: dict[str, tuple[Any, ...]] = {"products": (), "backends": ()}

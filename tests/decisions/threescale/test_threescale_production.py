@@ -8,7 +8,7 @@ import pytest
 from threescale_objects import (
     APICAST,
     HITS,
-    Asked,
+    Requested,
     after,
     backend,
     decided,
@@ -118,7 +118,7 @@ def test_whatever_deploys_makes_another_version_and_a_promotion_takes_it_along()
     assert read_product(found(), read, None, "shop").configs == {"sandbox": 0}
 
 
-def synced(object_: Any, there: FoundProduct, **more: Any) -> Asked:
+def synced(object_: Any, there: FoundProduct, **more: Any) -> Requested:
     return decided(object_, backends=(backend(),), found=there, **more)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from threescale_objects import NOW, Asked, after, decided, message, metadata, refusal, states
+from threescale_objects import NOW, Requested, after, decided, message, metadata, refusal, states
 
 from domain.refusal import ErrorType
 from domain.threescale import TENANT
@@ -64,7 +64,7 @@ NOTHING = KnownTenant(tenant=One[FoundTenant](looked=True))
 NOTED = {"annotations": {"tenantID": "5"}}
 
 
-def on(object_: Tenant, **more: Any) -> Asked:
+def on(object_: Tenant, **more: Any) -> Requested:
     return decided(object_, **{"provider": MASTER, "secrets": (PASSWORD,), **more})
 
 

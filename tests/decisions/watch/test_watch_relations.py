@@ -48,7 +48,7 @@ def shelf_of(book: Book) -> list[tuple[str, str]]:
     return [("n", book.shelf)] if book.shelf else []
 
 
-def stands_on(**fields: Any) -> Relation:
+def shelf_relation(**fields: Any) -> Relation:
     return Relation(of=Book, to=Shelf, by=shelf_of, **fields)
 
 
@@ -82,7 +82,7 @@ class World:
 
 
 def test_relevant_changes_of_a_referent_wake_its_referrers() -> None:
-    world = World(stands_on(matters=News(lambda shelf: shelf.full)))
+    world = World(shelf_relation(matters=News(lambda shelf: shelf.full)))
     world.put(BOOK, "on it", shelf="s")
     world.put(BOOK, "elsewhere", shelf="other")
     before = world.seen(SHELF, "s")
@@ -92,7 +92,7 @@ def test_relevant_changes_of_a_referent_wake_its_referrers() -> None:
 
 
 def test_news_of_a_referrer_wakes_its_referents_old_and_new() -> None:
-    world = World(stands_on(news=News(lambda book: book.torn)))
+    world = World(shelf_relation(news=News(lambda book: book.torn)))
     for name in ("s", "t"):
         world.put(SHELF, name)
     before = world.seen(BOOK, "b", shelf="s")
@@ -103,7 +103,7 @@ def test_news_of_a_referrer_wakes_its_referents_old_and_new() -> None:
 
 
 def test_a_relation_without_news_wakes_no_lifecycle() -> None:
-    world = World(stands_on())
+    world = World(shelf_relation())
     world.put(BOOK, "b", shelf="s")
     shelf = world.put(SHELF, "s")
     assert world.woken(shelf, None) == world.woken(world.seen(BOOK, "b", shelf="s"), None) == set()
@@ -111,7 +111,7 @@ def test_a_relation_without_news_wakes_no_lifecycle() -> None:
 
 @pytest.mark.parametrize("on", list(On))
 def test_news_may_be_limited_to_coming_changing_or_going(on: On) -> None:
-    world = World(stands_on(news=News(lambda book: book.torn, on=frozenset({on}))))
+    world = World(shelf_relation(news=News(lambda book: book.torn, on=frozenset({on}))))
     world.put(SHELF, "s")
     whole, torn = world.seen(BOOK, "b", shelf="s"), world.seen(BOOK, "b", shelf="s", torn=True)
     woken = {
@@ -123,7 +123,7 @@ def test_news_may_be_limited_to_coming_changing_or_going(on: On) -> None:
 
 
 def test_a_set_is_news_by_what_is_added_to_it() -> None:
-    world = World(stands_on(news=News(lambda book: frozenset(book.key))))
+    world = World(shelf_relation(news=News(lambda book: frozenset(book.key))))
     world.put(SHELF, "s")
     books = {key: world.seen(BOOK, "b", shelf="s", key=key) for key in ("", "x", "xy")}
     assert world.woken(None, books[""]) == world.woken(books["xy"], books["x"]) == set()
@@ -133,7 +133,7 @@ def test_a_set_is_news_by_what_is_added_to_it() -> None:
 
 @pytest.mark.parametrize(("whom", "woken"), [(Whom.DELETING, {"going"}), (Whom.ALL, {"going", "staying"})])
 def test_only_lifecycles_for_which_it_is_news_are_woken(whom: Whom, woken: set[str]) -> None:
-    world = World(stands_on(matters=News(whom=whom)))
+    world = World(shelf_relation(matters=News(whom=whom)))
     world.put(BOOK, "going", shelf="s", metadata={"deletionTimestamp": "2026-05-01T11:00:00Z"})
     world.put(BOOK, "staying", shelf="s")
     assert world.woken(None, world.seen(SHELF, "s")) == woken
@@ -141,7 +141,7 @@ def test_only_lifecycles_for_which_it_is_news_are_woken(whom: Whom, woken: set[s
 
 def test_referrers_of_an_unseen_deletion_are_found_if_the_relation_requires_it() -> None:
     for required, woken in ((True, {"c"}), (False, set())):
-        world = World(stands_on(required=required))
+        world = World(shelf_relation(required=required))
         world.put(SHELF, "s")
         world.put(BOOK, "b", shelf="s")
         world.put(BOOK, "c", shelf="gone")
@@ -152,7 +152,7 @@ BY_US = {"managedFields": [{"manager": "perdure", "time": "2026-05-01T11:00:00Z"
 
 
 def test_an_object_that_a_referent_has_made_is_no_news_to_it_until_it_differs() -> None:
-    world = World(stands_on(news=News(lambda book: book.torn, as_made=lambda book: not book.torn)))
+    world = World(shelf_relation(news=News(lambda book: book.torn, as_made=lambda book: not book.torn)))
     world.put(SHELF, "s")
     assert world.woken(None, world.seen(BOOK, "b", shelf="s", metadata=BY_US)) == set()
     assert world.woken(None, world.seen(BOOK, "b", shelf="s")) == {"s"}
@@ -160,7 +160,7 @@ def test_an_object_that_a_referent_has_made_is_no_news_to_it_until_it_differs() 
 
 
 def test_a_referent_that_was_linked_first_is_not_woken_by_the_second_link() -> None:
-    world = World(stands_on(news=News(lambda book: book.torn, linked=Linked.KNOWN)))
+    world = World(shelf_relation(news=News(lambda book: book.torn, linked=Linked.KNOWN)))
     world.put(SHELF, "s")
     free = world.seen(BOOK, "b")
     assert world.woken(free, world.seen(BOOK, "b", shelf="s")) == set()
@@ -169,7 +169,7 @@ def test_a_referent_that_was_linked_first_is_not_woken_by_the_second_link() -> N
 
 def test_a_referent_that_we_link_next_is_not_woken_by_the_first_link() -> None:
     back = Relation(of=Shelf, to=Book, by=lambda shelf: [("n", shelf.holds)] if shelf.holds else [])
-    world = World(stands_on(news=News(linked=Linked.FOLLOWED)), back)
+    world = World(shelf_relation(news=News(linked=Linked.FOLLOWED)), back)
     world.put(SHELF, "s")
     free = world.seen(BOOK, "b")
     assert world.woken(free, world.seen(BOOK, "b", shelf="s", metadata=BY_US)) == set()
@@ -179,7 +179,7 @@ def test_a_referent_that_we_link_next_is_not_woken_by_the_first_link() -> None:
 
 
 def test_a_wake_is_passed_on_along_another_relation() -> None:
-    onto = stands_on(news=News(on=frozenset()))
+    onto = shelf_relation(news=News(on=frozenset()))
     key = Relation(of=Book, to=Shelf, by=lambda book: [book.key], known_as=lambda shelf: shelf.rooms)
     news: News[Any] = News(onward=(onto,))
     world = World(onto, replace(key, matters=news))
@@ -193,7 +193,7 @@ def test_a_wake_is_passed_on_along_another_relation() -> None:
 
 
 def test_a_transitive_relation_follows_any_number_of_links_and_stops_on_a_cycle() -> None:
-    books = stands_on(matters=News(lambda shelf: shelf.full))
+    books = shelf_relation(matters=News(lambda shelf: shelf.full))
     held = Relation(
         of=Shelf,
         to=Shelf,
@@ -210,7 +210,7 @@ def test_a_transitive_relation_follows_any_number_of_links_and_stops_on_a_cycle(
 
 
 def test_an_object_that_does_not_count_is_as_if_it_did_not_exist() -> None:
-    world = World(stands_on(news=News(lambda book: book.key, counts=lambda book: not book.torn)))
+    world = World(shelf_relation(news=News(lambda book: book.key, counts=lambda book: not book.torn)))
     world.put(SHELF, "s")
     whole, torn = world.seen(BOOK, "b", shelf="s"), world.seen(BOOK, "b", shelf="s", torn=True)
     assert world.woken(None, torn) == world.woken(torn, None) == set()
@@ -219,7 +219,7 @@ def test_an_object_that_does_not_count_is_as_if_it_did_not_exist() -> None:
 
 
 def test_of_many_that_share_a_delegate_one_is_woken() -> None:
-    world = World(stands_on(matters=News(whom=Whom.ONE)))
+    world = World(shelf_relation(matters=News(whom=Whom.ONE)))
     for name in "abc":
         world.put(BOOK, name, shelf="s")
     assert len(world.woken(None, world.seen(SHELF, "s"))) == 1
@@ -227,7 +227,7 @@ def test_of_many_that_share_a_delegate_one_is_woken() -> None:
 
 
 def test_an_object_that_its_model_cannot_read_is_as_if_it_did_not_exist() -> None:
-    world = World(stands_on(news=News(lambda book: book.torn)))
+    world = World(shelf_relation(news=News(lambda book: book.torn)))
     world.put(SHELF, "s")
     odd, book = world.seen(BOOK, "b", shelf="s", torn="perhaps"), world.seen(BOOK, "b", shelf="s")
     assert world.woken(None, odd) == set()
@@ -248,7 +248,7 @@ def test_a_named_object_is_watched_by_its_name() -> None:
 
 
 def test_values_that_relations_use_are_in_the_fingerprint() -> None:
-    world = World(stands_on(news=News(lambda book: book.torn)))
+    world = World(shelf_relation(news=News(lambda book: book.torn)))
     whole = world.seen(BOOK, "b", shelf="s")
     assert whole.fingerprint != world.seen(BOOK, "b", shelf="s", torn=True).fingerprint
     assert whole.fingerprint == world.seen(BOOK, "b", shelf="s", key="k").fingerprint
@@ -279,7 +279,7 @@ def test_objects_of_any_kind_may_be_named_with_their_kind() -> None:
         required=True,
         watched=WhileNamed(Scope.KIND, all="of books", field_manager="librarian"),
     )
-    entry = Watched(Followed(BOOK), read=lambda _: View(()), relations=(stands_on(), lent))
+    entry = Watched(Followed(BOOK), read=lambda _: View(()), relations=(shelf_relation(), lent))
     index = Index()
     for shelf, key in (("v1", "a"), ("v1", "b"), ("v1", ""), ("v2", "a")):
         meta = {"name": f"{shelf} {key}", "namespace": "n", "uid": f"{shelf} {key}"}
@@ -311,7 +311,7 @@ def test_of_those_concerned_only_some_may_be_woken_by_how_they_compare() -> None
 
 
 def test_our_own_writes_and_new_names_may_be_no_news() -> None:
-    world = World(stands_on(news=News(lambda book: book.torn, ours=False, linked=Linked.NEVER)))
+    world = World(shelf_relation(news=News(lambda book: book.torn, ours=False, linked=Linked.NEVER)))
     world.put(SHELF, "s")
     whole = world.seen(BOOK, "b", shelf="s")
     assert world.woken(whole, world.seen(BOOK, "b", shelf="s", torn=True)) == {"s"}
@@ -328,7 +328,7 @@ def test_an_object_may_wake_a_lifecycle_that_has_no_object() -> None:
 
 def test_an_owned_object_and_its_referents_belong_to_the_owners_area() -> None:
     assert owned(CONFIG_MAP, by=ACCOUNT, label="example.com/of").area == ACCOUNT.area
-    assert Watched(Followed(SECRET), read=lambda _: View(()), relations=(stands_on(),)).area == ""
+    assert Watched(Followed(SECRET), read=lambda _: View(()), relations=(shelf_relation(),)).area == ""
     named = Relation(of=Account, to=Book, by=lambda account: [account.metadata.name])
     assert Watched(Followed(BOOK), read=lambda _: View(()), relations=(named,)).area == ACCOUNT.area
 

@@ -217,13 +217,13 @@ async def arrival(subject: Watcher) -> None:
 CARRIER = Key(kind="Carrier", namespace="n", name="delegate", uid="c")
 
 
-def carried_while_told(known: Projection, index: Index) -> Key:
+def carrier_by_fact(known: Projection, index: Index) -> Key:
     """Carried while its fact `carried` holds; by another thing if it names an existing one."""
     other = index.get("Thing", "n", known.fact("by"))
     return (other.key if other else CARRIER) if known.fact("carried") else known.key
 
 
-CARRIED = replace(THINGS, carried=Carried(carried_while_told, from_birth=True, relieved=0.01))
+CARRIED = replace(THINGS, carried=Carried(carrier_by_fact, from_birth=True, relieved=0.01))
 
 
 def carrying(**options: Any) -> Watcher:

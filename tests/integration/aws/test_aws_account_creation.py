@@ -19,7 +19,7 @@ def wait_for(name: str, request_id: str) -> AwaitAccount:
     return AwaitAccount(name=name, email=email(name), request_id=request_id)
 
 
-def looked_at(lab: Lab, action: AwaitAccount) -> CreatedAccount:
+def awaited(lab: Lab, action: AwaitAccount) -> CreatedAccount:
     """The answer of the second attempt; the first one does not ask."""
     return lab.run(lab.activities.await_account, action, attempt=2)
 
@@ -38,7 +38,7 @@ def test_a_lost_answer_is_found_within_the_attempt(lab: Lab) -> None:
     name = lab.name()
     lab.emulator.fault("organizations", "CreateAccount", kind="after", count=1)
     found = lab.run(lab.activities.create_account, create(name))
-    looked_at(lab, wait_for(name, found.request_id))
+    awaited(lab, wait_for(name, found.request_id))
     assert len(accounts_named(lab, name)) == 1
     assert lab.calls("organizations", "CreateAccount") == 1
 
@@ -51,7 +51,7 @@ def test_a_request_by_a_killed_process_is_found_by_name_and_not_repeated(lab: La
         lab.run(lab.activities.create_account, create(name))
     lab.emulator.clear(blind.id)
     found = lab.run(lab.activities.create_account, create(name), attempt=2)
-    looked_at(lab, wait_for(name, found.request_id))
+    awaited(lab, wait_for(name, found.request_id))
     assert len(accounts_named(lab, name)) == 1
     assert lab.calls("organizations", "CreateAccount") == 1
 
@@ -66,7 +66,7 @@ def test_an_account_of_an_earlier_life_is_adopted_when_asked_to_search(lab: Lab)
 def test_a_second_request_for_the_same_address_leads_to_the_first_account(lab: Lab) -> None:
     account_id, name = lab.account()
     blind = lab.run(lab.activities.create_account, create(name))
-    found = looked_at(lab, wait_for(name, blind.request_id))
+    found = awaited(lab, wait_for(name, blind.request_id))
     assert found.created_account_id == account_id
     assert accounts_named(lab, name) == [account_id]
 
@@ -77,7 +77,7 @@ def test_an_account_of_another_installation_is_not_adopted(lab: Lab) -> None:
     found = lab.run(lab.activities.create_account, create(name, search=True))
     assert (found.created_account_id, lab.calls("organizations", "CreateAccount")) == ("", 2)
     with pytest.raises(Invalid) as refused:
-        looked_at(lab, wait_for(name, found.request_id))
+        awaited(lab, wait_for(name, found.request_id))
     assert refused.value.code == "EMAIL_ALREADY_EXISTS"
 
 
@@ -87,13 +87,13 @@ def test_an_account_that_is_recorded_or_closed_is_not_adopted(lab: Lab) -> None:
     holder = lab.owner(lab.name())
     lab.kube.patch(ACCOUNT, holder.namespace, holder.name, {"spec": {"awsAccountID": account_id}})
     with pytest.raises(Invalid):
-        looked_at(lab, wait_for(name, blind.request_id))
+        awaited(lab, wait_for(name, blind.request_id))
     lab.kube.patch(ACCOUNT, holder.namespace, holder.name, {"spec": {"awsAccountID": ""}})
-    assert looked_at(lab, wait_for(name, blind.request_id)).created_account_id == account_id
+    assert awaited(lab, wait_for(name, blind.request_id)).created_account_id == account_id
     lab.sessions.payer().organizations().close_account(AccountId=account_id)
     assert lab.run(lab.activities.create_account, create(name, search=True)).created_account_id == ""
     with pytest.raises(Invalid):
-        looked_at(lab, wait_for(name, blind.request_id))
+        awaited(lab, wait_for(name, blind.request_id))
 
 
 def test_an_address_of_a_stranger_is_refused(lab: Lab) -> None:
@@ -102,7 +102,7 @@ def test_an_address_of_a_stranger_is_refused(lab: Lab) -> None:
     request = lab.run(lab.activities.create_account, other)
     action = AwaitAccount(name=other.name, email=other.email, request_id=request.request_id)
     with pytest.raises(Invalid) as refused:
-        looked_at(lab, action)
+        awaited(lab, action)
     assert refused.value.code == "EMAIL_ALREADY_EXISTS"
 
 
@@ -153,7 +153,7 @@ def test_a_request_is_not_observed_at_once(lab: Lab) -> None:
     with pytest.raises(Pending):
         lab.run(lab.activities.await_account, wait_for(name, request.request_id))
     assert lab.calls("organizations", "DescribeCreateAccountStatus") == 0
-    assert looked_at(lab, wait_for(name, request.request_id)).created_account_id
+    assert awaited(lab, wait_for(name, request.request_id)).created_account_id
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_failed_request_says_why(lab: Lab, reason: str, error: type[Exception]
     name = lab.name()
     request = lab.run(lab.activities.create_account, create(name))
     with pytest.raises(error) as failed:
-        looked_at(lab, wait_for(name, request.request_id))
+        awaited(lab, wait_for(name, request.request_id))
     assert getattr(failed.value, "code", "") == reason
 
 

@@ -137,7 +137,7 @@ def customer(lab: Lab) -> Customer:
 # Judging.
 
 
-def judged(lab: Lab, policy: CustomPolicy, *managed: str, uid: str = "judged", attempt: int = 1) -> str:
+def validation_reason(lab: Lab, policy: CustomPolicy, *managed: str, uid: str = "judged", attempt: int = 1) -> str:
     effects = FederatedPolicyValidation(lab.sessions)
     action = ValidatePolicies(uid=uid, generation=1, custom=policy, managed=managed)
     verdict = lab.run(effects.validate_policies, action, attempt=attempt)
@@ -163,7 +163,7 @@ def traces(lab: Lab) -> list[str]:
 def test_iam_judges_a_role_and_keeps_nothing(
     lab: Lab, policy: CustomPolicy, managed: tuple[str, ...], reason: str
 ) -> None:
-    assert judged(lab, policy, *managed) == reason
+    assert validation_reason(lab, policy, *managed) == reason
     assert traces(lab) == []
 
 
@@ -171,15 +171,15 @@ def test_iam_judges_a_role_and_keeps_nothing(
 def test_leftovers_of_an_interrupted_judgement_block_no_other(lab: Lab, operation: str) -> None:
     lab.emulator.fault("iam", operation, kind="after", count=1)
     with pytest.raises(Unavailable):
-        judged(lab, custom())
-    assert judged(lab, custom(), attempt=2) == "AllPoliciesValid"
+        validation_reason(lab, custom())
+    assert validation_reason(lab, custom(), attempt=2) == "AllPoliciesValid"
     assert traces(lab) == []
 
 
 def test_a_role_that_goes_takes_what_a_torn_judging_left(lab: Lab) -> None:
     lab.emulator.fault("iam", "DeletePolicy", kind="before", count=1)
     with pytest.raises(Unavailable):
-        judged(lab, custom(), uid="torn")
+        validation_reason(lab, custom(), uid="torn")
     assert traces(lab) == ["perdure-validation-torn"]
     for _ in range(2):
         lab.run(FederatedPolicyValidation(lab.sessions).clear_validation, ClearValidation(uid="torn"))
@@ -397,7 +397,7 @@ def test_the_cleanup_has_its_own_session_name_in_the_accounts_trail(customer: Cu
 
 
 def test_the_calls_are_those_declared(customer: Customer) -> None:
-    judged(customer.lab, custom(), "AdministratorAccess")
+    validation_reason(customer.lab, custom(), "AdministratorAccess")
     customer.grant()
     customer.revoke(secret="gone")
     for count in customer.lab.emulator.ledger().counts:

@@ -90,7 +90,7 @@ async def test_a_tenant_is_made_with_what_opens_it_and_found_again(master: Tenan
 
 async def test_a_tenant_whose_answer_was_lost_is_not_made_twice(master: Tenant, control: ThreescaleControl) -> None:
     tenant = resource(fresh("Lost"))
-    (creation,) = sync_tenant(tenant, await looked(master, tenant), 0).writes
+    (creation,) = sync_tenant(tenant, await read_state(master, tenant), 0).writes
     texts = dict.fromkeys(creation.secrets.values(), "secret123")
     control.fault("POST", "/master/api/providers", kind="after", count=1)
     with pytest.raises(Unavailable):
@@ -121,6 +121,6 @@ async def test_a_deleted_tenants_organisation_may_come_back(master: Tenant) -> N
     assert secret["stringData"]["adminURL"] == made.tenant.item.address
 
 
-async def looked(master: Tenant, tenant: TenantResource) -> KnownTenant:
+async def read_state(master: Tenant, tenant: TenantResource) -> KnownTenant:
     (read,) = sync_tenant(tenant, KnownTenant(), 0).reads
     return read_tenant(KnownTenant(), read, await master.read(read), tenant)

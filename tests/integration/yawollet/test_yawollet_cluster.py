@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from crd_lab import install
-from product import asked
+from product import get_health
 from waiting import eventually
 from yawollet_lab import HOST, Backend, Machine, answered, ask, free_port, machine, port, tcp_backend
 
@@ -162,7 +162,7 @@ class Agent:
 
     async def readyz(self) -> httpx.Response | None:
         try:
-            return await asked(int(self.health.rpartition(":")[2]), "/readyz")
+            return await get_health(int(self.health.rpartition(":")[2]), "/readyz")
         except httpx.HTTPError:
             return None
 
@@ -359,13 +359,13 @@ async def test_no_request_fails_while_the_agent_is_killed_and_comes_back(agent: 
     agent.start()
     assert await answered(number)
     await cluster.ready()
-    failed, asked, over = 0, 0, asyncio.Event()
+    failed, sent, over = 0, 0, asyncio.Event()
 
     async def keep_asking() -> None:
-        nonlocal failed, asked
+        nonlocal failed, sent
         while not over.is_set():
             failed += await ask(number) != "backend: hello"
-            asked += 1
+            sent += 1
             await asyncio.sleep(0.02)
 
     asking = asyncio.create_task(keep_asking())
@@ -376,7 +376,7 @@ async def test_no_request_fails_while_the_agent_is_killed_and_comes_back(agent: 
         await cluster.reported(lambda found, since=since: beat(found["EnvoyReady"]) > since, "it reports again")
     over.set()
     await asking
-    assert asked > 20
+    assert sent > 20
     assert failed == 0
 
 

@@ -229,11 +229,11 @@ async def test_envoy_keeps_its_listeners_while_the_agent_has_nothing_to_serve_ye
     async with conversation(vm) as talk:
         await connected(talk)
         assert talk.delivery.served is None
-        await asked_for_clusters(vm)
+        await await_cluster_request(vm)
         assert await ask(number) == "backend: hello"
 
 
-async def asked_for_clusters(vm: Machine) -> None:
+async def await_cluster_request(vm: Machine) -> None:
     """Envoy has asked the agent that is there now."""
 
     async def asked() -> bool:

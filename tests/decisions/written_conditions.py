@@ -35,19 +35,21 @@ _CONSTRUCTORS = {"Condition", "ServiceCondition", "SetCondition", "MachineCondit
 
 
 @cache
-def said() -> dict[str, set[tuple[str, str]]]:
+def conditions_by_area() -> dict[str, set[tuple[str, str]]]:
     """By area, the types and reasons of the conditions that it writes."""
-    found = {area: _said_in(ROOT / "domain" / area) for area in ("accounts", "claims", "loadbalancers", "instances")}
-    found["agent"] = _said_in(ROOT / "yawollet")
+    found = {
+        area: _conditions_in(ROOT / "domain" / area) for area in ("accounts", "claims", "loadbalancers", "instances")
+    }
+    found["agent"] = _conditions_in(ROOT / "yawollet")
     found["threescale"] = {(type_, UNKNOWN) for types in TYPES.values() for type_ in types}
     return found
 
 
-def _said_in(directory: Path) -> set[tuple[str, str]]:
-    return {pair for path in sorted(directory.rglob("*.py")) for pair in _said_by(path)}
+def _conditions_in(directory: Path) -> set[tuple[str, str]]:
+    return {pair for path in sorted(directory.rglob("*.py")) for pair in _conditions_of(path)}
 
 
-def _said_by(path: Path) -> set[tuple[str, str]]:
+def _conditions_of(path: Path) -> set[tuple[str, str]]:
     source = path.read_text()
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     module = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
