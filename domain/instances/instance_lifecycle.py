@@ -36,6 +36,7 @@ from domain.instances.labels import label_patch
 from domain.instances.lifecycle_hooks import HookWork
 from domain.instances.notices import about, on_each
 from domain.instances.observed import InstanceWorld
+from domain.instances.periodic_resync import contradicted
 from domain.instances.phases import InstancePhase, phase_of
 from domain.instances.reactions import (
     awaits_replacement,
@@ -173,7 +174,8 @@ def _questions(
             wanted |= {each for each in _borne_out_by(record, cause) if askable(facts, each, cause.claimed_at, now)}
     if replacement_in_doubt(world, found, hooks, now) and askable(facts, Question.STATUS, record.opened_at, now):
         wanted.add(Question.STATUS)
-    if withdrawal_unproven(world, found) and askable(facts, Question.STATUS, record.heard_at, now):
+    doubted = withdrawal_unproven(world, found) or contradicted(record, facts, now)
+    if doubted and askable(facts, Question.STATUS, record.heard_at, now):
         wanted.add(Question.STATUS)
     for hook in hooks:
         if _asks_of_group(world, hook) and askable(facts, Question.GROUP, hook.held.received_at, now):

@@ -82,6 +82,19 @@ def _reported_by_health(record: InstanceRecord, event: ScheduledEvent) -> bool:
     return False
 
 
+def contradicted(record: InstanceRecord, facts: Facts | None, now: datetime) -> bool:
+    """Whether Health has said since EC2's answer that an event found in an earlier answer is over or has moved."""
+    known_at = facts.at if facts is not None and Question.STATUS in facts.asked else record.opened_at
+    of_health = [each for name, each in record.planned.items() if not name.startswith(_OURS)]
+    news = [each.notice for each in of_health if known_at < each.received_at <= now]
+    ours = (each for name, each in record.planned.items() if name.startswith(_OURS) and _is_pending(record, each))
+    return any(
+        effect_of(each.notice.code) is effect_of(new.code) and (new.over or not _near(new.start, each.notice.start))
+        for each in ours
+        for new in news
+    )
+
+
 def _is_pending(record: InstanceRecord, planned: Planned) -> bool:
     return not planned.notice.over and not record.restarted_after(planned.told_at)
 
@@ -94,10 +107,15 @@ def _missed_event(record: InstanceRecord, event: ScheduledEvent, at: datetime) -
 
 
 def _withdrawn(record: InstanceRecord, facts: Facts) -> Iterator[InstanceEvent]:
-    listed = {event.id for event in facts.scheduled if event.open and event.code in _TYPES}
+    listed = {event.id: event for event in facts.scheduled if event.open and event.code in _TYPES}
     for name, planned in sorted(record.planned.items()):
-        ours, id_ = name.startswith(_OURS), name.removeprefix(_OURS)
-        over = id_ not in listed if ours else _over_by_ec2(planned.notice, facts.scheduled)
+        id_ = name.removeprefix(_OURS)
+        if not name.startswith(_OURS):
+            over = _over_by_ec2(planned.notice, facts.scheduled)
+        elif event := listed.get(id_):
+            over = event.not_before != planned.notice.start and _reported_by_health(record, event)
+        else:
+            over = True
         if over and not planned.notice.over:
             notice = planned.notice.model_copy(update={"status": "closed", "updated": facts.at})
             yield _event(record, f"resync-{id_}-{int(facts.at.timestamp())}", notice, facts.at)

@@ -603,6 +603,30 @@ def test_a_node_is_used_again_once_ec2_confirms_the_end_of_its_event(
     assert effects(work_for_instance(world.with_answer(true, {}), at(72))) == ["uncordon"]
 
 
+@pytest.mark.parametrize(
+    ("told", "listed"),
+    [
+        (scheduled(60, at(100), CODE, arn="arn:late", status="closed"), ()),
+        (scheduled(60, LATER, CODE, arn="arn:late"), (LATER,)),
+    ],
+    ids=["over", "moved"],
+)
+def test_ec2_is_asked_at_once_where_health_contradicts_its_earlier_answer(
+    told: InstanceEvent, listed: tuple[datetime, ...]
+) -> None:
+    """Health's notice of the event may be minutes late, and the news of its end come first."""
+    reboot = REBOOT.model_copy(update={"id": "e-1", "not_before": at(100)})
+    found = observed(record(), policy=DRAINING).with_answer(facts(9, scheduled=(reboot,)), {})
+    (cordon,) = work_for_instance(found, at(10)).steps
+    assert isinstance(cordon, CordonNode)
+    known = fold(cordoned(found.record, cordon.cause, "node-0", at(50)), told)
+    unsure = work(known, 61, policy=DRAINING, facts=facts(9, scheduled=(reboot,)))
+    assert (effects(unsure), asked(unsure)) == ([], (Question.INSTANCE, Question.STATUS))
+    answer = facts(61, scheduled=tuple(reboot.model_copy(update={"not_before": each}) for each in listed))
+    sure = work_for_instance(observed(known, policy=DRAINING).with_answer(answer, {}), at(62))
+    assert (effects(sure), asked(sure)) == (["uncordon"], ())
+
+
 # --- lifecycle hooks ---
 
 WAITING = {"group": GROUP, "lifecycle": "Terminating:Wait"}
