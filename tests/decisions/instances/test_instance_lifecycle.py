@@ -621,10 +621,10 @@ def test_ec2_is_asked_at_once_where_health_contradicts_its_earlier_answer(
     assert isinstance(cordon, CordonNode)
     known = fold(cordoned(found.record, cordon.cause, "node-0", at(50)), told)
     unsure = work(known, 61, policy=DRAINING, facts=facts(9, scheduled=(reboot,)))
-    assert (effects(unsure), asked(unsure)) == ([], (Question.INSTANCE, Question.STATUS))
+    assert (effects(unsure), questions_of(unsure)) == ([], (Question.INSTANCE, Question.STATUS))
     answer = facts(61, scheduled=tuple(reboot.model_copy(update={"not_before": each}) for each in listed))
     sure = work_for_instance(observed(known, policy=DRAINING).with_answer(answer, {}), at(62))
-    assert (effects(sure), asked(sure)) == (["uncordon"], ())
+    assert (effects(sure), questions_of(sure)) == (["uncordon"], ())
 
 
 # --- lifecycle hooks ---
