@@ -35,7 +35,7 @@ class Comparison:
         token = await secrets.text(provider.token) or ""
         calls = self._context.tenants.calls(provider.url, token, insecure=insecure(resource))
         world = world.beside({"look": True})
-        async with calls.seat():
+        async with calls.slot():
             while reads := [each for each in world.decide(now()).actions if isinstance(each, Read)]:
                 for each in reads:
                     body = await self._answer(calls, each)

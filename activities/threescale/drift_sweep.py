@@ -140,9 +140,9 @@ class SweepActivities(Activities):
 
     async def _lists(self, tenant: Members, secrets: Secrets) -> tuple[Lists, list[str]]:
         lists, unread = Lists(), []
-        seat = self._context.tenants.calls(tenant.accounts[0].url, "", insecure=tenant.insecure).seat()
+        slot = self._context.tenants.calls(tenant.accounts[0].url, "", insecure=tenant.insecure).slot()
         try:
-            async with seat:
+            async with slot:
                 for read in lists_for(each for each in tenant.objects if in_step(each)):
                     try:
                         answer = await self._answer(tenant, read, secrets)
@@ -150,7 +150,7 @@ class SweepActivities(Activities):
                             lists = with_list(lists, read, answer)
                     except ApiError as error:
                         unread.append(error.message)
-        except ApiError as error:  # no free seat
+        except ApiError as error:  # no free slot
             unread.append(error.message)
         return lists, unread
 

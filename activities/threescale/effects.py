@@ -1,6 +1,6 @@
 """What a pass over one object observes and does; `domain/threescale/reconciliation.py` decides.
 
-Calls are sequential, on a seat of the tenant. After a change that may be incomplete, a pass compares with 3scale even
+Calls are sequential, in a slot of the tenant. After a change that may be incomplete, a pass compares with 3scale even
 if the change was reverted.
 """
 
@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 
 
 class Effects(Activities):
-    """An asynchronous context manager that returns its seat."""
+    """An asynchronous context manager that returns its slot."""
 
     _request: PassObject
     _resource: CustomResource
@@ -73,7 +73,7 @@ class Effects(Activities):
         self._died = False
         self._begun = False
         self._calls: Calls | None = None
-        self._seated_since = 0.0
+        self._began = 0.0
         self._reported_in_sync = False
         self._silent: ApiError | None = None  # the tenant does not answer: all further calls fail like this one
         self._repeats = IneffectiveWrites()
@@ -225,7 +225,7 @@ class Effects(Activities):
         with self._calling():
             if read.resource is Resource.TEXT:
                 return Answer(body=await self._subject.fetch(read))
-            calls = await self._seated()
+            calls = await self._with_slot()
             body = await calls.read(read, fresh=read.unsure)
             with of_known_shape(self._named("GET", read.path)):
                 return Answer(body=body, beside=await self._subject.noticed(read, body))
@@ -233,7 +233,7 @@ class Effects(Activities):
     @activity.defn(name=Write.activity)
     async def write(self, write: Write) -> Answer:
         with self._calling():
-            calls = await self._seated()
+            calls = await self._with_slot()
             self._repeats.refuse(write)
             await self._subject.prepare(write)
             texts = {key: await self._secrets.text(key) or "" for key in write.secrets.values()}
@@ -262,8 +262,8 @@ class Effects(Activities):
                 self._silent = error if error.code == Guard.silent else None
                 raise
 
-    async def _seated(self) -> Calls:
-        """The tenant's calls, on the pass's seat; an ApiError if none is free, or the tenant does not answer."""
+    async def _with_slot(self) -> Calls:
+        """The tenant's calls, in the pass's slot; an ApiError if none is free, or the tenant does not answer."""
         if self._silent is not None:
             raise self._silent
         if self._calls is None:
@@ -271,14 +271,14 @@ class Effects(Activities):
             assert isinstance(account, ProviderAccount)  # noqa: S101 - without one no call is asked for
             token = await self._secrets.text(account.token) or ""
             calls = self._context.tenants.calls(account.url, token, insecure=insecure(self._resource))
-            await self._stack.enter_async_context(calls.seat())
-            self._calls, self._seated_since = calls, time.monotonic()
+            await self._stack.enter_async_context(calls.slot())
+            self._calls, self._began = calls, time.monotonic()
         await self._show_if_it_lasts()
         return self._calls
 
     @property
     def _seated_for(self) -> timedelta:
-        return timedelta(seconds=time.monotonic() - self._seated_since)
+        return timedelta(seconds=time.monotonic() - self._began)
 
     async def _show_if_it_lasts(self) -> None:
         if self._reported_in_sync or not lasts(self._seated_for):

@@ -1,8 +1,8 @@
-"""When a pass that found no seat comes back: one after another, about as fast as seats become free.
+"""When a pass that found no slot comes back: one after another, about as fast as slots become free.
 
 Hundreds of objects of one tenant may arrive at once. If each came back every five seconds, that alone would take the
-CPU of the seated passes. The last passes show how long a seat is occupied. If no pass has left a seat with an answer
-for a while, none is expected for as long again. The longest pause is a minute.
+CPU of the passes that have a slot. The last passes show how long a slot is occupied. If no pass has left a slot with an
+answer for a while, none is expected for as long again. The longest pause is a minute.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _LONGEST_SITTING = 5.0
 
 
 class TenantBackoff:
-    def __init__(self, seats: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seats = seats
+    def __init__(self, slots: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._slots = slots
         self._clock = clock
-        self._sitting = 0.0  # average seconds that a pass keeps its seat
-        self._next = 0.0  # when the next refused pass finds a seat
+        self._holding = 0.0  # average seconds that a pass keeps its slot
+        self._next = 0.0  # when the next refused pass finds a slot
 
     def sat(self, seconds: float) -> None:
-        self._sitting += _SHARE * (min(seconds, _LONGEST_SITTING) - self._sitting)
+        self._holding += _SHARE * (min(seconds, _LONGEST_SITTING) - self._holding)
 
     def away(self, still_seconds: float = 0.0) -> timedelta:
         now = self._clock()
         pause = max(spread(max(COME_BACK, timedelta(seconds=still_seconds))), LEAST_AWAY)
         soonest = now + pause.total_seconds()
         turn = max(self._next, soonest)
-        self._next = min(max(self._next, now), now + LONGEST_AWAY.total_seconds()) + self._sitting / self._seats
+        self._next = min(max(self._next, now), now + LONGEST_AWAY.total_seconds()) + self._holding / self._slots
         return min(timedelta(seconds=turn - now), LONGEST_AWAY)

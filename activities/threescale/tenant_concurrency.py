@@ -1,7 +1,7 @@
 """The tenants that a worker calls, identified by their normalized addresses.
 
-Each has its limits (`call_limits.py`), seats for passes, and lists that several passes request at the same time. A pass
-takes its seat at its first call and keeps it. Without a free seat it waits for a while; if many wait already or the
+Each has its limits (`call_limits.py`), slots for passes, and lists that several passes request at the same time. A pass
+takes its slot at its first call and keeps it. Without a free slot it waits for a while; if many wait already or the
 tenant does not answer, it ends at once as throttled and comes back (`tenant_backoff.py`). So a tenant that hangs never
 occupies all activities of the worker.
 
@@ -24,7 +24,7 @@ from engine.errors import Throttled
 
 MOST_WAITING = 25
 # Passes of one tenant that call 3scale concurrently, each with one call at a time.
-SEATS = 8
+SLOTS = 8
 LONGEST_WAIT = 20.0
 # Seconds after its start in which a list is shared.
 SHARED_SECONDS = 1.0
@@ -33,43 +33,43 @@ _Shared = tuple[float, "asyncio.Task[object]"]
 
 
 class Share:
-    def __init__(self, address: str, seats: int, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self.guard = Guard(f"3scale at {address}", seats, clock=clock)
+    def __init__(self, address: str, slots: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.guard = Guard(f"3scale at {address}", slots, clock=clock)
         self.lists: dict[tuple[str, ...], _Shared] = {}
         self._address = address
         self._clock = clock
-        self._seats = asyncio.Semaphore(seats)
-        self._turns = TenantBackoff(seats)
+        self._slots = asyncio.Semaphore(slots)
+        self._turns = TenantBackoff(slots)
         self._waiting = 0
-        self._seated = 0
-        self._moved = 0.0  # when a pass last left a seat with an answer, or took one while all were free
+        self._occupied = 0
+        self._moved = 0.0  # when a pass last left a slot with an answer, or took one while all were free
 
     @asynccontextmanager
-    async def seat(self) -> AsyncIterator[None]:
-        """The context of all calls of a pass; `Throttled` if no seat is free."""
-        if self._seats.locked() and (self._waiting >= MOST_WAITING or self.guard.silences):
+    async def slot(self) -> AsyncIterator[None]:
+        """The context of all calls of a pass; `Throttled` if no slot is free."""
+        if self._slots.locked() and (self._waiting >= MOST_WAITING or self.guard.silences):
             raise self._full()
         self._waiting += 1
         try:
             async with asyncio.timeout(LONGEST_WAIT):
-                await self._seats.acquire()
+                await self._slots.acquire()
         except TimeoutError:
             raise self._full() from None
         finally:
             self._waiting -= 1
         began = self._clock()
-        if not self._seated:
+        if not self._occupied:
             self._moved = began
-        self._seated += 1
+        self._occupied += 1
         try:
             yield
         finally:
-            self._seated -= 1
+            self._occupied -= 1
             left = self._clock()
             if not self.guard.silences:
                 self._moved = left
             self._turns.sat(left - began)
-            self._seats.release()
+            self._slots.release()
 
     def _full(self) -> Throttled:
         message = f"3scale at {self._address}: the limit of concurrent reconciliations of one tenant is reached"
@@ -83,8 +83,8 @@ class Calls:
         self._token = token
 
     @asynccontextmanager
-    async def seat(self) -> AsyncIterator[None]:
-        async with self._share.seat():
+    async def slot(self) -> AsyncIterator[None]:
+        async with self._share.slot():
             yield
 
     async def read(self, read: Read, *, fresh: bool) -> object:
@@ -114,14 +114,14 @@ class Calls:
 
 
 class Tenants:
-    def __init__(self, connections: Connections, unverified: Connections, seats: int = SEATS) -> None:
+    def __init__(self, connections: Connections, unverified: Connections, slots: int = SLOTS) -> None:
         self._connections = connections
         self._unverified = unverified
-        self._seats = seats
+        self._slots = slots
         self._shares: dict[tuple[str, str, str], Share] = {}
 
     def calls(self, url: str, token: str, *, insecure: bool = False) -> Calls:
         """`insecure` trusts any certificate."""
-        share = self._shares.setdefault(plain(url), Share(url, self._seats))
+        share = self._shares.setdefault(plain(url), Share(url, self._slots))
         http = (self._unverified if insecure else self._connections).http
         return Calls(Tenant(http, url, token, share.guard), share, token)

@@ -494,7 +494,7 @@ class Notify(_InstanceAction):
 
     @property
     def most_attempts(self) -> int:
-        """Three minutes, with growing pauses: then it is out of date."""
+        """Attempts for three minutes, with growing pauses: then the notification is out of date."""
         return 8
 
     @property

@@ -29,8 +29,8 @@ PAGES = sorted(
 
 HEADER = """# Settings
 
-Every process reads environment variables, once, when it starts. This page is written from `engine/settings.py` and held
-to it by a test. Durations are seconds (`90`, `0.5`), Go's notation (`90s`, `5m`, `1h30m`) or ISO 8601.
+Every process reads environment variables, once, when it starts. This page is generated from `engine/settings.py`, and a
+test compares the two. Durations are seconds (`90`, `0.5`), Go's notation (`90s`, `5m`, `1h30m`) or ISO 8601.
 
 Temporal's connection is set by Temporal's own variables (`TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, `TEMPORAL_API_KEY`,
 `TEMPORAL_TLS_*`, or a profile in its configuration file), Kubernetes' by `KUBECONFIG` or the pod's service account.

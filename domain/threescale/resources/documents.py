@@ -72,7 +72,7 @@ class ActiveDoc(CustomResource):
 
 
 class OpenApiSpec(KubeModel):
-    """From what Product and Backend are made."""
+    """The document from which Product and Backend are made."""
 
     openapi_ref: Required[OneDocument] = Field(Document(), description="Where the OpenAPI document is.")
     provider_account_ref: LocalReference | None = Field(

@@ -49,34 +49,34 @@ def test_a_caller_some_seconds_later_may_try_too() -> None:
     assert refusal(guard, clock).delay == PAUSE - timedelta(seconds=CHOSEN_SECONDS)
 
 
-async def test_a_caller_without_an_answer_is_no_sign_that_seats_get_free(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_caller_without_an_answer_is_no_sign_that_slots_get_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("activities.threescale.tenant_concurrency.MOST_WAITING", 0)
     clock = Clock()
     share = Share("https://a.example.com", 2, clock=clock)
-    async with share.seat():
+    async with share.slot():
         clock.now += 10
         silence(share.guard, clock, times=1)
-        async with share.seat():
+        async with share.slot():
             pass
-        async with share.seat():
+        async with share.slot():
             still = await _refused(share)
         call(share.guard, clock)
-        async with share.seat():
+        async with share.slot():
             pass
-        async with share.seat():
+        async with share.slot():
             answered = await _refused(share)
 
     assert still >= timedelta(seconds=20)
     assert answered <= COME_BACK * 1.5
 
 
-async def test_a_caller_without_a_seat_stays_away_for_as_long_as_none_was_freed(
+async def test_a_caller_without_a_slot_stays_away_for_as_long_as_none_was_freed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("activities.threescale.tenant_concurrency.MOST_WAITING", 0)
     clock = Clock()
     share = Share("https://a.example.com", 1, clock=clock)
-    async with share.seat():
+    async with share.slot():
         soon = await _refused(share)
         clock.now += 20
         later = await _refused(share)
@@ -87,7 +87,7 @@ async def test_a_caller_without_a_seat_stays_away_for_as_long_as_none_was_freed(
 
 async def _refused(share: Share) -> timedelta:
     with pytest.raises(Throttled) as refused:
-        async with share.seat():
-            raise AssertionError("there is one seat")
+        async with share.slot():
+            raise AssertionError("there is one slot")
     assert refused.value.delay is not None
     return refused.value.delay

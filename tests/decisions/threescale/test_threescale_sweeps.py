@@ -49,7 +49,7 @@ class Empty:
     """A tenant that has nothing any more."""
 
     @asynccontextmanager
-    async def seat(self) -> AsyncIterator[None]:
+    async def slot(self) -> AsyncIterator[None]:
         yield
 
     async def read(self, read: object, *, fresh: bool) -> object:

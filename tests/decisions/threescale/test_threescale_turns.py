@@ -1,4 +1,4 @@
-"""For how long objects of a tenant go away that find no seat with it."""
+"""For how long objects of a tenant go away that find no slot with it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 from activities.threescale.tenant_backoff import COME_BACK, LONGEST_AWAY, TenantBackoff
 from domain.runner import SHORT_PAUSE
 
-SEATS = 8
+SLOTS = 8
 
 
 class Clock:
@@ -20,7 +20,7 @@ class Clock:
 def turns_after(sitting: float) -> tuple[TenantBackoff, Clock]:
     """Where many passes have sat for so long each."""
     clock = Clock()
-    turns = TenantBackoff(SEATS, clock)
+    turns = TenantBackoff(SLOTS, clock)
     for _ in range(100):
         turns.sat(sitting)
     return turns, clock
@@ -30,11 +30,11 @@ def test_a_few_come_back_soon() -> None:
     turns, _ = turns_after(0.1)
     delays = [turns.away() for _ in range(20)]
 
-    assert all(SHORT_PAUSE < each <= COME_BACK * 1.5 for each in delays), "no pass waits for a seat that it may not get"
+    assert all(SHORT_PAUSE < each <= COME_BACK * 1.5 for each in delays), "no pass waits for a slot that it may not get"
 
 
-def test_a_crowd_comes_back_about_as_fast_as_it_is_seated() -> None:
-    """Five hundred with 0.8 s each on eight seats take fifty seconds, and not a hundred looks a second."""
+def test_a_crowd_comes_back_about_as_fast_as_slots_get_free() -> None:
+    """Five hundred with 0.8 s each on eight slots take fifty seconds, and not a hundred looks a second."""
     turns, _ = turns_after(0.8)
     delays = sorted(turns.away().total_seconds() for _ in range(500))
 
@@ -60,6 +60,6 @@ def test_no_caller_is_away_for_longer_than_a_minute_and_an_old_crowd_is_forgotte
 
 
 def test_nothing_is_known_of_sittings_at_first() -> None:
-    delays = [TenantBackoff(SEATS).away() for _ in range(100)]
+    delays = [TenantBackoff(SLOTS).away() for _ in range(100)]
 
     assert max(delays) <= timedelta(seconds=7.5)

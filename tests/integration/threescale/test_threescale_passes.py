@@ -214,7 +214,7 @@ async def test_those_who_look_at_the_same_time_share_a_list(
 
 async def test_a_tenant_that_hangs_blocks_no_other_and_goes_on_when_it_answers(control: ThreescaleControl) -> None:
     """3scale weakness 3: one tenant that hangs stops all of a kind."""
-    async with one_worker(seats=4, call_timeout=timedelta(hours=1)) as passes:
+    async with one_worker(slots=4, call_timeout=timedelta(hours=1)) as passes:
         hanging = await passes.shop_of_its_own(control)
         hung = control.fault(tenant=control.tenants()[-1].name, path="/admin/api", kind="hang")
         others = [await passes.shop_of_its_own(control) for _ in range(2)]
@@ -224,7 +224,7 @@ async def test_a_tenant_that_hangs_blocks_no_other_and_goes_on_when_it_answers(c
         waiting = [asyncio.create_task(passes.look(key)) for key in await passes.keys(hanging)]
         await passes.settled(*others)
         assert not any(each.done() for each in waiting[:4])
-        assert sum(each.hits for each in control.faults()) <= 4, "no more calls than it has seats"
+        assert sum(each.hits for each in control.faults()) <= 4, "no more calls than it has slots"
         control.clear(hung.id)
         await asyncio.gather(*waiting)
         await passes.settled(hanging)

@@ -26,7 +26,7 @@ from activities.threescale.client import Connections
 from activities.threescale.document_sources import Sources
 from activities.threescale.pass_context import PassContext
 from activities.threescale.passes import PassActivities
-from activities.threescale.tenant_concurrency import SEATS, Tenants
+from activities.threescale.tenant_concurrency import SLOTS, Tenants
 from domain.decision import Outcome
 from domain.identity import Key
 from domain.threescale import CUSTOM_KINDS
@@ -115,7 +115,7 @@ class Passes:
 
 
 @asynccontextmanager
-async def one_worker(*, seats: int = SEATS, **settings: Any) -> AsyncIterator[Passes]:
+async def one_worker(*, slots: int = SLOTS, **settings: Any) -> AsyncIterator[Passes]:
     """What a worker has of the area."""
     kube = MemoryKube()
 
@@ -123,6 +123,6 @@ async def one_worker(*, seats: int = SEATS, **settings: Any) -> AsyncIterator[Pa
     used = Settings(**settings)
     seconds = (used.call_timeout or CALL_TIMEOUT).total_seconds()
     async with Connections(seconds) as connections, Connections(seconds, verify=False) as unverified:
-        tenants = Tenants(connections, unverified, seats)
+        tenants = Tenants(connections, unverified, slots)
         ground = PassContext(api, ThreescaleCache(api, cast("Store", kube)), tenants, Sources(connections.http), used)
         yield Passes(kube, PassActivities(ground))
