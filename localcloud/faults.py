@@ -19,11 +19,11 @@ class Disturbance(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = ""
-    count: int | None = Field(default=None, ge=0, description="how many it takes; None for all")
-    skip: int = Field(default=0, ge=0, description="how many that match pass first")
+    count: int | None = Field(default=None, ge=0, description="how many calls it affects; None for all")
+    skip: int = Field(default=0, ge=0, description="how many matching calls pass first")
     probability: float = Field(default=1.0, ge=0, le=1)
     seed: int = 0
-    hits: int = Field(default=0, description="how often it struck; counted by the server")
+    hits: int = Field(default=0, description="how many calls it has affected; counted by the server")
 
 
 D = TypeVar("D", bound=Disturbance)

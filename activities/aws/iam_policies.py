@@ -57,7 +57,7 @@ def managed_policies(iam: IAMClient) -> dict[str, str]:
 
 
 def customers_policies(iam: IAMClient, path: str = "/") -> dict[str, str]:
-    """The account's own: ARNs by name."""
+    """The account's own policies: ARNs by name."""
     pages = iam.get_paginator("list_policies").paginate(Scope="Local", PathPrefix=path)
     return {policy["PolicyName"]: policy["Arn"] for page in pages for policy in page["Policies"]}
 

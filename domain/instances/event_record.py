@@ -53,7 +53,7 @@ class Interruption(Model):
 
     @property
     def outlived_at(self) -> datetime:
-        """An instance that still runs then is not taken by AWS after all."""
+        """When AWS counts as not reclaiming a still running instance after all."""
         return self.deadline + SPOT_OUTLIVED
 
 

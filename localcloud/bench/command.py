@@ -83,7 +83,7 @@ def bench(
     namespaces: Annotated[int, typer.Option(min=2, help="`threescale` k: how many namespaces.")] = 500,
     lifecycles: Annotated[int, typer.Option(min=20, help="`engine`: how many idle lifecycles are woken.")] = 200,
     event_count: Annotated[int, typer.Option("--events", min=40, help="`instances` c, g: how many events.")] = 5000,
-    storm_instances: Annotated[int, typer.Option("--storm", min=10, help="`instances` e: how many are taken.")] = 1000,
+    storm_instances: Annotated[int, typer.Option("--storm", min=10, help="`instances` e: the reclaimed ones.")] = 1000,
     outage_seconds: Annotated[
         float,
         typer.Option(

@@ -89,7 +89,7 @@ def bits(count: int) -> None:
 
 
 def values(value: object) -> None:
-    """Nested lists that share members are small in memory and endless in print."""
+    """Limit the members: nested lists that share them are small in memory and endless in print."""
     if not _is_container(value):
         return
     seen, length = 0, 0
