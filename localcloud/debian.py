@@ -1,4 +1,4 @@
-"""Debian's packages unpacked into the cache: a server without being root, and without installing anything."""
+"""Unpacks Debian's packages into the cache, so that a server needs neither root nor an installation."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
     waiting claims --16 at once--> serve (binding.py) --> open their own workflows, when no claim waits
     expired claims ------'-------> end (claims.py) -----> inform their own workflows, when no claim waits
 
-A claim that cannot be served never delays the others: its own workflow is informed and asks again, and it makes the
-ends that need a decision (a limit, a person or a hold has moved them). A batch that is retried because its worker died
+A claim that cannot be served never delays the others: its own workflow is informed and asks again. Ends that need a
+decision (a limit, a person or a hold has moved them) are left to it. A batch that is retried because its worker died
 wakes the claims bound meanwhile, whose workflows may not be open.
 """
 

@@ -186,7 +186,9 @@ def rule_arn_of(account: str, region: str, name: str) -> str:
 def rule_name(name: str) -> str:
     """Raises ValueError: AWS's own refusal would not say which object's name is too long."""
     if len(name) > _LONGEST_RULE_NAME:
-        raise ValueError(f"the rule's name {name!r} has {len(name)} characters, EventBridge takes {_LONGEST_RULE_NAME}")
+        raise ValueError(
+            f"the rule's name {name!r} has {len(name)} characters; EventBridge allows {_LONGEST_RULE_NAME}"
+        )
     return name
 
 

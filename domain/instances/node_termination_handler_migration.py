@@ -66,7 +66,7 @@ DIFFERENT: Mapping[str, tuple[bool | int | str, str]] = {
         'Annotate Pods that have to stay with perdure.dev/do-not-disrupt: "true", and take drain.doNotDisrupt out of '
         "the policy",
     ),
-    "dryRun": (False, "set PERDURE_MODE=observe: Perdure decides then and writes nothing"),
+    "dryRun": (False, "set PERDURE_MODE=observe: Perdure then decides, but writes nothing"),
     "enableOutOfServiceTaint": (
         False,
         "use a policy whose reaction to stopped is taint, with the key node.kubernetes.io/out-of-service and the "

@@ -20,7 +20,7 @@ def about(found: Reportable) -> Key:
 
 
 def about_node(name: str) -> Key:
-    """The kubelet's Events use a Node's name as its uid, and `kubectl describe` searches for that."""
+    """A Node's key in Events, with its name as uid: `kubectl describe` searches for that."""
     return Key(kind=NODE.name, namespace="", name=name, uid=name)
 
 

@@ -22,7 +22,7 @@ _ADDRESSES = ("endpoint", "sandbox_endpoint")
 
 
 def backend_version(deployment: Deployment | None) -> str | None:
-    """3scale's code; None to keep it."""
+    """3scale's code for the deployment; None to keep it."""
     authentication = deployment.authentication if deployment else None
     if authentication is None:
         return None
