@@ -381,8 +381,7 @@ class Instances(_Group):
         description="Accounts and regions whose EC2 instances are served, comma-separated, "
         "each as ACCOUNT/REGION[/QUEUE][@ROLE]: the name of the queue, the ARN of a role to assume. "
         "ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE] is one whose events come by another's queue, and "
-        "clusters[/QUEUE][@ROLE NAME] are those of the AWS provider's clusters. Instances are served where there are "
-        "some.",
+        "clusters[/QUEUE][@ROLE NAME] are those of the AWS provider's clusters. If empty, no instances are served.",
     )
     instances_nodes: bool = Field(
         False,
