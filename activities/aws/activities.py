@@ -50,7 +50,7 @@ def _carried_out(action: type[A], by: Callable[[Sessions, A], R]) -> Callable[[A
     def carry_out(self: AwsActivities, action: A) -> R:
         return by(self.sessions, action)
 
-    carry_out.__annotations__ = {"asked": action, "return": action.result or type(None)}
+    carry_out.__annotations__ = {"action": action, "return": action.result or type(None)}
     return activity.defn(name=action.activity, no_thread_cancel_exception=True)(carry_out)
 
 
