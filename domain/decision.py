@@ -108,7 +108,7 @@ class Action(Model):
 
     @property
     def slot(self) -> str:
-        """By default one slot per activity, or one for each value of `slot_by`."""
+        """What serializes actions: the activity or, with `slot_by`, each of its values."""
         return f"{self.activity}/{getattr(self, self.slot_by)}" if self.slot_by else self.activity
 
     @property
@@ -117,7 +117,7 @@ class Action(Model):
 
     @property
     def most_attempts(self) -> int:
-        """After so many attempts a temporary error reaches the decision, too; 0: the server retries without limit."""
+        """After how many attempts a temporary error reaches the decision, too; 0: the server retries without limit."""
         return 0
 
     def superseded_by(self, wanted: Action) -> bool:
@@ -129,7 +129,7 @@ class Action(Model):
         return world.learn(**facts) if facts else world
 
     def cancelled(self, world: W) -> W:
-        """The action was cancelled, and may have had a part of its effect."""
+        """The world after the action was cancelled, maybe with a part of its effect."""
         return world
 
     def refuse(self, world: W, refusal: Refusal) -> W:
@@ -164,7 +164,7 @@ class World(Model):
         return self.model_copy(update={"news": (*self.news, *notices)})
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
-        """Applies an own write of the object. Areas whose worlds contain their object implement it."""
+        """Apply an own write of the object, in areas whose worlds contain their object."""
         raise NotImplementedError(f"{type(self).__name__} holds no object to write")
 
     def refused(self, slot: str, *types: ErrorType) -> Refusal | None:

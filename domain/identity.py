@@ -138,7 +138,7 @@ def key_found(workflow_id: str, kind: str, namespace: str, name: str, cluster: s
 
 
 def _of_cluster(kind: str) -> bool:
-    """True for kinds that this version does not know."""
+    """Whether the kind is cluster-scoped; True if this version does not know it."""
     known = all_kinds().get(kind)
     return known is None or known.of_cluster
 

@@ -54,7 +54,7 @@ class ObjectWorld(World):
         deadline: datetime | None = None,
         at: str = "",
     ) -> Decision:
-        """The actions run in this order; `waits_for` names what they wait for."""
+        """Run the actions in this order; `waits_for` names what they wait for."""
         return self._decision(Outcome.WORKING, why, actions, waits_for, deadline, at)
 
     def waiting(

@@ -39,7 +39,7 @@ def read_all(model: type[R], objects: Iterable[Mapping[str, object]]) -> tuple[t
 
 
 def problem_of(error: ValidationError) -> str:
-    """Values are left out because they may be secret."""
+    """The error as text, without values, because they may be secret."""
     return "; ".join(f"{_path(item['loc'])}: {item['msg']}" for item in error.errors(include_input=False))
 
 

@@ -72,7 +72,7 @@ def always(_: Any) -> bool:
 
 
 def nothing(_: Any) -> Hashable:
-    """No field matters: only creation, deletion and references count."""
+    """For relations where no field matters: only creation, deletion and references count."""
     return ()
 
 

@@ -104,7 +104,7 @@ class State(Generic[W]):
         return self.copy(dirty=True, asked=True)
 
     def observing(self, now: datetime) -> State[W]:
-        """An observation begins; later wakes request another one."""
+        """The state when an observation begins; later wakes request another one."""
         eager = frozenset(self.world.refusals) if self.asked else self.eager
         return self.copy(dirty=False, asked=False, woken=self.asked, eager=eager, observed_at=now)
 

@@ -39,7 +39,7 @@ class Write(Action):
 
     @property
     def slot(self) -> str:
-        """All writes of an object share a slot, so that each has the resourceVersion of the one before."""
+        """The slot that all writes of an object share, so that each has the resourceVersion of the one before."""
         return "kube.write"
 
 
@@ -61,7 +61,7 @@ class Patch(Write):
         return world.written(self.patch, written.resource_version, gone=written.gone)
 
     def refuse(self, world: World, refusal: Refusal) -> World:  # type: ignore[override]
-        """A conflict is no refusal: the loop observes again and decides on the result."""
+        """Ignore a conflict: the loop observes again and decides on the result."""
         return world if refusal.type is ErrorType.CONFLICT else super().refuse(world, refusal)
 
 

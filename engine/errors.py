@@ -66,7 +66,7 @@ class Pending(ApiError):
 
 
 def api_error(error: BaseException) -> ApiError | None:
-    """None for a bug. Brief absences of Temporal, which activities call too, are no bugs."""
+    """The error of another system, Temporal included; None for a bug."""
     if isinstance(error, (RPCError, RPCTimeoutOrCancelledError)):
         return Unavailable(f"Temporal gave no answer: {error}")
     return error if isinstance(error, ApiError) else None
@@ -78,7 +78,7 @@ def as_error(refusal: Refusal) -> ApiError:
 
 
 def to_application_error(error: BaseException) -> ApplicationError:
-    """Its `details` hold the other system's code."""
+    """The error for Temporal; its `details` hold the other system's code."""
     if isinstance(error, ApplicationError):
         return error
     if refused := api_error(error):

@@ -55,7 +55,7 @@ class Health:
         self._parts: dict[str, tuple[Check, Check, Check]] = {}
 
     def add(self, part: str, *, dead: Check = _nothing, unready: Check = _nothing, notes: Check = _nothing) -> None:
-        """Checks return reasons: for a restart, for not being ready, and notes."""
+        """Add checks, which return reasons: for a restart, for not being ready, and notes."""
         self._parts[part] = (dead, unready, notes)
 
     def remove(self, part: str) -> None:

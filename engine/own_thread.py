@@ -16,7 +16,7 @@ class OwnThread:
         self._loop = loop
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Cancelling the wait cancels the work."""
+        """Run the work in the thread; cancelling the wait cancels it."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
 

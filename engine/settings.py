@@ -44,7 +44,7 @@ _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def _duration(value: object) -> object:
-    """Anything but seconds and Go's notation is left to pydantic."""
+    """Parse seconds and Go's notation; anything else is left to pydantic."""
     if not isinstance(value, str):
         return value
     text = value.strip()

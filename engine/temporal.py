@@ -123,7 +123,7 @@ async def wake_listed(client: Client, workflow_id: str) -> bool:
 
 
 async def _signal_open(client: Client, workflow_id: str, signal: str, *about: BaseModel | dict[str, str]) -> bool:
-    """False if no such workflow is open."""
+    """Signal the workflow; False if none is open."""
     try:
         await client.get_workflow_handle(workflow_id).signal(signal, args=about)
     except RPCError as error:

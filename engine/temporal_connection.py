@@ -54,7 +54,7 @@ class Connection(ServiceClient):
 
     @property
     def worker_service_client(self) -> Any:
-        """The SDK's workers have to be notified when it is replaced (`follow`)."""
+        """The client for the SDK's workers, which have to be notified when it is replaced (`follow`)."""
         return self._made.worker_service_client
 
     def update_rpc_metadata(self, metadata: Mapping[str, str | bytes]) -> None:
@@ -84,7 +84,7 @@ class Connection(ServiceClient):
                 log.warning("the changed credentials cannot be used, the connection stays unchanged: %s", refused)
 
     async def renew(self, settings: Settings) -> bool:
-        """True if credentials had changed; TemporalRefused if they cannot be used."""
+        """Use changed credentials; True if there were any, TemporalRefused if they cannot be used."""
         read = read_config(settings)
         config = dataclasses.replace(self.config, **{"api_key": None, "tls": None, **_proofs(read)})
         if (config.tls, config.api_key) == (self.config.tls, self.config.api_key):

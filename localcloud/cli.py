@@ -153,7 +153,7 @@ def status(
 def _stay_after_failure(
     deployment: Deployment, narrator: ConsoleNarrator, error: DeploymentError, *, attend: bool
 ) -> None:
-    """What runs stays: tied to this process in the foreground, else until `perdure down`."""
+    """Leave running what runs: tied to this process in the foreground, else until `perdure down`."""
     complain(str(error))
     running = deployment.state.running()
     if not deployment.is_up() or running is None:

@@ -41,7 +41,7 @@ class Objects:
         return next((obj for id_, obj in self._known.items() if id_.startswith(prefix)), None)
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Limit the wait with `asyncio.timeout`."""
+        """Wait for the condition; limit that with `asyncio.timeout`."""
         async with self._changed:
             await self._changed.wait_for(condition)
 

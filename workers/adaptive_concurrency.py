@@ -56,7 +56,7 @@ class Limit:
         return int(self._exact)
 
     def ended(self, began: float, ended: float, late: float) -> None:
-        """A task has ended. Tasks that ran side by side cause one decrease, not one each."""
+        """Adapt the limit after a task. Tasks that ran side by side cause one decrease, not one each."""
         if ended - began <= self._longest and late <= LATE:
             self._exact = min(self._most, self._exact + 1 / self._exact)
         elif began >= self._decreased_at:
@@ -92,8 +92,8 @@ class PacedSlots(CustomSlotSupplier):
         return permit
 
     def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
-        """One poll of each kind always passes while a task may begin: with a limit of one, a poll of the ordinary queue
-        would otherwise block the workflows in the cache, and the other way round.
+        """Permit a poll while a task may begin. One of each kind always passes: with a limit of one, a poll of the
+        ordinary queue would otherwise block the workflows in the cache, and the other way round.
         """
         with self._lock:
             limit, sticky = int(self.limit), ctx.is_sticky

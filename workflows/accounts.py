@@ -120,7 +120,7 @@ class AccountPoolWorkflow(Passes[PoolWorld]):
         self.wake()
 
     def retryable(self, why: Why) -> bool:
-        """A retry lifts the create budget and the pause after failures."""
+        """Whether a retry has an effect, such as on the create budget and the pause after failures."""
         stalled = {"CreateBudget", "AccountCreation"} & set(why.waits_for)
         return bool(stalled) or super().retryable(why)
 

@@ -316,7 +316,9 @@ class Entity(Generic[W]):
         )
 
     def _queue_of(self, action: Action) -> str:
-        """Writes of an object run where it is observed: workers of other areas may lack the right."""
+        """Where the action runs: writes of an object where it is observed, as workers of other areas may lack the
+        right.
+        """
         return self.observation().queue if isinstance(action, Write) else action.queue
 
     @property
@@ -395,7 +397,7 @@ class Entity(Generic[W]):
         return not self.dirty and self._looks == self._looks_ended and OBSERVE not in self.world.refusals
 
     async def look_now(self) -> bool:
-        """For update handlers: await an observation that begins now; True if it succeeded."""
+        """Await an observation that begins now, for update handlers; True if it succeeded."""
         wanted = self._looks + 1
         self.wake()
         await workflow.wait_condition(lambda: self._looks_ended >= wanted)
@@ -403,7 +405,7 @@ class Entity(Generic[W]):
 
     @workflow.update(description="Retry what has failed or was refused; fails if there is nothing to retry.")
     async def retry(self, reason: str) -> str:
-        """The retry is written on the object, where it outlives this workflow."""
+        """Write the retry on the object, where it outlives this workflow."""
         await workflow.wait_condition(lambda: self.decision is not None)
         why = self._why()
         if not self.retryable(why):
@@ -427,7 +429,7 @@ class Entity(Generic[W]):
         await self.retry_signal(reason)
 
     def retryable(self, why: Why) -> bool:
-        """True if a retry has an effect; without an object to write it on, a wake is enough."""
+        """Whether a retry has an effect; without an object to write it on, a wake is enough."""
         standing = why.outcome == Outcome.FAILED or why.phase in self.retryable_phases
         return self.has_object and (standing or bool(why.hindrances))
 

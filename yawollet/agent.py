@@ -105,7 +105,7 @@ class Agent:
         return not fault
 
     async def make_pass(self) -> str:
-        """Returns why another pass is due soon, empty if all is well."""
+        """Make a pass; returns why another is due soon, empty if all is well."""
         options = self._options
         balancer_object = self.balancers.get(options.namespace, options.load_balancer)
         machine_object = self.machines.get(options.namespace, options.machine)

@@ -60,7 +60,7 @@ class ObserveActivities(Activities):
 
     @activity.defn(name=ObserveClaim.activity)
     async def observe_claim(self, look: ObserveClaim) -> ClaimWorld:
-        """The Account is linked before the claim, so a claim read first finds a linked Account."""
+        """Read the claim before its Account, which is linked first, so that both are seen linked."""
         key = look.key
         claim, config = await asyncio.gather(self._read.same(AccountClaim, key), self._read.config(look.seen))
         if claim is None:

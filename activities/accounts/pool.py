@@ -170,7 +170,7 @@ class PoolActivities(Activities):
         return True
 
     async def _bind(self, binding: Binding, view: PoolView) -> bool:
-        """The account's link is authoritative, so it comes first. If the claim is gone by then, free the account."""
+        """Link the account, whose link is authoritative, then the claim; if that is gone by then, free the account."""
         account, claim = binding.account, binding.claim
         try:
             await self._hold_claim(claim)

@@ -129,7 +129,7 @@ def foreign(sessions: Sessions, account_ids: Iterable[str]) -> set[str]:
 
 
 def _refuse_expired(action: CreateAccount) -> None:
-    """An expired permit no longer counts towards the organization's limits."""
+    """Raise Invalid for an expired permit, which no longer counts towards the organization's limits."""
     if attempt.started_at() >= action.until:
         raise Invalid(
             f"the permit to create account {action.name} was valid until {action.until:%H:%M:%S} UTC: no "

@@ -119,7 +119,7 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
 
 
 def _keeps_key(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
-    """True if the Secret has a living key; then every other key, whose secret half is lost, is deleted."""
+    """Whether the Secret has a living key; then every other key, whose secret half is lost, is deleted."""
     secret = admin_key_secret.read(kube, action.owner, action.secret)
     if secret is None or not secret.complete or secret.foreign_to(action.owner, user):
         return False
@@ -133,7 +133,7 @@ def _keeps_key(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user
 def _put_only_key(
     iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str, *, known_to_be_new: bool
 ) -> None:
-    """No key may exist that is not in the Secret."""
+    """Put a new key into the Secret, and delete all others: none may exist that is not in it."""
     key = _new_key(iam, user) if known_to_be_new else None
     if key is not None and _put_first(kube, action, key):
         return
@@ -284,7 +284,7 @@ def strip_role(iam: IAMClient, role: str) -> None:
 
 @contextmanager
 def settling(*, young: bool = True) -> Iterator[None]:
-    """While the action is young, refusals are temporary: IAM is eventually consistent."""
+    """Make refusals temporary while the action is young: IAM is eventually consistent."""
     try:
         yield
     except (Denied, Absent) as error:

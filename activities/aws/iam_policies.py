@@ -104,7 +104,7 @@ def same_trust(trust: PolicyDocumentTypeDef | str, principal: str) -> bool:
 
 
 def only_allows(trust: PolicyDocumentTypeDef | str, *actions: str | list[str]) -> bool:
-    """True for a single statement that allows this action, spelt in one of these ways, unconditionally."""
+    """Whether a single statement allows this action, spelt in one of these ways, unconditionally."""
     statements = _parsed(trust).get("Statement", [])
     if not isinstance(statements, list) or len(statements) != 1:
         return False

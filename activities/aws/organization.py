@@ -32,7 +32,7 @@ DUPLICATE_UNIT = "DuplicateOrganizationalUnitException"
 
 
 def census(sessions: Sessions, since: datetime) -> Census:
-    """Every page of ListAccounts and ListCreateAccountStatus."""
+    """The counts from every page of ListAccounts and ListCreateAccountStatus."""
     payer = sessions.payer()
     taken_at, accounts = _accounts(payer)
     attempts = (item for item in list_attempts(payer) if item.requested_at >= since or item.state == IN_PROGRESS)

@@ -62,7 +62,7 @@ def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
 
 
 def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> bool:
-    """True if a request is open. A failed request stops nothing."""
+    """Whether a request is open. A failed request stops nothing."""
     try:
         service = SERVICE_OF[VCPUS]
         value = client.get_service_quota(ServiceCode=service, QuotaCode=VCPUS)["Quota"]["Value"]

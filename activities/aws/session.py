@@ -97,7 +97,7 @@ class Services(Caller):
         return cast("S3Client", self.client("s3", region or self.default_region))
 
     def service_quotas(self, region: str = "") -> ServiceQuotasClient:
-        """Account-wide quotas are in the default region."""
+        """The client; account-wide quotas are in the default region."""
         return cast("ServiceQuotasClient", self.client("service-quotas", region or self.default_region))
 
     def account(self) -> AccountClient:

@@ -54,7 +54,7 @@ def open_support_case(sessions: Sessions, action: OpenSupportCase) -> SupportCas
 
 
 def resolve_support_case(sessions: Sessions, action: ResolveSupportCase) -> None:
-    """A resolved case counts as done."""
+    """Resolve the case, unless it is resolved already."""
     sessions.refuse_protected(action.account_id)
     try:
         sessions.payer().support().resolve_case(caseId=action.case_id)

@@ -153,7 +153,7 @@ class BinderActivities(Activities):
         return self._news(key, world)
 
     def still_waits(self, name: Name) -> bool:
-        """True if a waiting claim still finds no free handle and its workflow knows that."""
+        """Whether a waiting claim still finds no free handle and its workflow knows that."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         answered = claim is not None and text_at(claim, "metadata", "uid") in self._answered
         if not answered or not self._queue.still_lacks(name, now()) or self._tools.hold(claim or {}):

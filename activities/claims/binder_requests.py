@@ -21,7 +21,7 @@ class Asking:
         self._sending: asyncio.Task[None] | None = None
 
     async def ask(self, claim: Key) -> None:
-        """Returns once the signal is sent; RPCError if it cannot be."""
+        """Signal the request to the binder, batched; returns once it is sent, raises RPCError if it cannot be."""
         self._gathered[claim] = None
         if self._sending is None:
             self._sending = asyncio.create_task(self._after_a_moment())

@@ -101,7 +101,7 @@ class Binding(Activities):
             return Taken(fault=fault_of(error))
 
     async def _try(self, action: TakeHandle, name: str) -> JsonObject | None:
-        """None if the handle is no longer available. After a refusal or a lost answer it is read."""
+        """The bound handle; None if it is no longer available. After a refusal or a lost answer it is read."""
         handle = self._cache.get(RESOURCE_HANDLE, self._cache.namespace, name)
         if handle is None or holder_of(handle):
             return None

@@ -39,7 +39,7 @@ def wake_duplicates(cache: ClaimCache) -> None:
 
 
 async def is_surplus(cache: ClaimCache, handle: JsonObject, claim: JsonObject) -> bool:
-    """True if the claim's status names another existing handle. `handle` needs its managedFields."""
+    """Whether the claim's status names another existing handle. `handle` needs its managedFields."""
     named = handle_name(claim)
     if not named or named == text_at(handle, "metadata", "name") or not _bound_by_perdure(handle):
         return False

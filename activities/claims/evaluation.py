@@ -86,13 +86,13 @@ class Evaluation:
 
 
 def _ends(handle: JsonObject | None, now: datetime) -> bool:
-    """True if the handle has expired by its own status; finding a later end in its claim may take long."""
+    """Whether the handle has expired by its own status; finding a later end in its claim may take long."""
     return handle is not None and passed(end_of_handle(handle), now)
 
 
 def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, of: object) -> Fault:
-    """A claim's text may cause a bug, which must not prevent the end of its lifespan. The traceback may quote foreign
-    objects, so only the log gets it.
+    """The fault for the status. A bug, which a claim's text may cause, must not prevent the end of its lifespan; the
+    traceback may quote foreign objects, so only the log gets it.
     """
     if isinstance(error, Beyond):
         return error.fault

@@ -72,6 +72,6 @@ class Releasing:
 
 
 def _made_after_the_end_of(handle: JsonObject, claim: JsonObject) -> bool:
-    """A claim that was created in the same second counts as younger."""
+    """Whether the claim was created after the handle's deletion, or in the same second."""
     ended = parse_timestamp(text_at(handle, "metadata", "deletionTimestamp"))
     return ended is not None and born(claim) >= ended

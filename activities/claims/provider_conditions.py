@@ -32,7 +32,7 @@ class ProviderConditions:
         self._dropped: set[str] = set()  # uids of providers whose status the API server drops
 
     async def show(self, providers: Iterable[JsonObject], now: datetime) -> None:
-        """A failure is only logged."""
+        """Write the providers' conditions; a failure is only logged."""
         for provider in providers:
             status = with_vars_condition(provider, now, newer=self._newer)
             if same(object_at(provider, "status"), status):

@@ -131,7 +131,7 @@ class Disruptions:
             return lease, Ledger()
 
     async def _written(self, lease: JsonObject | None, ledger: Ledger) -> bool:
-        """False if another process has written the Lease meanwhile."""
+        """Write the Lease; False if another process has written it meanwhile."""
         annotations = {DISRUPTIONS_ANNOTATION: ledger.model_dump_json()}
         try:
             if lease is None:

@@ -98,7 +98,7 @@ class MachineActivities(Activities):
 
     @activity.defn(name=DeleteOwner.activity)
     async def delete_machine(self, deletion: DeleteOwner) -> Taking:
-        """Nothing is deleted if the Machine was recreated under its name."""
+        """Delete the Machine, unless it was recreated under its name."""
         machine = await self._standing(deletion)
         if machine is None:
             # Another client has done it, or an earlier attempt, which could not report it.
@@ -268,8 +268,8 @@ class MachineActivities(Activities):
 
     @asynccontextmanager
     async def _unless_gone(self, machine: Machine) -> AsyncIterator[None]:
-        """A conflict is no error if the Machine is being deleted. Others are raised: a MachineSet could delete the
-        wrong Machine.
+        """Ignore a conflict if the Machine is being deleted. Others are raised: a MachineSet could delete the wrong
+        Machine.
         """
         try:
             yield

@@ -67,7 +67,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=RecordEvents.activity)
     async def record_events(self, action: RecordEvents) -> None:
-        """A failure is only logged."""
+        """Record the Events; a failure is only logged."""
         await record_events(action, self._kube, self._served)
 
     def _of(self, kind: Kind) -> KubeApi:

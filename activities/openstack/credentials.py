@@ -51,7 +51,7 @@ class Credentials:
 def read_credentials(
     content: Mapping[str, object], where: str, *, project_id: str = "", environment: Mapping[str, str]
 ) -> Credentials:
-    """Empty fields come from `environment`; `Invalid` if they are incomplete or contradictory."""
+    """The credentials, empty fields from `environment`; `Invalid` if they are incomplete or contradictory."""
     given = _Given(_section(content, where), environment)
     domain_id, domain_name = given.either(("domain-id",), ("domain-name",))
     if domain_id and domain_name:
@@ -90,7 +90,7 @@ class _Given:
         return self._first(self._section, *one), self._first(self._section, *other)
 
     def domain(self) -> tuple[str, str]:
-        """An id takes precedence over a name."""
+        """The domain's id and name; the name is empty if there is an id."""
         ids = ("OS_USER_DOMAIN_ID", "OS_PROJECT_DOMAIN_ID", "OS_DOMAIN_ID", "OS_DEFAULT_DOMAIN_ID")
         names = ("OS_USER_DOMAIN_NAME", "OS_PROJECT_DOMAIN_NAME", "OS_DOMAIN_NAME", "OS_DEFAULT_DOMAIN")
         found = self._first(self._environment, *ids)

@@ -103,7 +103,7 @@ class Project:
         return self._object(self._call(api, kind, "update", what), "PUT", path, body=body)
 
     def delete(self, api: Api, kind: str, path: str, *, what: str) -> bool:
-        """False if it was gone already."""
+        """Delete the object; False if it was gone already."""
         try:
             self._send(_Request(self._call(api, kind, "delete", what), "DELETE", path))
         except Absent:

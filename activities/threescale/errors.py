@@ -70,7 +70,7 @@ def unreadable(call: Call, text: str) -> Unavailable:
 
 @contextmanager
 def of_known_shape(call: Call) -> Iterator[None]:
-    """An answer of an undocumented shape counts as none (`Unavailable`)."""
+    """Raise `Unavailable` for an answer of an undocumented shape, which counts as none."""
     try:
         yield
     except (UnexpectedAnswerError, ValidationError) as error:
@@ -86,7 +86,7 @@ def _kind(status: int, body: object) -> type[ApiError]:
 
 
 def _is_validation(body: object) -> bool:
-    """3scale reports what blocks a deletion as a 403 with fields, like a 422."""
+    """Whether fields are at fault; 3scale reports what blocks a deletion so, too, as a 403."""
     return isinstance(body, Mapping) and "errors" in body
 
 

@@ -32,7 +32,7 @@ class OpenApiSubject(Subject[OpenApi]):
         self._kube = kube
 
     async def observed(self) -> ObservedOpenApi:
-        """Without the document at a URL, which the decision requests itself."""
+        """Observe all but the document at a URL, which the decision requests itself."""
         spec = self.resource.spec
         self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
         where, text = spec.openapi_ref.secret_ref, None
@@ -82,7 +82,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return await super().write(write)
 
     async def _label_source(self) -> dict[str, Any]:
-        """A refused label is no error: the Secret is read without it."""
+        """Label the Secret; a refusal is no error: the Secret is read without it."""
         place, source = self._place(), await self._source()
         if place is None or source is None:
             return {"source": source}
@@ -93,7 +93,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return {"source": source.model_copy(update={"labelled": True})}
 
     async def _write_child(self, child: WriteChild) -> None:
-        """A conflict is no error: the cache then has the newest version."""
+        """Write the child; after a conflict the cache gets the newest version."""
         kind = all_kinds()[child.kind]
         try:
             if child.delete:

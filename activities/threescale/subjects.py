@@ -59,7 +59,7 @@ class Subject(ABC, Generic[R]):
         return tuple(each for each in self.cache.siblings(self.resource) if self.is_of_tenant(each))
 
     def is_of_tenant(self, other: CustomResource) -> bool:
-        """Compares tenants by the other's status, or else by its reference."""
+        """Whether the other is of the same tenant, by its status or else its reference."""
         if home := _host(other) or self._homes.get(other.metadata.uid):
             return same_tenant(home, self.provider.url)
         return other.metadata.namespace == self.namespace and _reference(other) == _reference(self.resource)

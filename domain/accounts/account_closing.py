@@ -59,7 +59,7 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
 
 
 def has_begun(world: ClaimWorld, account: Account) -> bool:
-    """True once the closing is recorded: nothing else may then be done in the account."""
+    """Whether the closing is recorded: nothing else may then be done in the account."""
     uid = world.claim.metadata.uid
     return bool(uid) and account.metadata.annotations.get(CLOSING_FOR) == uid
 
@@ -83,7 +83,7 @@ def back_off(account: Account) -> timedelta:
 
 
 def _put_off(account: Account, now: datetime) -> NoteClosing:
-    """AWS has not closed the account, so the mark is removed."""
+    """Remove the mark and postpone the closing, because AWS has refused it."""
     delay = back_off(account)
     until, seconds = timestamp(now + delay), str(int(delay.total_seconds()))
     note: dict[str, str | None] = {CLOSE_LIMITED_UNTIL: until, CLOSE_BACKOFF_SECONDS: seconds, CLOSING_FOR: None}

@@ -78,8 +78,8 @@ def _shown(world: AccountWorld, message: str, now: datetime, *more: Action) -> D
 
 
 def _held_by_living_claim(world: AccountWorld) -> bool:
-    """Customers' Accounts are deleted during the release of their claim, others after it. A claim linked to another
-    Account is ignored: it would hold this one forever.
+    """Whether the claim keeps the Account. Customers' Accounts are deleted during the release of their claim, others
+    after it. A claim linked to another Account is ignored: it would hold this one forever.
     """
     claim = world.claim
     if claim is None or not claim.holds(world.account):

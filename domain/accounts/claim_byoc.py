@@ -33,7 +33,7 @@ FAILED = "CCSAccountClaimFailed"
 
 
 def of_customer(world: ClaimWorld) -> bool:
-    """An Account that already exists takes precedence over the spec."""
+    """Whether the account is the customer's, by the existing Account or else the spec."""
     return world.held.customers if world.held is not None else world.claim.spec.byoc
 
 

@@ -230,13 +230,13 @@ def _outstanding(granted: Mapping[str, datetime], accounts: Iterable[Account], n
 
 
 def _used(name: str, until: datetime, attempts: Sequence[CreateAttempt]) -> bool:
-    """AWS's time has whole seconds, so one second is tolerated."""
+    """Whether an attempt used the permit; one second is tolerated, because AWS's time has whole seconds."""
     given = until - PERMIT_LIFETIME - timedelta(seconds=1)
     return any(attempt.name == name and attempt.requested_at >= given for attempt in attempts)
 
 
 def _within(since: datetime, window: timedelta, now: datetime) -> str:
-    """A relative wording would change at each pass, and a changed message wakes Accounts."""
+    """The period for a message. A relative wording would change at each pass, and a changed message wakes Accounts."""
     if since > now - window:
         return f"since {timestamp(since)}"
     return f"within {window / timedelta(minutes=1):g} minutes"

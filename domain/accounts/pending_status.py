@@ -42,7 +42,7 @@ def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> 
 
 
 def _newer(shown: ServiceQuota, news: ServiceQuota | None) -> ServiceQuota:
-    """The news may be for a value that is no longer wanted."""
+    """The news, unless it is for a value that is no longer wanted."""
     return news if news is not None and news.value == shown.value else shown
 
 

@@ -131,7 +131,9 @@ def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> De
 
 
 def quotas_of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
-    """A denial is shown, but does not fail an account that may be in use. None if validation is off."""
+    """Raise a ready account's quotas. A denial is only shown, because the account may be in use. None if all is done or
+    validation is off.
+    """
     account = world.account
     if account.customers or world.dev_mode or not account.spec.aws_account_id:
         return None

@@ -146,7 +146,7 @@ class Account(CustomResource):
 
     @property
     def always_written(self) -> dict[str, object]:
-        """The replaced operator always leaves these in the spec, even if empty."""
+        """The fields that the replaced operator always leaves in the spec, even if empty."""
         return self.spec.model_dump(mode="json", include={"claim_link", "legal_entity"})
 
     @property
@@ -180,8 +180,8 @@ class Account(CustomResource):
 
     @property
     def unclean(self) -> bool:
-        """A release that cannot clean the account marks it Failed and removes its link, as the replaced operator does:
-        tools look for such Accounts, clean them and clear their status. Until then the release is repeated.
+        """Whether the last release could not clean the account, and is repeated. It has marked it Failed and unlinked
+        it, as the replaced operator does: tools look for such Accounts, clean them and clear their status.
         """
         left = self.failed and self.status.reused and not (self.spec.claim_link or self.customers)
         return left and UNCLEANED not in self.metadata.annotations
@@ -366,7 +366,7 @@ class AccountClaim(CustomResource):
 
     @property
     def from_pool(self) -> bool:
-        """STS mode without `byoc` uses a pool's account, too, only without the support role."""
+        """Whether it uses a pool's account. So does STS mode without `byoc`, only without the support role."""
         return not (self.spec.byoc or self.fake)
 
     @property

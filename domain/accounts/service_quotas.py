@@ -100,7 +100,7 @@ def denied_again(status: AccountStatus) -> AccountStatus:
 
 
 def _todo(codes: dict[str, ServiceQuota]) -> dict[str, ServiceQuota]:
-    """Unknown codes get the status that tells a person to act."""
+    """The quotas as not yet requested; unknown codes get the status that tells a person to act."""
     return {
         code: ServiceQuota(value=codes[code].value, status=TODO if code in SERVICE_OF else MANUAL_ACTION)
         for code in sorted(codes)

@@ -48,7 +48,7 @@ def next_case_look(
 
 
 def _next_young_look(known: OrganizationMemory, case_poll: timedelta, now: datetime) -> datetime:
-    """AWS Support answers within seconds or after minutes, so queries are frequent while a case is new."""
+    """When to query new cases again: often at first, since AWS Support answers within seconds or after minutes."""
     opened = known.youngest_case_at
     age = now - opened if opened else case_poll / CASE_PAUSE_BY_AGE
     pause = min(case_poll, max(FIRST_CASE_LOOK, age * CASE_PAUSE_BY_AGE))

@@ -205,7 +205,7 @@ class _Pass:
         return any(text is not None for text in errors)
 
     def _needs(self) -> None:
-        """A free handle may still be bound if no new one can be created."""
+        """Compute what the claim needs. If no handle can be created, a free one may still be bound."""
         scene = self._scene()
         resources = resources_wanted(scene, self.assigned)
         self.wanted = wanted_entries(scene, resources)

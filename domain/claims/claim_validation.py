@@ -106,7 +106,7 @@ class Claim(HandleWorld):
         return self.model_copy(update={"claim_plan": faulty_plan(status, fault, self.question.now)})
 
     def with_refused(self, write: PutObject, refusal: Refusal) -> Claim | None:
-        """A provider may add labels, annotations or defaults that the API server does not accept on the claim."""
+        """The claim at fault, if the API server refuses what its provider adds to it; else None."""
         before = self.validation.fault
         shown = before is not None and before.reason == CLAIM_REFUSED
         lasting = refusal.type in (ErrorType.INVALID, ErrorType.DENIED)
@@ -173,7 +173,7 @@ def validate(world: Claim) -> Validate:
 
 
 def not_begun(claim: JsonObject, now: datetime) -> Decision | None:
-    """None once the claim's start has passed, or if it is unreadable, which is reported elsewhere."""
+    """Wait for the claim's start; None once it has passed, or if unreadable, which is reported elsewhere."""
     try:
         start = start_of(claim)
     except UnreadableMoment:

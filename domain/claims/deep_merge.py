@@ -24,7 +24,7 @@ def merge(target: dict[str, JsonValue], update: dict[str, JsonValue], *, overwri
 @overload
 def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue: ...
 def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue:
-    """With `overwrite` the update's leaves win. Raises TooDeep."""
+    """The merged value; with `overwrite` the update's leaves win. Raises TooDeep."""
     return _merged(target, update, overwrite, 0)
 
 
@@ -34,7 +34,7 @@ def contains(whole: JsonValue, part: JsonValue) -> bool:
 
 
 def same(one: JsonValue, other: JsonValue) -> bool:
-    """JSON equality: 1 equals 1.0 but not true, unlike in Python. Raises TooDeep."""
+    """Whether they are equal JSON: 1 equals 1.0 but not true, unlike in Python. Raises TooDeep."""
     return _same(one, other, 0)
 
 

@@ -33,7 +33,7 @@ class DomainNames(Model):
 
     @property
     def former_finalizers(self) -> tuple[str, ...]:
-        """Of Poolboy 1.14 to 1.17 in multi-pod mode: removed on deletion, never added."""
+        """Finalizers of Poolboy 1.14 to 1.17 in multi-pod mode: removed on deletion, never added."""
         return (self._key("handler"),)
 
     @property
@@ -70,7 +70,7 @@ class DomainNames(Model):
 
     @property
     def init_timestamp_annotation(self) -> str:
-        """Present once defaults have been applied."""
+        """The annotation that is present once defaults have been applied."""
         return self._key("resource-claim-init-timestamp")
 
     @property

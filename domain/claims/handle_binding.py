@@ -34,7 +34,7 @@ _SOME_UID = "00000000-0000-0000-0000-000000000000"
 
 
 def plan_binding(question: BindingQuestion) -> BindingPlan:
-    """If the plan has a fault, nothing may be bound."""
+    """The handle's labels and spec when bound; with a fault, nothing may be bound."""
     claim, handle = question.claim, question.handle
     spec: JsonObject = {**object_at(handle, "spec"), "resourceClaim": claim_reference(question.names, claim)}
     spec["resources"] = _side_by_side(objects_at(spec, "resources"), question.wanted)
@@ -92,7 +92,7 @@ def _side_by_side(held: Sequence[JsonObject], wanted: Sequence[WantedEntry]) -> 
 
 
 def plan_pool_handle(question: PoolQuestion) -> HandleBody:
-    """If the plan has a fault, no handle may be created."""
+    """The body of a new handle; with a fault, none may be created."""
     pool = question.pool
     try:
         return HandleBody(labels=_pool_labels(question.names, pool), spec=_pool_spec(question))

@@ -184,7 +184,7 @@ class _Pass:
         return lifespan
 
     def _is_ready(self) -> bool:
-        """Computed before the status, because the end may depend on readiness."""
+        """Whether all resources are ready; computed before the status, because the end may depend on it."""
         resources = self._resources()
         each = (health_at(resources, index) for index in range(len(resources.entries)))
         return overall(health.ready for health, _ in each) is True
@@ -256,7 +256,7 @@ class _Pass:
         return made.faults
 
     def _shown_states(self, claim: JsonObject) -> list[JsonObject | None]:
-        """Unreadable objects keep their last known state."""
+        """The states of resources, unreadable ones as last known."""
         states, before = [*self.question.states], objects_at(claim, "status", "resources")
         for index in self.question.unreadable:
             states[index] = object_at(before[index], "state") or None if index < len(before) else None

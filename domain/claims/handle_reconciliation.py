@@ -244,7 +244,7 @@ class CreateResource(ResourceAction):
         return after.model_copy(update={"changed": (*world.changed, *changed)})
 
     def refuse(self, world: HandleWorld, refusal: Refusal) -> HandleWorld:  # type: ignore[override]
-        """The object may have been created despite the failure."""
+        """Note that the object may have been created despite the failure."""
         return super().refuse(self._begun(world), refusal)
 
     def _begun(self, world: HandleWorld) -> HandleWorld:
@@ -312,7 +312,7 @@ def begun_with(plan: HandlePlan, handle: JsonObject, names: DomainNames) -> Hand
 
 
 def blind_plan(question: HandleQuestion, fault: Fault) -> HandlePlan:
-    """After a failed evaluation nothing is changed, but the handle still expires."""
+    """The plan after a failed evaluation: nothing is changed, but the handle still expires."""
     handle, claim = question.handle, question.claim
     return HandlePlan(
         spec=object_at(handle, "spec"),
@@ -329,7 +329,9 @@ def decide(world: HandleWorld, now: datetime) -> Decision:
 
 
 def reconciled(world: HandleWorld, decision: Decision) -> Decision:
-    """Events come before the statuses: what a status shows is reported once, also if the process dies in between."""
+    """The decision with its next actions. Events come before the statuses: what a status shows is reported once, also
+    if the process dies in between.
+    """
     actions, later = _steps(world)
     shows = world.answer is not None and all(isinstance(each, PutStatus | TakeBack) for each in actions)
     notices = tuple(_notices(world)) if shows and not world.over else ()
@@ -388,7 +390,7 @@ def _is_to_send(world: HandleWorld, operations: Operations) -> bool:
 
 
 def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
-    """The handle's status is written before the claim's; the claim's spec if its end moves."""
+    """The next write of a status: the handle's before the claim's, whose spec comes first if its end moves."""
     handle, claim, now = world.handle, world.claim, world.question.now
     if _HANDLES_STATUS not in world.wrote:
         status = with_stalled(plan.handle_status, summed(world.faults), now)

@@ -57,7 +57,7 @@ def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: st
 
 
 def _in_order(yielded: Sequence[JsonObject], found: Sequence[int | None]) -> list[int | None]:
-    """A provider linked twice under one name yields indistinguishable resources: their order must stay."""
+    """The indices, ascending within resources of the same provider and name, which are indistinguishable."""
     groups: dict[tuple[str, str], list[int]] = {}
     for resource, index in zip(yielded, found, strict=True):
         if index is not None:
@@ -80,8 +80,8 @@ def _replaced(entry: JsonObject, resource: JsonObject) -> JsonObject:
 
 
 def pushed(scene: Scene, provider_names: Sequence[str]) -> Pushed:
-    """In list mode `provider_names` are those of the claim's entries; ProviderMissing if a new entry's does not
-    exist.
+    """The provider and resources to write from the claim. In list mode `provider_names` are those of its entries;
+    ProviderMissing if a new entry's does not exist.
     """
     claim, handle = scene.claim or {}, scene.handle or {}
     entries = objects_at(handle, "spec", "resources")

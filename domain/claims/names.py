@@ -25,7 +25,7 @@ def pool_handle_name(pool_uid: str, serial: int, salt: int = 0) -> str:
 
 
 def guid_of(name: str, generate_name: str = "") -> str:
-    """A manually created `guid-demo-base-7` has the guid `demo-base-7`."""
+    """The name without its prefix (`demo-base-7` of `guid-demo-base-7`), else its end."""
     for prefix in (generate_name, HANDLE_NAME_PREFIX):
         if prefix and name.startswith(prefix):
             return name.removeprefix(prefix)
@@ -37,7 +37,7 @@ def resource_name(name: str, generate_name: str, *, guid: str, index: int) -> st
 
 
 def watch_name(api_version: str, kind: str, namespace: str = "") -> str:
-    """Without a namespace it covers the cluster."""
+    """The name of the ResourceWatch; without a namespace it covers the cluster."""
     digest = hashlib.sha256(f"{api_version}:{kind}:{namespace}".encode()).digest()
     text = base64.urlsafe_b64encode(digest).decode().translate({ord(char): None for char in "=-_"}).lower()
     return f"{namespace or 'cluster'}-{text[:_WATCH_SUFFIX_LENGTH]}"

@@ -36,7 +36,9 @@ def settle_parameters(scene: Scene, provider: JsonObject) -> Accepted | Rejected
 
 
 def provider_status(claim: JsonObject, outcome: Accepted | Rejected) -> JsonObject:
-    """Replaces `status.provider` (a merge would keep removed members). Accepted values stay beside an edit's errors."""
+    """The new `status.provider`, replaced because a merge would keep removed members. Accepted values stay beside an
+    edit's errors.
+    """
     status: JsonObject = {"name": text_at(claim, "spec", "provider", "name")}
     if isinstance(outcome, Accepted):
         return {**status, "parameterValues": outcome.values}
@@ -108,7 +110,7 @@ class _Settling:
         self._validate(parameter, name)
 
     def _validate(self, parameter: JsonObject, name: str) -> None:
-        """Checks are skipped after a violation of the schema."""
+        """Collect the value's errors; after a violation of the schema, checks are skipped."""
         value = self.values[name]
         schema = value_at(parameter, "validation", "openAPIV3Schema")
         what = f"ResourceProvider {self.provider_name}, schema of parameter {name}"

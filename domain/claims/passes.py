@@ -67,7 +67,7 @@ class ObjectWorld(PassedWorld):
     at: datetime | None = None
 
     def recall(self, before: World) -> ObjectWorld:
-        """The pass had the old memory, so its result counts, unless a newer one arrived meanwhile."""
+        """The world to keep: the result, unless a newer memory arrived during the pass."""
         if self.exists and isinstance(before, ObjectWorld) and self.at and before.at and before.at > self.at:
             return before
         return self
@@ -102,7 +102,7 @@ class BinderWorld(PassedWorld):
     more: bool = False
 
     def recall(self, before: World) -> BinderWorld:
-        """The workflow's own memory counts, because claims may ask during a batch."""
+        """The world with the workflow's own memory, because claims may ask during a batch."""
         return self.model_copy(update={"known": before.known})
 
 

@@ -99,7 +99,7 @@ class Scene:
 
 
 def resource_list(scene: Scene, name: str, values: JsonObject | None = None) -> list[JsonObject]:
-    """Each is `{name, provider, template?}`. Without `values` the accepted ones are used. Raises ProviderError,
+    """The resources, `{name, provider, template?}`; without `values` by the accepted ones. Raises ProviderError,
     TemplateError.
     """
     return _Expansion(scene).resources(name, accepted_values(scene) if values is None else values)
@@ -112,7 +112,7 @@ def accepted_values(scene: Scene) -> JsonObject:
 
 
 def parameter_defaults(provider: JsonObject) -> JsonObject:
-    """Default templates are left out: a pool's handles never use them."""
+    """The defaults that are plain values: a pool's handles never use default templates."""
     defaults: JsonObject = {}
     for parameter in objects_at(provider, "spec", "parameters"):
         given, value = default_value(parameter)

@@ -71,7 +71,7 @@ def reference_of(defined: JsonObject) -> JsonObject:
 
 
 def reference_for(resources: Resources, index: int, defined: JsonObject) -> JsonObject:
-    """A recorded one stays, except that of a missing object of a namespaced kind, recorded without a namespace."""
+    """The reference to store: the recorded one, with a missing object's namespace added if it lacks one."""
     recorded, namespace = resources.recorded(index), text_at(defined, "metadata", "namespace")
     if any(defined[field] != recorded.get(field) for field in _KIND):
         return reference_of(defined)
@@ -93,7 +93,7 @@ def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -
 
 
 def _identity(defined: JsonObject) -> tuple[str, ...]:
-    """All versions of a group count as the same kind."""
+    """What identifies the object; all versions of a group count as the same kind."""
     metadata = object_at(defined, "metadata")
     return _group(defined), text_at(defined, "kind"), text_at(metadata, "namespace"), text_at(metadata, "name")
 
@@ -128,7 +128,7 @@ def _override(resources: Resources, index: int, provider: JsonObject, lent: Lent
 
 
 def _fixed_variables(resources: Resources, index: int) -> dict[str, object]:
-    """No variable of provider, handle or link can override these."""
+    """The variables that provider, handle or link cannot override."""
     entries, requester = resources.entries, resources.requester
     return {
         "guid": _guid(resources.handle),

@@ -89,7 +89,7 @@ def update(
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Raises BadPattern."""
+    """Whether the pattern matches the whole path. Raises BadPattern."""
     if len(path) > LONGEST_PATH:
         raise BadPattern(pattern, f"not tried on a path of {len(path)} characters, more than {LONGEST_PATH}")
     try:

@@ -59,7 +59,7 @@ class PutObject(ClaimsAction):
 
     @property
     def slot(self) -> str:
-        """Serializes an object's writes, so that each has the resourceVersion of the one before."""
+        """The slot that serializes an object's writes, so that each has the resourceVersion of the one before."""
         return f"write {self.kind.name} {text_at(self.before, 'metadata', 'name')}"
 
     @property

@@ -505,7 +505,7 @@ class Notify(_InstanceAction):
         return world.with_record(notified(world.record, self.id))
 
     def refuse(self, world: InstanceWorld, refusal: Refusal) -> InstanceWorld:  # type: ignore[override]
-        """A failed notification is given up, so that it delays nothing."""
+        """Give up a failed notification, so that it delays nothing."""
         return world.with_record(notified(world.record, self.id))
 
 

@@ -51,7 +51,7 @@ class LastResult(Model):
 
     @property
     def rank(self) -> tuple[datetime, bool, str]:
-        """The later one counts; within the same second a failure."""
+        """The sorting key: the later one counts; within the same second a failure."""
         return self.time, self.failed, self.key
 
 

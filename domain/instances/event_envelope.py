@@ -75,7 +75,7 @@ class Header:
         return value
 
     def _time(self, text: object) -> datetime:
-        """A time in the future is replaced: it would freeze the order."""
+        """The event's time or, if implausible, the message's: a time in the future would freeze the order."""
         taken = self._message.taken_at
         time = _instant(text)
         if time is not None and taken - OLDEST_EVENT <= time <= self.latest:
@@ -110,7 +110,7 @@ def instance_id(fields: Fields, name: str) -> str:
 
 
 def name_of(fields: Fields, name: str, longest: int = _LONGEST_TEXT) -> str:
-    """A name for calls to AWS, unchanged; an unsuitable one makes the event invalid. Groups may use any characters."""
+    """A name for calls to AWS, which may have any characters in groups; an unsuitable one makes the event invalid."""
     value = known_text(fields, name)
     if not value.isprintable() or len(value.encode()) > longest:
         raise InvalidError(f"{name} is not a name")

@@ -124,7 +124,7 @@ def _envelope(part: Part, message: Message) -> Read:
 
 
 def _foreign(header: Header, message: Message) -> tuple[Ignored, ...]:
-    """An account's queue may only carry its own events, unless the settings say that others share it."""
+    """The reason to ignore an event of another account, unless the settings say that it shares the queue."""
     if header.account == message.account or header.account in message.others:
         return ()
     return (Ignored(reason="foreign", what=f"account {header.account} is not the queue's account"),)

@@ -40,7 +40,7 @@ class Interruption(Model):
 
     @property
     def deadline(self) -> datetime:
-        """Two minutes after the notice: AWS's lead for Spot, assumed for the others."""
+        """When AWS may act: two minutes after the notice, as for Spot, assumed for the others."""
         return self.time + SPOT_LEAD
 
     @property
@@ -254,7 +254,7 @@ def _interrupted(record: InstanceRecord, kind: EventKind, notice: Interruption) 
 
 
 def _with_hook(record: InstanceRecord, event: InstanceEvent, action: HookAction) -> InstanceRecord:
-    """A second event of a token is the same action; the earlier one counts, as its wait began then."""
+    """Add a lifecycle action. Of two events with one token the earlier counts, as the wait began then."""
     known = record.hooks.get(action.token)
     if known is not None and (known.time, known.key) <= (event.time, event.key):
         return record
@@ -341,7 +341,7 @@ def _denied(record: InstanceRecord, facts: Facts, *, absence_counts: bool) -> In
 
 
 def refuted(record: InstanceRecord, cause: str, at: datetime) -> InstanceRecord:
-    """AWS does not confirm a cause: copies of its event cause no reaction, and a lifecycle action is over."""
+    """Record that AWS does not confirm a cause: copies of its event cause no reaction; a lifecycle action is over."""
     if cause in record.refuted_causes:
         return record
     causes = _with_last(record.refuted_causes, cause, _MOST_NOTICES * 2)
@@ -355,7 +355,7 @@ def impossible(record: InstanceRecord, cause: str) -> InstanceRecord:
 
 
 def terminated(record: InstanceRecord, cause: str, node: str, at: datetime) -> InstanceRecord:
-    """EC2 was asked to terminate the instance because of `cause`: its state is queried."""
+    """Record that EC2 was asked to terminate the instance because of `cause`, and query its state."""
     done = cordoned(record, cause, node, at, Reaction.TERMINATE_INSTANCE)
     return done.model_copy(update={"ask_at": at, "only_to_check": False})
 
@@ -390,7 +390,7 @@ def cordoned(
     done_at: datetime | None = None,
     reaction: Reaction = Reaction.DRAIN,
 ) -> InstanceRecord:
-    """The Node is tainted or cordoned because of `cause`; `done_at`: when the reaction is complete."""
+    """Record that the Node is tainted or cordoned because of `cause`; `done_at`: when the reaction is complete."""
     return record.model_copy(update={"drain": Drain(cause=cause, node=node, done_at=done_at, reaction=reaction)})
 
 

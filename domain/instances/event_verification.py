@@ -96,7 +96,7 @@ class HookTiming(Model):
 
     @property
     def limit(self) -> timedelta:
-        """When Auto Scaling continues in spite of heartbeats."""
+        """How long heartbeats can keep Auto Scaling waiting."""
         return min(self.global_timeout or LONGEST_HOOK, LONGEST_HOOK, self.heartbeat_timeout * HOOK_TIMEOUTS)
 
     @property

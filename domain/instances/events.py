@@ -36,7 +36,7 @@ class InstanceState(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Of two states in the same second, the one with the higher rank is later."""
+        """The order of states within the same second: the highest is the latest."""
         return list(InstanceState).index(self)
 
     @property

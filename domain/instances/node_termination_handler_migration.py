@@ -427,7 +427,7 @@ class _Values:
         raise ValueError(f"{name}: {value!r} is not one of {', '.join(TaintEffect)}")
 
     def address(self, name: str) -> str:
-        """Errors do not repeat it, as it may hold a password or a token."""
+        """The value, if valid; errors do not repeat it, as it may hold a password or a token."""
         value = self.given.get(name, "")
         if not isinstance(value, str):
             raise ValueError(f"{name}: it is not a string")

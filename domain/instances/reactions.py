@@ -219,7 +219,7 @@ def _cause_of(hook: HookWork, world: InstanceWorld) -> Cause:
 
 
 def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
-    """None if there is no object for it, it is done, or its replacement is waited for."""
+    """The reaction's next action; None if no object needs it, it is done, or a replacement is waited for."""
     owner, record, policy = world.owner, world.record, world.policy
     if owner is not None and owner.metadata.deleting:
         # Cluster API is already deleting it.

@@ -87,7 +87,7 @@ def with_pause(refusal: Refusal) -> Refusal:
 
 
 def notices_of(problem: str, blocker: Blocker | None) -> tuple[Notice, ...]:
-    """No notice if a limit of this process is the reason."""
+    """The warning about a problem; none if a limit of this process is the reason."""
     waits_its_turn = blocker is not None and blocker.ours and problem == blocker.problem
     return (warning("Failed", problem),) if problem and not waits_its_turn else ()
 

@@ -59,7 +59,7 @@ def tried_again(token: str) -> JsonPatch:
 
 
 def forget_failures(machine_set: LoadBalancerSet, ready: Iterable[LoadBalancerMachine]) -> JsonPatch:
-    """Resets the count once a machine created after the last failure is ready (an earlier one proves nothing)."""
+    """Reset the count once a machine created after the last failure is ready (an earlier one proves nothing)."""
     known = {BOOT_FAILURES_ANNOTATION, BOOT_FAILED_AT_ANNOTATION} & machine_set.metadata.annotations.keys()
     failed_at = parse_timestamp(machine_set.metadata.annotations.get(BOOT_FAILED_AT_ANNOTATION))
     births = (machine.metadata.creation_timestamp for machine in ready)

@@ -16,7 +16,7 @@ _SUFFIX_LENGTH = 5
 
 
 def load_balancer_name(service: ObjectMeta) -> str:
-    """Two Services may have the same name here (`a--b`/`c` and `a`/`b--c`), so the creator must check the owner."""
+    """The name, which two Services may share (`a--b`/`c` and `a`/`b--c`): the creator must check the owner."""
     return f"{service.namespace}--{service.name}"
 
 
@@ -37,7 +37,7 @@ def set_name(load_balancer: str, template_hash: str) -> str:
 
 
 def machine_names(machine_set: ObjectMeta, taken: Collection[str]) -> Iterator[str]:
-    """Deterministic for the same `taken` names."""
+    """Unused names, always the same for the same `taken` ones."""
     number = 0
     while True:
         digest = hashlib.sha256(f"{machine_set.uid}/{number}".encode()).hexdigest()

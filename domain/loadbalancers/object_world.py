@@ -90,7 +90,7 @@ def gone(why: str = "it does not exist any more") -> Decision:
 
 
 def held_by(world: ObjectWorld) -> Decision:
-    """Nothing is observed while the replaced controller still leads."""
+    """Wait, without any observation, while the replaced controller still leads."""
     return Decision(
         phase="Held",
         outcome=Outcome.WAITING,

@@ -33,7 +33,7 @@ def hash_of(text: str) -> str:
 
 
 def template_hash(balancer: LoadBalancer) -> str:
-    """Former field names must have been migrated before."""
+    """The hash of the machines' template. Former field names must have been migrated before."""
     return hash_of(to_json(template_document(balancer)))
 
 

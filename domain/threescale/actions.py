@@ -30,7 +30,7 @@ class _OwnWrite(writes.Write):
         return (stored.world.recall(world) if stored.world is not None else world).stored(stored.obj)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Unlike for other writes, a conflict is a failure."""
+        """Count a conflict as a failure, unlike for other writes."""
         return Action.refuse(self, world, refusal)
 
 
@@ -38,7 +38,7 @@ class PatchObject(_OwnWrite, writes.Patch):
     note: str = "write the object"
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """The refusal of the spec with defaults is kept for the status."""
+        """Keep the refusal of the spec with defaults for the status."""
         if refusal.type is ErrorType.INVALID and "spec" in self.patch:
             return world.model_copy(update={"unwritable": refusal.message})
         return super().refuse(world, refusal)

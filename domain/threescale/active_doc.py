@@ -70,7 +70,7 @@ class ObservedDocument(ObservedOne):
         return fetched_again(decision, document.spec.active_doc_open_api_ref, now)
 
     def read(self, read: Read, body: object) -> Self:
-        """A former document is left to an ActiveDoc that now has its name."""
+        """Take in the answer. A former document is left to an ActiveDoc that now has its name."""
         found = read_document(self.found, read, body, self.resource)
         return self.beside({"found": found.model_copy(update={"former": 0}) if self.wanted else found})
 
@@ -103,7 +103,7 @@ def is_document(found: FoundDocument, document: ActiveDoc) -> bool:
 
 
 def read_document(found: One[FoundDocument], read: Read, answer: object, document: ActiveDoc) -> One[FoundDocument]:
-    """A document of the remembered id with another name is the former one."""
+    """Take in the answer. A document of the remembered id with another name is the former one."""
     former = found.former or (found.item.id if found.item and _is_former(found.item, document) else 0)
     known = read_one(FoundDocument, read, answer, lambda each: is_document(each, document))
     return known.model_copy(update={"former": former})

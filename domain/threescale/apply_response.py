@@ -151,7 +151,7 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
 
 
 def _lookup_result(read: Read, found: object) -> dict[str, bool]:
-    """An object not found by its remembered id is searched by name."""
+    """Flags of the lookup: an object not found by its remembered id is searched by name."""
     lost = bool(read.of) and found is None
     return {"looked": not lost, "lost": lost}
 

@@ -125,7 +125,7 @@ def _mends(before: Digests, desired: Digests) -> bool:
 def _releasing(
     backend: Backend, before: Digests, desired: Digests, refused: Mapping[str, Refusal]
 ) -> dict[str, object]:
-    """If only metrics in use by gateways are left, make the products deploy without them, and again later."""
+    """Make the products deploy without the metrics, if only those in use by gateways are left, and again later."""
     if not all(IN_USE in each.message for each in refused.values()):
         return {}
     gateway = digest(desired.gateway, "lets go")

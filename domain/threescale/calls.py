@@ -92,8 +92,8 @@ class Call(Action):
         raise NotImplementedError
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """After a failure the known state may be wrong. If the previous pass's state caused it, it is not a refusal
-        yet.
+        """Note that the known state may be wrong. If it caused the failure and was the previous pass's, nothing is
+        refused.
         """
         by_what_was_kept = world.recalled and refusal.type in _BY_WHAT_WAS_KEPT
         if by_what_was_kept or refusal.type in _FORGETTING:

@@ -134,7 +134,7 @@ def _is_wanted(owner: Owner, found: FoundMetric, wanted: Mapping[str, _Wanted]) 
 def _changes(
     owner: Owner, wanted: Mapping[str, _Wanted], keeps: Mapping[str, FoundMetric], hits: int
 ) -> Iterable[Write]:
-    """The changes, one call each, plus temporary names where metrics exchange theirs."""
+    """The changes, one call each, with temporary names in between where metrics exchange theirs."""
     by_id = {each.id: name for name, each in keeps.items()}
     differing = {each.id: wanted[name].differing(each) for name, each in keeps.items()}
     names = {id_: str(fields["friendly_name"]) for id_, fields in differing.items() if "friendly_name" in fields}

@@ -290,7 +290,7 @@ class Observed(World):
         now: datetime,
         fields: Mapping[str, object] | None = None,
     ) -> Decision:
-        """A refused write to the cluster determines the object's state."""
+        """Make the writes, or show the refusal of one as the object's state."""
         refused = {each.slot: self.refusals[each.slot] for each in writes if each.slot in self.refusals}
         if held(refused, now):
             return self.as_refused(refused, now, fields)
@@ -304,7 +304,7 @@ class Observed(World):
         digests: Digests | None = None,
         why: str = "in sync with 3scale",
     ) -> Decision:
-        """`digests` are stored with the status."""
+        """Report the object as in sync, and store `digests` in its status."""
         resource, patch = self.resource, JsonPatch()
         if digests is not None:
             own_id = fields.get(OWN_IDS[resource.kind_of.name])
@@ -406,7 +406,7 @@ def status_patch(resource: Any, changed: Mapping[str, object]) -> JsonPatch:
 
 
 def status_in_sync(resource: Any, why: str, now: datetime) -> JsonPatch:
-    """A deleted object's status stays as it is."""
+    """Show the object as in sync; a deleted one's status stays as it is."""
     if resource.metadata.deleting:
         return {}
     return status_patch(resource, {"conditions": in_sync(resource.kind_of, why, resource.status.conditions, now)})

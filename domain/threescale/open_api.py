@@ -222,7 +222,7 @@ def _own(open_api: OpenApi, there: Sequence[C]) -> C | None:
 
 
 def _sibling(name: str, there: Sequence[C]) -> C | None:
-    """The generated name contains the uid, so the object is ours even without an owner."""
+    """The object of this name, which contains the uid, so it is ours even without an owner."""
     return next((each for each in there if each.metadata.name == name), None)
 
 
@@ -272,7 +272,7 @@ def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
 
 
 def _leaving(observed: ObservedOpenApi, now: datetime) -> Decision:
-    """The Product is deleted first, because it uses the Backend."""
+    """Delete the Product, then the Backend, which it uses."""
     open_api = observed.resource
     if OPEN_API.finalizer not in open_api.metadata.finalizers:
         return acts(Phase.GONE, "it has released everything")

@@ -43,7 +43,7 @@ class _Strict(Model):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, value: object) -> object:
-        """Null means absent, as for the replaced operator."""
+        """Drop nulls: they mean absent, as for the replaced operator."""
         return without_nulls(value)
 
 
@@ -268,7 +268,7 @@ def _followed(document: JsonObject, item: JsonObject) -> JsonObject:
 
 
 def _refuse_circles(document: JsonObject) -> None:
-    """A schema may contain itself, such as a tree; components may not."""
+    """Refuse components that contain themselves; schemas, such as a tree's, may."""
     components = document.get("components")
     for section, named in components.items() if isinstance(components, dict) else ():
         for name, item in named.items() if isinstance(named, dict) else ():

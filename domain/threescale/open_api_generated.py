@@ -151,7 +151,7 @@ def _friendly_name(call: Call) -> str:
 
 
 def _named(calls: Iterable[Call]) -> list[tuple[str, Call]]:
-    """Methods' friendly names need not be unique, operationIds must be."""
+    """The calls with their names, which need not be unique, unlike operationIds. Raises Unreadable."""
     named = []
     by_name: dict[str, Call] = {}
     for call in calls:

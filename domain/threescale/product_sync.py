@@ -61,7 +61,7 @@ class Sync(Model):
 
 
 def sync_product(wanted: Wanted, found: FoundProduct, known_id: int = 0, refused: Iterable[str] = ()) -> Sync:
-    """Slots in `refused` are skipped; meanwhile staging is not deployed."""
+    """The next calls. Slots in `refused` are skipped; meanwhile staging is not deployed."""
     spec, service = wanted.spec, found.service
     if service is None:
         if not found.looked:

@@ -149,7 +149,7 @@ def _same_use(application: Application) -> Iterable[Hashable]:
 
 
 def _same_login(user: DeveloperUser) -> Iterable[Hashable]:
-    """Users with the same key may adopt the same entry in 3scale."""
+    """The key that users share who may adopt the same entry in 3scale."""
     return [(user.metadata.namespace, user.spec.developer_account_ref.name, user.spec.username)]
 
 
@@ -164,7 +164,7 @@ def _rank(resource: CustomResource) -> tuple[str, str, bool]:
 
 
 def _may_be_younger(new: tuple[str, str, bool], other: tuple[str, str, bool]) -> bool:
-    """True for equal times, which are whole seconds."""
+    """Whether it is not older: times are whole seconds, so they may be equal."""
     return other[0] >= new[0]
 
 

@@ -36,7 +36,7 @@ class One(Model, Generic[T]):
 
 
 def read_one(kind: type[T], read: Read, answer: object, is_it: Callable[[T], bool]) -> One[T]:
-    """None means absent. The oldest of several matches counts."""
+    """The object in the answer (None means absent), the oldest of several matches."""
     wrapper = read.resource.value
     if read.of:
         item = None if answer is None else kind.model_validate(answer_of(wrapper, answer))
@@ -60,7 +60,7 @@ def wrote_one(kind: type[T], resource: Resource, found: One[T], write: Write, an
 
 
 def differing(wanted: Mapping[str, Json], found: Identified) -> dict[str, Json]:
-    """None equals any value, and empty text equals null."""
+    """The wanted fields that differ; None equals any value, and empty text null."""
     return {
         name: value for name, value in wanted.items() if value is not None and not _same(value, getattr(found, name))
     }

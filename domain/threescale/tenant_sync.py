@@ -57,7 +57,7 @@ def is_tenant(found: FoundTenant, tenant: Tenant) -> bool:
 
 
 def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) -> KnownTenant:
-    """None means absent. The oldest of several matches counts."""
+    """The tenant with the answer (None means absent), the oldest of several matches."""
     if read.resource is Resource.USER:
         users = tuple(FoundUser.model_validate(each) for each in answers_of(read.resource.value, answer))
         return found.model_copy(update={"users": users})
@@ -70,7 +70,7 @@ def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) 
 
 
 def wrote_tenant(found: KnownTenant, write: Write, answer: object) -> KnownTenant:
-    """Users are read again after each change of a user."""
+    """The tenant after the write; a change of a user makes all be read again."""
     if write.resource is Resource.USER:
         return found.model_copy(update={"users": None})
     if write.method == "DELETE":

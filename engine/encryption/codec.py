@@ -63,7 +63,9 @@ class EncryptionCodec(PayloadCodec):
 
 
 def data_converter(settings: Settings) -> DataConverter:
-    """Must be the same in every process: a different one fails workflow tasks for ever. Raises KeysUnreadable."""
+    """The converter, which encrypts if keys are set. A different one in any process fails workflow tasks for ever.
+    Raises KeysUnreadable.
+    """
     if not settings.temporal_keys:
         return unencrypted
     return dataclasses.replace(

@@ -540,7 +540,7 @@ def _hang_up(response: aiohttp.ClientResponse) -> None:
 
 
 def _watch_error(attempt: str, status: object) -> Expired:
-    """An ERROR event carries a Status, mostly a 410; a watch from the same version would fail again."""
+    """The error of a watch that ended with a Status, mostly a 410; from the same version it would fail again."""
     return Expired(f"{attempt}: {text(status, 'message') or status}", code=text(status, "reason"))
 
 

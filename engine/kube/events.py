@@ -63,7 +63,7 @@ class EventContent(NamedTuple):
 
 
 def event(subject: Subject, content: EventContent, moment: datetime, *, name: str = "") -> JsonObject:
-    """Without a `name` the API server generates one."""
+    """The Event; without a `name` the API server generates one."""
     at, prefix = timestamp(moment), subject.name[:_LONGEST_PREFIX]
     # Events about cluster-scoped objects go to `default`, as in Kubernetes.
     namespace = subject.namespace or "default"
@@ -159,7 +159,7 @@ class EventDeduplicator:
         self._recorded: dict[tuple[str, str, str], datetime] = {}
 
     async def record_once(self, subject: Subject, event_content: EventContent, moment: datetime) -> None:
-        """A failure is only logged."""
+        """Record the Event unless it was lately; a failure is only logged."""
         content = (subject.uid, event_content.reason, without_request(event_content.message))
         before = self._recorded.get(content)
         if before is not None and moment - before < EVENTS_KEPT:

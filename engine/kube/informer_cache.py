@@ -243,7 +243,7 @@ class Store:
 
 
 async def reached(mirrors: Iterable[Mirror], versions: Mapping[str, str]) -> bool:
-    """False if it takes too long."""
+    """Wait for these versions; False if it takes too long."""
     try:
         async with asyncio.timeout(LONGEST_BEHIND):
             for mirror in mirrors:

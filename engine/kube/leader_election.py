@@ -144,7 +144,7 @@ class LeaderElection:
         return lease_duration(self._seen) > self._lease and not self.annotation(STANDBY)
 
     async def _taken(self) -> bool:
-        """False if another holds the Lease, or the API server does not answer."""
+        """Take the Lease, if free; False if another holds it, or the API server does not answer."""
         try:
             self._observe(await self._read())
             self.trouble = ""

@@ -381,7 +381,7 @@ def _number(version: str) -> int:
 
 
 def newer(version: str, than: str) -> bool:
-    """Versions that are no numbers cannot be compared and count as newer."""
+    """Whether it is newer; versions that are no numbers cannot be compared and count as newer."""
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than or not version

@@ -135,7 +135,7 @@ class ManagedDocument(str):
     name: str
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the name only, since the longest document has a hundred kilobytes."""
+        """Pickle the name only, since the longest document has a hundred kilobytes."""
         return _document_of, (self.name,)
 
 
@@ -272,7 +272,7 @@ def _without_role(session: AssumedRole) -> bool:
 
 
 def _is_too_young(key: AccessKey) -> bool:
-    """IAM is eventually consistent: new keys are unknown elsewhere for seconds."""
+    """Whether the key is still unknown elsewhere, as new ones are in IAM for seconds."""
     wait = runtime.config().key_propagation_seconds
     return wait > 0 and key.user_name is not None and utcnow() - key.create_date < timedelta(seconds=wait)
 

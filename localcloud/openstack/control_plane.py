@@ -79,7 +79,7 @@ def project(state: StateDirectory) -> Path:
 
 
 def call(state: StateDirectory) -> str:
-    """An abstract socket name: paths would be too long."""
+    """The machines' abstract socket name: paths would be too long."""
     return f"perdure-machines-{hashlib.sha256(os.fsencode(state.root)).hexdigest()[:16]}"
 
 

@@ -72,7 +72,7 @@ def schema(temporal: ProductionTemporal, state: StateDirectory) -> list[str]:
 
 
 def schema_environment(wanted: Database) -> dict[str, str]:
-    """The SQL tool takes the password from here, not from its command line."""
+    """Variables for the SQL tool, with the password, which is thus not in its command line."""
     return {
         **os.environ,
         "SQL_PLUGIN": PLUGIN,

@@ -69,7 +69,7 @@ class Parameters:
 
 
 def read(query: Iterable[tuple[str, str]], body: bytes, content_type: str) -> Parameters:
-    """The body wins. Refuses a body that does not fit its content type."""
+    """The request's parameters; those in the body win. Refuses a body that does not fit its content type."""
     values = nested(query)
     if content_type == "application/json" and body.strip():
         try:

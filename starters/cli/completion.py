@@ -58,7 +58,7 @@ def complete_areas(incomplete: str) -> list[str]:
 
 
 def complete_objects(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The kind is taken from the argument before."""
+    """Complete names of the kind in the argument before."""
     from starters.cli.object_reference import kind_named
 
     try:

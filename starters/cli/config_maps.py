@@ -23,8 +23,8 @@ async def read_config_map(session: ClusterSession, name: str) -> JsonObject | No
 async def write_config_map(
     session: ClusterSession, name: str, data: Mapping[str, str | None], annotations: Mapping[str, str] | None = None
 ) -> None:
-    """None removes an entry. Raises CommandError if it was deleted after each creation, ApiError if the cluster
-    refused.
+    """Write the entries; None removes one. Raises CommandError if it was deleted after each creation, ApiError if the
+    cluster refused.
     """
     namespace, patch = _namespace(session), {"data": dict(data), "metadata": {"annotations": dict(annotations or {})}}
     for _ in range(_TIMES):

@@ -104,7 +104,7 @@ def iam(
 
 
 def iam_files(places: Sequence[Place] = ()) -> dict[str, str]:
-    """Texts by name; those for EC2 instances for these places."""
+    """Policies by file name; those for EC2 instances for these places."""
     from activities.aws.permissions import PERMISSIONS, Role
 
     rows = [f"| {item.role.value} | `{item.action}` | {item.why} |\n" for item in _in_order(PERMISSIONS)]

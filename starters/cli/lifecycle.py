@@ -134,7 +134,7 @@ async def why(session: Session, key: Key) -> Why:
 
 
 async def plan(session: Session, key: Key) -> Why:
-    """The lifecycle observes again, but does not act."""
+    """What the lifecycle would do; it observes again, but does not act."""
     answer = await _with_attempts(session.temporal, key, await _update(session.temporal, key, "plan", Why))
     return await _with_pause(session, key, answer)
 

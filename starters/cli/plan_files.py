@@ -135,7 +135,7 @@ def lifecycle_of(kind: Kind, key: Key) -> Entity[World]:
 
 
 def key_of(session: Session, kind: Kind, obj: JsonObject) -> Key:
-    """A new object has the uid of its dry run."""
+    """The object's key; a new one has the uid of its dry run."""
     return Key(
         kind=kind.name,
         namespace=text(obj, "metadata", "namespace"),
@@ -171,7 +171,7 @@ class SupposedKube(KubeApi):
         limit: int = 500,
         metadata_only: bool = False,
     ) -> AsyncGenerator[Listing, None]:
-        """New objects are in the last page, unless a selector is given."""
+        """The pages with planned objects; new ones are in the last, unless a selector is given."""
         ours = {(where, name): obj for (of, where, name), obj in self._supposed.items() if of == kind.name}
         new = {name: obj for name, obj in ours.items() if namespace in ("", name[0])}
         version = ""

@@ -56,7 +56,7 @@ async def acknowledgement_of(dispatcher: Dispatcher, received: EventBridgeEvent)
 
 
 def in_words(parsed: Parsed) -> str:
-    """Only kinds and names of events, for logs."""
+    """The events' kinds and names, without other content, for logs."""
     if isinstance(parsed, Events):
         names = [f"{each.kind.value} {each.instance_id or each.host or each.group}" for each in parsed.events]
         rest = f" and {len(names) - 3} more" if len(names) > 3 else ""

@@ -74,7 +74,7 @@ class _State:
 
 
 async def run_events(settings: Settings, *, stop: asyncio.Event | None = None, health: Health | None = None) -> None:
-    """As `run_watcher`. Raises ValueError if the settings name an invalid queue."""
+    """Run the consumer, as `run_watcher` its watcher. Raises ValueError if the settings name an invalid queue."""
     found = places(settings.instances_queues)
     async with stopped_by_signals(stop) as stopped:
         if health is not None:
@@ -194,7 +194,7 @@ def receive_wait(drain: timedelta) -> timedelta:
 
 @contextmanager
 def _threads(settings: Settings, found: Sequence[Place]) -> Iterator[ThreadPoolExecutor]:
-    """Does not wait for receives at the end."""
+    """Threads for calls of SQS, without waiting for receives at the end."""
     threads = ThreadPoolExecutor(_most_calls(settings, found), thread_name_prefix="sqs")
     try:
         yield threads

@@ -103,7 +103,7 @@ def _is_the_pools(claim: AccountClaim) -> bool:
 
 
 def read_pool(obj: JsonObject) -> View:
-    """A pool is never shown as settled: its status does not reveal that its counts are stale."""
+    """The view of a pool, never settled: its status does not reveal that its counts are stale."""
     annotations = mapping(obj, "metadata", "annotations")
     return View(
         fingerprint=(generation(obj), others_finalizers(obj, FINALIZER), chosen(annotations, POOL_ANNOTATIONS)),

@@ -97,7 +97,7 @@ class Readings:
         )
 
     def pool(self, obj: JsonObject) -> View:
-        """A pool is never shown as settled: its status does not reveal that its counts are stale."""
+        """The view of a pool, never settled: its status does not reveal that its counts are stale."""
         return View(
             fingerprint=self._content(obj),
             facts=_facts(

@@ -52,7 +52,7 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
     relations = relations_of(DomainNames(domain=settings.claims_domain), namespace)
 
     def claim_delegate(claim: Projection, _: Index) -> Key:
-        """The binder carries the claim while it has no handle."""
+        """The binder for a claim without a handle; else the claim itself."""
         return binder(settings.claims_domain, claim.key.cluster) if claim.fact("unbound") else claim.key
 
     return (

@@ -127,7 +127,7 @@ def _family(name: str, meaning: str, labels: Iterable[str], more: Iterable[str] 
 
 
 def _add(family: GaugeMetricFamily, labels: Sequence[str], value: str) -> None:
-    """An unknown value has no series."""
+    """Add the series, unless the value is unknown."""
     if value:
         family.add_metric(labels, float(value))
 

@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, health: Health | None = None) -> None:
-    """`stop` ends it; without it SIGTERM and SIGINT do. A process of several parts gives its own `health`."""
+    """Watch until `stop` or, without it, SIGTERM or SIGINT. A process of several parts gives its own `health`."""
     async with (
         stopped_by_signals(stop) as stopped,
         await KubeApi.open(settings, PROCESS) as api,
@@ -107,7 +107,7 @@ async def _hold(thread: OwnThread, election: LeaderElection, annotations: Annota
 
 
 def stand_by(election: LeaderElection, health: Health) -> None:
-    """Ready once the Lease's holder is known to be another one."""
+    """Report ready once the Lease's holder is known to be another one."""
 
     def unready() -> list[str]:
         if election.trouble or election.leader:

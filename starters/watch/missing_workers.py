@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 async def report_missing_workers(client: Client, settings: Settings) -> None:
-    """Every minute; a failed check keeps the last result."""
+    """Check every minute; a failed check keeps the last result."""
     try:
         while True:
             try:

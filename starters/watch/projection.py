@@ -108,7 +108,7 @@ def project(
     writer: str = FIELD_MANAGER,
     shown: Callable[[KubeModel | None], Mapping[Place, Shown]] = _shows_nothing,
 ) -> Projection:
-    """Writes under `writer` count as Perdure's."""
+    """The projection of an object; writes under `writer` count as Perdure's."""
     metadata = mapping(obj, "metadata")
     view = _readable(kind, obj, read)
     places = shown(view.model)
@@ -154,7 +154,7 @@ def own_write(before: Projection | None, after: Projection | None) -> bool:
 
 
 def _readable(kind: str, obj: JsonObject, read: Read) -> View:
-    """An unreadable object counts as a whole, so that each change wakes it."""
+    """The view; all of an unreadable object, so that each change wakes it."""
     try:
         return read(obj)
     except Exception:  # one malformed object must not stop the watch of all others

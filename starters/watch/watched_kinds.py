@@ -200,7 +200,7 @@ class WatchedWhileNamed(Watched):
         return (self.relation.watched and self.relation.watched.field_manager) or FIELD_MANAGER
 
     def project(self, cluster: str, obj: JsonObject) -> Projection:
-        """Objects of a list may lack their kind."""
+        """Project the object, adding its kind, which objects of a list may lack."""
         return super().project(cluster, {"apiVersion": self.kind.api_version, "kind": self.kind.name, **obj})
 
     def missing(self, index: Index) -> set[Key]:

@@ -120,7 +120,7 @@ class Watcher:
     # What a change wakes.
 
     def started(self, watched: Watched, objects: list[Projection]) -> None:
-        """The wakes follow once the relatives' kinds are listed."""
+        """Follow the listed objects, and wake them once the relatives' kinds are listed."""
         for known in objects:
             self.mirrors.follow(watched, None, known)
         if self._until_listed is not None:

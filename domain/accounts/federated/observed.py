@@ -68,7 +68,7 @@ class FederatedAccessWorld(ObjectWorld):
     known: AccessMemory = AccessMemory()
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
-        """Once Ready, the memory of its steps is discarded."""
+        """Apply an own write; once Ready, the memory of its steps is discarded."""
         world = super().written(patch, resource_version, gone=gone)
         ready = world.access.status.state == AccessState.READY and "status" in patch
         return world.model_copy(update={"known": AccessMemory(revoked=self.known.revoked)}) if ready else world

@@ -71,7 +71,7 @@ def console_url(partition: str, account_id: str, role: str) -> str:
 
 
 def role_name_fault(name: str) -> str:
-    """IAM checks the name plus uid; empty if valid."""
+    """What IAM would refuse in the name plus uid; empty if valid."""
     return _name_fault(name, _LONGEST_ROLE)
 
 

@@ -108,7 +108,7 @@ class ResourceHandle(CustomResource):
         return guid_of(self.metadata.name, self.metadata.generate_name)
 
     def reference(self, index: int) -> ResourceReference | None:
-        """From the status or, in objects of older releases, the spec."""
+        """The resource's reference, by the status or, in objects of older releases, the spec."""
         for resources in (self.status.resources, self.spec.resources):
             if index < len(resources) and (found := resources[index].reference):
                 return found

@@ -237,7 +237,7 @@ class Sandbox(SandboxedEnvironment):
         return formatted
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
-        """Operators with potentially large results are measured first."""
+        """Apply the operator, after measuring operands whose result may be large."""
         if operator == "+":
             limits.added(left, right)
         elif operator == "*":

@@ -84,7 +84,7 @@ def bool_filter(value: object) -> bool:
 
 
 def newer_bool_filter(value: object) -> bool:
-    """Poolboy 1.13 and later: an unknown word is false."""
+    """The `bool` filter of Poolboy 1.13 and later: an unknown word is false."""
     return truth(value, unknown_is_false=True)
 
 

@@ -153,7 +153,7 @@ def multiplied(left: object, right: object) -> None:
 
 
 def raised(base: object, power: object) -> None:
-    """Floats are not checked, because they overflow by themselves."""
+    """Refuse too large powers; floats are not checked, because they overflow by themselves."""
     if isinstance(base, int) and isinstance(power, int) and power > 0:
         bits(base.bit_length() * power)
 

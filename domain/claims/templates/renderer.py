@@ -92,7 +92,7 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> bool:
-        """As `render`; several lines are true, even "False", as in Poolboy."""
+        """Whether the expression renders true; several lines do, even "False", as in Poolboy. Raises as `render`."""
         announce(what)
         run = _Run(self, variables, lazy or {})
         return self._guarded(lambda: truth(run.text(condition_template(expression))), what)
@@ -178,7 +178,7 @@ class _Run:
 
 
 def is_rendered_when_used(value: object) -> TypeGuard[str]:
-    """Only the newer rules render it."""
+    """Whether it is a template, which only the newer rules render."""
     return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
@@ -211,7 +211,7 @@ def _converted(text: str, kind: str, *, newer: bool) -> object:
 
 
 def _refuse_halves(text: str) -> None:
-    """Neither objects nor the evaluator's answers can contain surrogates."""
+    """Raise UnicodeEncodeError for surrogates, which objects and the evaluator's answers cannot contain."""
     if not text.isascii():
         text.encode()
 

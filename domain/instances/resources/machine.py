@@ -84,13 +84,13 @@ class Machine(HeldObject):
 
     @property
     def node_ready(self) -> bool:
-        """`NodeHealthy` in v1beta1, `NodeReady` later."""
+        """Whether the Node is ready: `NodeHealthy` in v1beta1, `NodeReady` later."""
         ready = (condition_of(self.status.conditions, name) for name in ("NodeReady", "NodeHealthy"))
         return any(each is not None and each.status == "True" for each in ready)
 
     @property
     def etcd_healthy(self) -> bool:
-        """False if KubeadmControlPlane finds its etcd member unhealthy; other machines have none."""
+        """Whether KubeadmControlPlane finds its etcd member healthy; True for other machines, which have none."""
         condition = condition_of(self.status.conditions, "EtcdMemberHealthy")
         return condition is None or condition.status == "True"
 

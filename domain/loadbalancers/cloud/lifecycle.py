@@ -27,7 +27,7 @@ class BlockedStep(Model):
         return self.blocker.problem if self.blocker else ""
 
     def notices(self, problem: str, now: datetime) -> tuple[Notice, ...]:
-        """All problems, including a temporary blocker that lasts too long."""
+        """Notices of all problems, including a temporary blocker that lasts too long."""
         since = self.refusal.lasts_since if self.refusal else None
         return (*notices_of(problem, self.blocker), *overdue(self.blocker, since, now))
 

@@ -65,7 +65,7 @@ class CloudPlan(Model):
 
 
 def plan_cloud(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> CloudPlan:
-    """Former field names must have been migrated before."""
+    """The next steps for its cloud objects. Former field names must have been migrated before."""
     groups = security_groups_of(balancer, cloud)
     ports = ports_of(balancer, cloud)
     parts: tuple[Part, ...] = (_security_group(balancer, groups),)
@@ -108,7 +108,7 @@ def ports_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[Clou
 
 
 def server_groups_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[ServerGroup]:
-    """An unrecorded group with the LoadBalancer's name is its own only if it is empty."""
+    """The LoadBalancer's server groups; an unrecorded one of its name counts only if empty."""
     status = balancer.status
     owner = owner_of(balancer, status.server_group_id, status.server_group_name)
     return select(cloud.server_groups, owner, lambda each: balancer.metadata.uid if not each.members else "")

@@ -171,7 +171,7 @@ def _port_steps(
 
 
 def _addresses(texts: tuple[str, ...]) -> set[str]:
-    """Neutron returns address pairs as given, possibly with a prefix length."""
+    """The addresses without the prefix length with which Neutron may return them."""
     return {str(ipaddress.ip_interface(each).ip) if ip_version(each.partition("/")[0]) else each for each in texts}
 
 

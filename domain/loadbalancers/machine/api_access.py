@@ -78,7 +78,7 @@ def _rule(resource: str, verbs: list[str], name: str = "") -> Document:
 
 
 def is_token_of(secret: Document, account: str) -> bool:
-    """False if another owner uses the name."""
+    """Whether it is the account's token, and no other owner's Secret."""
     metadata = secret.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     named = annotations.get(_ACCOUNT_ANNOTATION) if isinstance(annotations, dict) else None
@@ -97,7 +97,7 @@ def access_status(machine: LoadBalancerMachine) -> JsonPatch:
 
 
 def has_access(machine: LoadBalancerMachine) -> bool:
-    """Named in the status only after all were created."""
+    """Whether the status names its objects, which then all exist."""
     return not access_status(machine)
 
 

@@ -138,7 +138,7 @@ class Installation(Model):
     release_foreign: bool = False
 
     def serves(self, service: Service) -> bool:
-        """The class annotation overrides the field."""
+        """Whether the Service has one of our classes, by its annotation or else the field."""
         wanted = class_of(service)
         if not wanted:
             return self.unclassed or "" in self.classes

@@ -220,8 +220,8 @@ def _network_ids(infrastructure: Infrastructure) -> set[str]:
 
 
 def _options(stored: LoadBalancerOptions, options: LoadBalancerOptions) -> LoadBalancerOptions:
-    """An equal timeout keeps its stored spelling, and unused settings of log forwarding stay: they are part of the
-    template hash.
+    """The options to store: an equal timeout keeps its spelling, and log forwarding its settings if unused, as they are
+    part of the template hash.
     """
     keep: dict[str, object] = {
         name: getattr(stored, name)

@@ -48,7 +48,7 @@ class Snapshot:
         object.__setattr__(self, "claims_by_path", {_path(each): each for each in self.claims})
 
     def stays(self, obj: JsonObject) -> bool:
-        """False while the object is being deleted, or ignored at a person's request."""
+        """Whether the object stays: it is not being deleted, nor ignored at a person's request."""
         return not text(obj, "metadata", "deletionTimestamp") and not self.ignored(obj)
 
     def ignored(self, obj: JsonObject) -> bool:

@@ -71,7 +71,7 @@ async def _look(session: Session, served: ServedPlaces) -> list[Finding]:
 
 
 def unserved(open_: Collection[object]) -> Iterator[Finding]:
-    """Instances are not served, because the settings name no queue, although lifecycles are open."""
+    """The finding that the settings name no queue, although lifecycles are open."""
     if open_:
         yield Finding(
             area=AREA,

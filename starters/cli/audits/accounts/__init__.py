@@ -45,7 +45,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Finding]:
-    """Accounts are read before and after the cloud, since they exist before and after their AWS accounts."""
+    """Read Accounts before and after the cloud, since they exist before and after their AWS accounts, and compare."""
     before, _ = _accounts(kube)
     payer = sessions.payer()
     members = list_accounts(payer)
