@@ -131,7 +131,7 @@ def _object_schema(model: type[CustomResource]) -> Document:
 
 
 def _metadata_schema(definition: Definition) -> Document:
-    """The API server validates metadata itself; a definition may only restrict the name."""
+    """The schema of metadata, which the API server validates itself; it may only restrict the name."""
     rules: Document = {}
     if definition.name_length:
         rules["maxLength"] = definition.name_length

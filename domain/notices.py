@@ -34,7 +34,7 @@ class Notice(Model):
 
     @property
     def digest(self) -> str:
-        """Equal for equal content apart from request ids."""
+        """A digest of the content, apart from request ids."""
         content = f"{self.about.path if self.about else ''}\n{self.reason}\n{without_request(self.message)}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 

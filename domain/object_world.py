@@ -38,7 +38,6 @@ class ObjectWorld(World):
 
     @property
     def others_finalizers(self) -> str:
-        """The other finalizers, separated by commas."""
         return ", ".join(self.resource.metadata.finalizers_without(self.resource.kind_of.finalizer))
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:

@@ -32,7 +32,7 @@ class PassedWorld(World):
     gather: timedelta = timedelta(0)  # how long a wake waits for further ones before the next pass
 
     def recall(self, before: Self) -> Self:
-        """The pass's result already contains the old memory."""
+        """The world to keep: the pass's result, which contains the old memory."""
         return self
 
 

@@ -45,7 +45,6 @@ Pauses = Mapping[str, Pause]
 
 
 def pauses_in(config_map: Mapping[str, object] | None) -> dict[str, Pause]:
-    """The pauses by area, or by `all`."""
     data = config_map.get("data") if config_map else None
     return {name: _pause(str(value)) for name, value in data.items()} if isinstance(data, Mapping) else {}
 

@@ -87,5 +87,5 @@ def doubled(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
 
 
 def without_request(message: str) -> str:
-    """The request id differs in each attempt."""
+    """The message without the request id, which differs in each attempt."""
     return _REQUEST.sub("", message)

@@ -2,8 +2,7 @@
 
 Markers express what a type cannot: `Required[str]` (Go's structs always emit such a field; it still has a default in
 Python, because people write objects by hand), `Preserved` for models whose objects keep unknown fields, `AtomicObject`
-for objects that are replaced as a whole, and `Annotated[str, Marker(pattern=...)]` anywhere in a type. `int | str` is
-Kubernetes' IntOrString.
+for objects that are replaced as a whole, and `Annotated[str, Marker(pattern=...)]` anywhere in a type.
 
 The API server enforces the rules; the models accept violations, because objects may be older than the rules.
 Descriptions come from `Field(description=...)` or the docstring of a nested model. Defaults of the models are left out,
@@ -94,7 +93,7 @@ def schema_of(model: type[Model]) -> Document:
 
 
 def field_schema(field: FieldInfo) -> Document:
-    """A field's own description replaces that of its type."""
+    """The field's schema, in which its own description replaces that of its type."""
     schema = _marked(_type(field.annotation), field.metadata)
     return {"description": field.description, **_without(schema, "description")} if field.description else schema
 

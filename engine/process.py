@@ -42,7 +42,7 @@ async def connected(settings: Settings, process: str) -> Client:
 
 @asynccontextmanager
 async def stopped_by_signals(stop: asyncio.Event | None) -> AsyncIterator[asyncio.Event]:
-    """SIGTERM and SIGINT set it, unless it is the caller's own."""
+    """An event that SIGTERM and SIGINT set, or the caller's own."""
     if stop is not None:
         yield stop
         return

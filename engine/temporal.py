@@ -134,7 +134,6 @@ async def _signal_open(client: Client, workflow_id: str, signal: str, *about: Ba
 
 
 async def described(client: Client, key: Key) -> WorkflowExecutionDescription | None:
-    """The lifecycle's open or recently closed run; None if Temporal knows none."""
     try:
         return await client.get_workflow_handle(key.workflow_id).describe()
     except RPCError as error:

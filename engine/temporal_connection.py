@@ -181,7 +181,6 @@ def _by_tls(config: ConnectConfig) -> bool:
 
 
 def _described(config: ConnectConfig) -> str:
-    """The connection's settings for the log, without secrets."""
     tls = config.tls
     parts = ["TLS" if _by_tls(config) else "no TLS"]
     if isinstance(tls, TLSConfig):

@@ -145,7 +145,7 @@ async def _keep_for(client: Client, retention: timedelta) -> None:
 
 
 async def _add_attributes(client: Client) -> list[str]:
-    """Waits until all servers know them."""
+    """Add the attributes, and wait until all servers know them."""
     added: dict[str, str] = {}
     deadline = time.monotonic() + SEEN_SECONDS
     while True:

@@ -97,7 +97,6 @@ def answered(span: Span, status: int) -> None:
 
 
 def ids() -> Mapping[str, str]:
-    """The current trace's ids; empty outside of traces."""
     if not _tracers:
         return {}
     found = trace.get_current_span().get_span_context()

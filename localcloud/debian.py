@@ -47,7 +47,7 @@ def libraries(home: Path) -> Path:
 
 
 def _download(package: str, work: Path, without: str) -> None:
-    """Uses package lists of our own where the system has none."""
+    """Download the package, with package lists of our own where the system has none."""
     options: list[str] = []
     try:
         wanted = _wanted(package, options, work, without)

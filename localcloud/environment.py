@@ -10,7 +10,7 @@ from localcloud.deployment import Deployment
 
 
 def enter(deployment: Deployment) -> None:
-    """Call it before creating clients."""
+    """Set this process's environment; call it before creating clients."""
     wanted = deployment.program_env()
     for name in set(os.environ) - set(wanted):
         del os.environ[name]

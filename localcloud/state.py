@@ -205,7 +205,7 @@ class StateDirectory:
         replace_file(self.root / "ports.json", _ports.dump_json(dict(ports), indent=2).decode())
 
     def lock(self) -> IO[str]:
-        """Closing the file unlocks; raises BlockingIOError."""
+        """Lock the directory; closing the file unlocks. Raises BlockingIOError."""
         file = (self.root / "lock").open("a")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -133,7 +133,6 @@ def workflow_tasks(most: int, *, waiting: bool = False) -> WorkerTuner:
 
 
 def activities(most: int) -> WorkerTuner:
-    """A tuner for at most `most` activities at once."""
     return _tuner(activities=PacedSlots(_waiting(most)))
 
 

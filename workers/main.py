@@ -1,10 +1,10 @@
 """The worker process: it executes workflows and activities until it is stopped.
 
 One Temporal worker per task queue: a workflow queue per area, and an activity queue per API family (for accounts) or
-area, each with its own number of slots, so that a hanging API never holds another's. Queues of areas that are not
-served are not polled. The queue of Organizations and Support has a server-side rate limit over all workers. boto3 and
-keystoneauth1 are blocking, so AWS and OpenStack activities run on a thread pool as large as their slots. If the cluster
-has a name, its queues begin with it, so clusters can share a Temporal namespace.
+area, each with its own number of slots, so that a hanging API never holds another's. The queue of Organizations and
+Support has a server-side rate limit over all workers. boto3 and keystoneauth1 are blocking, so AWS and OpenStack
+activities run on a thread pool as large as their slots. If the cluster has a name, its queues begin with it, so
+clusters can share a Temporal namespace.
 
 On SIGTERM polling ends, and running activities get `PERDURE_DRAIN` to end.
 """
@@ -103,7 +103,7 @@ async def run_worker(
 
 
 def served_areas(settings: Settings) -> Sequence[str]:
-    """Instances only if the settings name their queues; ValueError for an unknown area."""
+    """The areas, instances only if the settings name their queues; ValueError for an unknown one."""
     if unknown := set(settings.areas) - set(areas()):
         raise ValueError(f"PERDURE_AREAS names {', '.join(sorted(unknown))}; there are: {', '.join(areas())}")
     wanted = settings.areas or areas()

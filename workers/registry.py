@@ -25,7 +25,6 @@ def areas() -> tuple[str, ...]:
 
 
 def workflows_of(area: str) -> Sequence[type]:
-    """The workflows of an area, in the order of their declarations."""
     module = importlib.import_module(installed()[area].workflows)
     return [each for each in vars(module).values() if _is_workflow_of(module, each)]
 

@@ -32,7 +32,7 @@ class Replayed(Model):
 
 
 def recorded(directory: Path) -> list[WorkflowHistory]:
-    """JSON files, as Temporal's command line and web UI write them; ValueError for another file."""
+    """Histories from JSON files, as Temporal's command line and web UI write them; ValueError for another file."""
     histories = []
     for path in sorted(directory.rglob("*.json")):
         try:

@@ -146,7 +146,6 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
 
     @workflow.update(description="The OU ids of legal entities; missing OUs are created.")
     async def units(self, request: UnitsRequest) -> Units:
-        """The OUs, or the refusal of AWS Organizations."""
         base, refused = request.base, dict[str, UnitRefused]()
         self._forget(request.gone)
         while missing := [name for name in request.legal_entities if not self._has(base, name) and name not in refused]:

@@ -45,7 +45,6 @@ def debug_request(balancer: LoadBalancer) -> DebugRequest | None:
 
 
 async def fulfil(request: DebugRequest) -> Notice:
-    """Add the key, if there is one; returns the result."""
     if request.refusal:
         return warning(_NOT_ENABLED, f"Ad-hoc debugging is not enabled: {request.refusal}")
     for command, given in ((WRITE_KEY, f"{request.key}\n"), (START_SSHD, "")):

@@ -51,7 +51,6 @@ class _Process:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
-        """Serve Envoy, health and metrics while the block runs."""
         async with AsyncExitStack() as servers:
             await self._conversation.ads.start()
             servers.push_async_callback(self._conversation.ads.stop)
@@ -60,7 +59,6 @@ class _Process:
             yield
 
     async def work(self) -> None:
-        """Find the cluster and run the agent of its machine."""
         admin = EnvoyAdmin(self._options.admin)
         try:
             async with await self._cluster() as api:

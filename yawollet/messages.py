@@ -1,11 +1,11 @@
 """Encodes documents as Envoy's protobuf messages, and decodes them.
 
 Only the used fields are described, by number, in a descriptor pool of our own. Other fields are skipped when a message
-is read, and refused in a document, so a document never loses a field. There are packages with Envoy's own descriptors,
-but their wheels contain modules of other projects and overwrite those that OpenTelemetry needs.
+is read, and refused in a document, so a document never loses a field. Packages with Envoy's own descriptors overwrite
+modules that OpenTelemetry needs.
 
 The numbers are those of Envoy's v3 API (https://github.com/envoyproxy/envoy/tree/main/api), which never change within
-that version. A message's name matters only in an `Any`; all others have names of our own.
+that version.
 """
 
 from __future__ import annotations

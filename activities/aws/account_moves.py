@@ -63,6 +63,5 @@ def _move(payer: Payer, account_id: str, source: str, target: str) -> None:
 
 
 def parent_of(payer: Payer, child: str) -> str:
-    """The id of the root or unit that an account or unit is in; empty for a root."""
     parents = payer.organizations().list_parents(ChildId=child)["Parents"] if not child.startswith("r-") else []
     return parents[0]["Id"] if parents else ""

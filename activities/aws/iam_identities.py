@@ -212,7 +212,7 @@ def _make_again(iam: IAMClient, user: str, action: RotateKeys) -> None:
 
 
 def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
-    """The support role last, as this process may have entered by it."""
+    """Delete all, the support role last, as this process may have entered by it."""
     try:
         _delete_ours(entered(sessions, action), action)
     except Denied:
@@ -250,7 +250,7 @@ def _roles(iam: IAMClient) -> list[str]:
 
 
 def _delete_user(iam: IAMClient, user: str) -> None:
-    """IAM deletes a user only without dependents; the keys go first, since they open the account."""
+    """Delete a user after its dependents, as IAM requires; the keys go first, since they open the account."""
     _delete_keys(iam, user, _access_keys(iam, user))
     with suppress(Absent):
         iam.delete_login_profile(UserName=user)

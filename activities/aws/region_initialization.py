@@ -294,7 +294,6 @@ def end_marked(ec2: EC2Client, tags: dict[str, str]) -> None:
 
 
 def _describe(ec2: EC2Client, ids: list[str]) -> list[InstanceTypeDef]:
-    """The described instances, without those that EC2 does not know yet."""
     try:
         answer = ec2.describe_instances(InstanceIds=ids)
     except Absent:

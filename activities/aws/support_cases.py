@@ -89,7 +89,7 @@ def _of_subject(payer: Payer, subject: str) -> str:
 
 
 def _cases(payer: Payer, ids: list[str] | None = None) -> Iterator[CaseDetailsTypeDef]:
-    """Resolved ones too: otherwise a missing one would look resolved."""
+    """The cases, resolved ones too: otherwise a missing one would look resolved."""
     request: DescribeCasesRequestPaginateTypeDef = {"includeResolvedCases": True, "includeCommunications": False}
     if ids:
         request["caseIdList"] = ids

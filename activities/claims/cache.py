@@ -106,7 +106,6 @@ class ClaimCache(InformerCache):
         return cast("JsonObject | None", self.mirrors[kind.name].get(namespace, name))
 
     async def find(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """The object, from the API server if the cache lacks it."""
         return self.get(kind, namespace, name) or await self.fresh(kind, namespace, name)
 
     def exists(self, key: Key) -> bool:

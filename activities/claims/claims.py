@@ -116,7 +116,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=EndHandles.activity)
     async def end_handles(self, action: EndHandles) -> None:
-        """An ignored or paused handle is only marked, so that no later claim gets it."""
+        """End the handles; an ignored or paused one is only marked, so that no later claim gets it."""
         cache, holder = self._cache, name_of(action.claim)
         names = {text_at(handle, "metadata", "name") for handle in cache.handles_of_claim(*holder)}
         for name in sorted((names | {handle_name(action.claim)}) - {""}):

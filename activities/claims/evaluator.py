@@ -3,8 +3,6 @@
 The functions are pure, and run in processes that can only compute (evaluator_sandbox.py). Their sandbox and soft limits
 (domain/claims/templates) turn most hostile or mistaken templates into a clear error. Behind them a call beyond its time
 or memory is killed with its process. A process that dies by itself is replaced, and its call repeated once.
-
-The time limit is below the two seconds within which a hostile template has to end in a status.
 """
 
 from __future__ import annotations

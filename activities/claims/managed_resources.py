@@ -143,7 +143,7 @@ class Managed:
         return _seen(answer)
 
     async def delete_all(self, handle: JsonObject, states: Sequence[JsonObject | None] = ()) -> list[ApiError]:
-        """Newest first; returns the errors."""
+        """Delete them, newest first; returns the errors."""
         refused: list[ApiError] = []
         for index in reversed(range(resource_count(handle))):
             reference = recorded_reference(handle, index)
@@ -261,5 +261,4 @@ def _error_text(error: ApiError, obj: JsonObject) -> str:
 
 
 def resource_count(handle: JsonObject) -> int:
-    """The number of resources in spec or status, whichever is larger."""
     return max(len(objects_at(handle, part, "resources")) for part in ("spec", "status"))

@@ -2,8 +2,7 @@
 
 A claim could have had a handle from its creation or its `spec.lifespan.start` on, whichever is later; time until
 approval is included. Kubernetes' timestamps are whole seconds, so a duration may be up to a second too long, and
-buckets below one second only say that it was quick. `poolboy_process_time_seconds` has the name and labels of Poolboy
-1.14.9 and later, which times nearly every method; here a method is an activity.
+buckets below one second only say that it was quick.
 """
 
 from __future__ import annotations

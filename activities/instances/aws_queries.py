@@ -72,7 +72,7 @@ class AskActivities(Activities):
 
     @activity.defn(name=BeatHook.activity)
     async def heartbeat(self, beat: BeatHook) -> Done:
-        """An action that no longer waits is no error: the next query shows it."""
+        """Send a heartbeat; if the action no longer waits, the next query shows it."""
         caller, region = self._caller(beat.key)
         await asyncio.to_thread(send_heartbeat, caller, region, beat.group, beat.hook, beat.token)
         return Done(at=now())

@@ -126,7 +126,6 @@ class InstanceCache(InformerCache):
         return AWSMachine.model_validate(found) if found else None
 
     def siblings(self, key: InstanceKey, machine: AWSMachine) -> tuple[AWSMachine, ...]:
-        """Further AWSMachines that name the same instance."""
         found = read_all(AWSMachine, self._machines_of(key))[0]
         return tuple(each for each in found if each.key.path != machine.key.path)
 
@@ -169,7 +168,6 @@ class InstanceCache(InformerCache):
         return next(iter(read_all(InterruptionPolicy, (found,) if found else ())[0]), None)
 
     def account_of(self, machine: AWSMachine | Node) -> str:
-        """The account of the machine's cluster, empty if unknown."""
         return self._accounts.account_of(machine)
 
     def _named(self, instance: str) -> bool:

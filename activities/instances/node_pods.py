@@ -55,7 +55,6 @@ class NodePods:
         return marked and not mapping(found, "spec").get("unschedulable")
 
     async def emptied(self, seconds: float) -> None:
-        """Wait until no Pod is left, at most this long."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self._left:

@@ -71,7 +71,7 @@ class Checks:
             self._task.cancel()
 
     def expect(self, key: InstanceKey, state: InstanceState, at: datetime) -> None:
-        """A later change replaces the check."""
+        """Check the state later; a further change replaces the check."""
         noted = time.monotonic()
         self._expected.pop(key, None)
         if len(self._expected) < MOST_REMEMBERED:

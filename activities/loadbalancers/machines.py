@@ -60,7 +60,6 @@ class MachineActivities(Activities):
 
     @activity.defn(name=GrantAccess.activity)
     async def grant_access(self, grant: GrantAccess) -> None:
-        """Create the objects that are missing; existing ones stay unchanged."""
         for body in grant.objects:
             await self._context.create(RIGHTS[str(body["kind"])], body, grant.namespace)
 

@@ -77,7 +77,7 @@ class Project:
         return self._object(self._call(api, kind, operation, what), "GET", path, query=query, version=version)
 
     def pages(self, api: Api, kind: str, path: str, plural: str, *, query: Query = ()) -> list[JsonObject]:
-        """Counted as one call. For an administrator Neutron lists every project's objects, hence the filter."""
+        """All objects, counted as one call. For an administrator Neutron lists every project's, hence the filter."""
         call = self._call(api, kind, "list", ", ".join(f"{name}={value}" for name, value in query)[:200])
         found: list[JsonObject] = []
         rest, first = query, True

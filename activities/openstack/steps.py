@@ -6,7 +6,7 @@ object.
 
 Creations are complete when answered, except servers: only the id is returned. A server's deletion takes up to minutes
 and may fail (ERROR), so retries check until it is gone. Deleting a port that is attached to a server is refused with
-403 or 409, depending on the release. A bulk of rules is created as a whole or not at all.
+403 or 409, depending on the release.
 """
 
 from __future__ import annotations

@@ -52,7 +52,6 @@ class Secrets:
         return self._read[place]
 
     async def text(self, key: SecretKey) -> str | None:
-        """The entry's value; None if it does not exist."""
         content = await self.content(key.namespace, key.name)
         return content.values.get(key.key) if content else None
 

@@ -76,7 +76,7 @@ def why_freed(world: ClaimWorld) -> str:
 
 
 def back_off(account: Account) -> timedelta:
-    """An hour, doubled each time, at most a day."""
+    """The next pause: an hour, doubled each time, at most a day."""
     text = account.metadata.annotations.get(CLOSE_BACKOFF_SECONDS, "")
     before = timedelta(seconds=int(text)) if text.isdecimal() and len(text) < 9 else timedelta()
     return min(max(before * 2, FIRST_CLOSE_BACKOFF), LONGEST_CLOSE_BACKOFF)

@@ -175,7 +175,7 @@ class AccountWorld(AreaWorld):
     def entering(
         self, state: str, message: str, now: datetime, why: str = "", status: AccountStatus | None = None
     ) -> Decision:
-        """`status` replaces the observed status as the basis, if that changes, too."""
+        """Write the state; `status`, if given, is its basis instead of the observed one."""
         entered = with_account_state(status or self.account.status, state, message, now)
         return self.working(why or message, self.write_status(entered))
 
@@ -316,7 +316,7 @@ class ClaimWorld(AreaWorld):
         return super().written(patch, resource_version, gone=gone)._after()
 
     def _after(self) -> Self:
-        """A claim that has left Ready (by hand) is handed its account again, including the Secret."""
+        """Hand a claim that has left Ready (by hand) its account again, with the Secret."""
         if self.claim.status.state != ClaimState.READY:
             return self
         return self.learn(fulfilled="", fleet_role=False, role_delivered=False)

@@ -64,7 +64,7 @@ def _open(status: AccountStatus) -> bool:
 
 
 def wanted_regions(world: AccountWorld) -> tuple[str, ...]:
-    """Regions unknown to AWS are left out."""
+    """The regions to enable, without those unknown to AWS."""
     news = world.known.opt_in_news
     return tuple(region for region in regions_of(world.config) if news.get(region) != "")
 

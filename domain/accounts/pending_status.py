@@ -18,7 +18,6 @@ Quotas = dict[str, dict[str, ServiceQuota]]
 
 
 def quotas_of(status: AccountStatus) -> Quotas:
-    """The quotas by region, sorted, account-wide ones last."""
     everywhere = {ACCOUNT_WIDE: status.global_service_quotas} if status.global_service_quotas else {}
     regional = {region: status.regional_service_quotas[region] for region in sorted(status.regional_service_quotas)}
     return {**regional, **everywhere}

@@ -239,7 +239,7 @@ def _at_limit(account: Account) -> bool:
 
 
 def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:
-    """Names derive from the pass's id, so a repeated creation finds the existing Accounts."""
+    """New Accounts, whose names derive from the pass's id, so a repeated creation finds them."""
     taken = {account.metadata.name for account in view.accounts}
     suffixes = (suffix_of(view.pool.metadata.uid, view.token, str(serial)) for serial in range(number + len(taken)))
     free = [suffix for suffix in suffixes if account_name(suffix) not in taken]
@@ -269,7 +269,7 @@ def _conditions(view: PoolView, why: str, waits_for: tuple[str, ...], now: datet
 
 
 def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
-    """The oldest claim first; with the reasons for claims that get no account."""
+    """Accounts for claims, the oldest claim first; with the reasons for claims that get none."""
     if not view.claims:
         return (), {}
     bindings: list[Binding] = []

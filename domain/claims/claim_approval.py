@@ -20,7 +20,7 @@ def approved(claim: JsonObject, provider: JsonObject, *, bound: bool) -> bool:
 
 
 def pending_status(claim: JsonObject, provider: JsonObject) -> JsonObject:
-    """An existing approval state and message stay."""
+    """The status of a claim to approve; an existing approval state and message stay."""
     status = without(object_at(claim, "status"), _NOT_YET)
     if object_at(status, "approval"):
         return status

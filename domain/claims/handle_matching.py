@@ -116,7 +116,9 @@ class FreeHandles:
                 del self._by_providers[_providers(handle.resources)]
 
     def candidates(self, wanted: Wanted, now: datetime) -> Iterator[FreeHandle]:
-        """Best first, computed lazily; later changes of the index are not seen. Raises BadPattern, TooDeep."""
+        """The fitting handles, best first, computed lazily; later changes of the index are not seen. Raises BadPattern,
+        TooDeep.
+        """
         scored = sorted(
             ((score, shelf) for shelf, score in self._fitting(wanted)),
             key=lambda entry: entry[0],

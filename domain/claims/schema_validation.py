@@ -49,7 +49,7 @@ def violation(schema: JsonValue, value: JsonValue, what: str = "") -> str | None
 
 @lru_cache(CACHED_SCHEMAS)
 def _validator(schema: str) -> Any:
-    """Cached by the schema's text, because the order of keys determines the first violation."""
+    """The validator, cached by the schema's text, whose order of keys determines the first violation."""
     return OAS30Validator(json.loads(schema), registry=Registry())
 
 
@@ -88,7 +88,7 @@ def _fault(scene: Scene, template: JsonObject, provider: JsonObject) -> str | No
 
 
 def _failed_check(scene: Scene, template: JsonObject, provider: JsonObject) -> str | None:
-    """A check that fails counts as false. The template's top-level keys override all variables."""
+    """The message of the first check that is false or raises. The template's top-level keys override all variables."""
     variables = {**scene.views(provider), **template}
     weaker = scene.vars(provider)
     for check in objects_at(provider, "spec", "validation", "checks"):

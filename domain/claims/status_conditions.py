@@ -50,7 +50,7 @@ def awaiting_binder(look_at: datetime) -> Decision:
 
 
 def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
-    """A claim that stopped before binding; evaluated again only if time may change that."""
+    """The decision on a claim that stopped before binding; evaluated again only if time may change that."""
     if plan.halt is Halt.APPROVAL:
         state = text_at(plan.status, "approval", "state")
         message = text_at(plan.status, "approval", "message")

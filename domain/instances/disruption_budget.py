@@ -97,7 +97,7 @@ class Ledger(Model):
 
 
 def node_group(machine: Machine | Node) -> str:
-    """Unique in the management cluster; the machine's own name if it is in no group."""
+    """The group's name, unique in the management cluster; the machine's own if it is in none."""
     if isinstance(machine, Node):
         if machine.control_plane:
             return "control plane"

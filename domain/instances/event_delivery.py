@@ -65,7 +65,7 @@ class Taken(Model):
 
 
 def update_id(events: Sequence[InstanceEvent], receives: int = 1) -> str:
-    """The same for the same set of events at the same delivery; `receives` is their highest receive count."""
+    """An id that is the same for the same events at the same delivery; `receives` is their highest receive count."""
     keys = sorted({event.key for event in events})
     name = keys[0] if len(keys) == 1 else f"{len(keys)} events {sha256('|'.join(keys).encode()).hexdigest()}"
     return name if receives <= 1 else f"{name} again {receives}"

@@ -59,7 +59,6 @@ class KeepTopology(Action):
 
 
 def key_of(place: Place, cluster: str = "") -> Key:
-    """The key of a place's lifecycle. The same place always has the same key."""
     name = f"{place.region}.{place.queue}"
     return Key(kind=TOPOLOGY_WORKFLOW, namespace=place.account, name=name, uid="", cluster=cluster)
 

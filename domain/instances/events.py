@@ -1,8 +1,8 @@
 """The canonical event: the part of an AWS event that workflows see, at most two kilobytes.
 
-An SQS message may hold none, one or many. `key` is the update id by which an event is handed over, so a second delivery
-has no effect. It includes the instance. Pages and backup copies of a Health event share a communication id, which
-replaces the event's id in the key, together with dates and withdrawal, so that a moved date is a new event.
+`key` is the update id by which an event is handed over, so a second delivery has no effect. It includes the instance.
+Pages and backup copies of a Health event share a communication id, which replaces the event's id in the key, together
+with dates and withdrawal, so that a moved date is a new event.
 
 Times are AWS's, in whole seconds. `degraded` names fields that were missing or wrong in the message: they were filled
 in from the transport (`id`, `time`, `account`, `region`, `envelope`) or left empty (`start`, `end`, `updated`).
@@ -41,7 +41,6 @@ class InstanceState(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether an instance never leaves the state."""
         return self in (InstanceState.SHUTTING_DOWN, InstanceState.TERMINATED)
 
     @property

@@ -33,7 +33,7 @@ class Reaction(StrEnum):
 
     @property
     def strength(self) -> int:
-        """A stronger reaction includes the purpose of a weaker one."""
+        """The order of reactions: a stronger one includes the purpose of a weaker one."""
         return tuple(Reaction).index(self)
 
     @property

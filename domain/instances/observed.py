@@ -109,7 +109,6 @@ class InstanceWorld(World):
 
     @property
     def labelled(self) -> AWSMachine | Node | None:
-        """The object that has the labels and the annotation."""
         return self.machine or self.own_node
 
     @property

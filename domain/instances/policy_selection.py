@@ -55,7 +55,7 @@ def selected(
 
 
 def choose(policies: Iterable[InterruptionPolicy], whom: Selected, default: ReactionPolicy) -> Choice:
-    """`default` (from the settings) if none fits; only labels while EC2's answer is needed."""
+    """The fitting policy, else `default` (from the settings); only labels while EC2's answer is needed."""
     fitting = sorted((each for each in policies if fits(each, whom)), key=specificity)
     keys = tuple(sorted({key for each in fitting for key in each.spec.selector.tags}))
     for each in fitting:

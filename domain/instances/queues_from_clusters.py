@@ -73,7 +73,6 @@ def check_entries(texts: Iterable[str]) -> None:
 
 
 def places_of_clusters(entries: Iterable[ClusterEntry], clusters: Sequence[ProviderCluster]) -> tuple[str, ...]:
-    """The places, sorted and without duplicates."""
     found = {_place(entry, cluster).entry for entry in entries for cluster in clusters}
     return tuple(sorted(found))
 

@@ -198,7 +198,7 @@ def _strongest(world: InstanceWorld, wanted: Sequence[Cause], now: datetime) -> 
 
 
 def _precedence(cause: Cause) -> tuple[int, bool, float]:
-    """The strongest reaction first, then the one with the least time."""
+    """Sort key: the strongest reaction first, then the one with the least time."""
     until = cause.deadline
     return -cause.reaction.strength, until is None, until.timestamp() if until else 0.0
 

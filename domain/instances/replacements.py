@@ -200,7 +200,6 @@ def replaced_by(mark: Mark, members: Iterable[Machine]) -> dict[str, Machine]:
 
 
 def newcomers(mark: Mark, members: Iterable[Machine]) -> list[Machine]:
-    """The Machines that may be replacements, the oldest first."""
     known = {*mark.used, *(each.uid for each in mark.machines)}
     first = min(each.at for each in mark.machines)
     stays = (

@@ -156,7 +156,6 @@ def marked_at(machine: LoadBalancerMachine) -> datetime | None:
 
 
 def mark_patches(machine: LoadBalancerMachine, health: Health) -> tuple[JsonPatch, JsonPatch]:
-    """The merge patches of the machine and its status; empty if unchanged."""
     if health.unmark:
         conditions = [each.model_dump(mode="json", exclude_none=True) for each in reports_of(machine)]
         noted = MARKED_AT_ANNOTATION in machine.metadata.annotations

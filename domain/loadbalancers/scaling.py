@@ -252,7 +252,7 @@ def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[Machin
 
 
 def _surplus(counted: Sequence[MachineReadiness], number: int) -> list[MachineReadiness]:
-    """Unready ones first, then those without the virtual address, then the oldest."""
+    """The machines to delete: unready ones first, then those without the virtual address, then the oldest."""
     ranked = sorted(counted, key=lambda each: (each.health.ready, is_master(each.machine), _age(each.machine)))
     return ranked[: max(0, number)]
 

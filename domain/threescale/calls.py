@@ -165,7 +165,7 @@ class Write(Call):
 
     @property
     def slot(self) -> str:
-        """The same in every pass for the same effect."""
+        """The slot, the same in every pass for the same effect."""
         return f"{self.method} {self.path} {self.about}".strip()
 
     @property
@@ -198,7 +198,7 @@ _SHAPE = "Check that the address is that of 3scale's Account Management API, and
 
 
 def unexpected(call: str, error: ValueError) -> str:
-    """The message omits values, which may be secret."""
+    """The message, without values, which may be secret."""
     problems = [str(error)]
     if isinstance(error, ValidationError):
         problems = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_input=False)]

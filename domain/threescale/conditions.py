@@ -8,7 +8,7 @@
 
 A long sync adds `InSync` to the previous conditions: 3scale's state stays valid, and referrers continue. `Failed` and
 `Invalid` are also written as False, because clients treat absent as True. A waiting user is not Failed (clients create
-the admin before its account); a user without its password is. Clients read an Application's Ready as the first.
+the admin before its account); a user without its password is. Clients expect an Application's Ready first.
 """
 
 from __future__ import annotations

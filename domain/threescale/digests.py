@@ -96,7 +96,7 @@ def retained(meta: ObjectMeta) -> bool:
 
 
 def digest(*parts: object) -> str:
-    """Independent of the order of fields."""
+    """A digest that is independent of the order of fields."""
     text = json.dumps([_FORM, *(_plain(each) for each in parts)], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 

@@ -77,7 +77,7 @@ def same_chain(wanted: Sequence[Policy], found: Sequence[dict[str, Json]]) -> bo
 
 
 def described(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """An empty description equals an absent one."""
+    """The fields without an empty description, which equals an absent one."""
     return {name: value for name, value in fields.items() if name != "description" or value}
 
 

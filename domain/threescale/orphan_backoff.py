@@ -42,6 +42,5 @@ def _nth(number: int, seed: str) -> timedelta:
 
 
 def _between(seed: str, number: int) -> float:
-    """A reproducible pseudo-random number from -1 to 1."""
     drawn = hashlib.sha256(f"{seed}/{number}".encode()).digest()[:4]
     return int.from_bytes(drawn) / 0xFFFFFFFF * 2 - 1

@@ -186,7 +186,7 @@ def _forgetting(observed: ObservedProduct, before: Digests, desired: Digests, sy
 
 
 def _missing(product: Product, sync: Sync) -> Blocker:
-    """A synced backend lacks a metric in 3scale: the product waits for the backend's own comparison."""
+    """Wait for the own comparison of a synced backend that lacks a metric in 3scale."""
     namespace = product.metadata.namespace
     names = tuple(dict.fromkeys(each.partition("/")[0] for each in sync.missing))
     return waiting(
@@ -195,7 +195,7 @@ def _missing(product: Product, sync: Sync) -> Blocker:
 
 
 def desired_digests(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Digests:
-    """A backend affects the gateways of its products, and plans reference its metrics by id."""
+    """The digests, also of backends, which affect the gateways, and whose metrics plans reference by id."""
     spec = observed.resource.spec
     versions = sorted((each.key.namespace, each.key.name, each.key.key, each.version) for each in observed.secrets)
     known = {name: digests_of(backend) for name, backend in backends.items()}

@@ -34,7 +34,6 @@ def message_of(faults: Iterable[Fault]) -> str:
 
 
 def faults_of_product(spec: ProductSpec) -> tuple[Fault, ...]:
-    """The faults visible without other objects."""
     if fault := fault_of_system_name(spec.system_name):
         return fault  # without a name no defaults are applied; do not report their absence
     found = [*_names("Product", spec.metrics, spec.methods)]

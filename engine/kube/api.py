@@ -352,7 +352,6 @@ class KubeApi:
     async def create_under(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Mapping[str, object]
     ) -> JsonObject:
-        """Create on a subresource, such as the eviction of a Pod."""
         attempt = self._mutation(_attempt("create", kind, namespace, name, subresource))
         return await self._send(Request("POST", attempt, self.path(kind, namespace, name, subresource), body=obj))
 

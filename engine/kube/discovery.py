@@ -93,7 +93,6 @@ class Discovery:
 
 
 def _kinds(group: str, version: str, answer: JsonObject) -> Iterator[Served]:
-    """The kinds of a version, without subresources."""
     for resource in sequence(answer, "resources"):
         plural, name = text(resource, "name"), text(resource, "kind")
         if plural and name and "/" not in plural:

@@ -93,7 +93,7 @@ class Mirror:
         return newest_version(self.reflector.newest, self._learned)
 
     async def settled(self) -> None:
-        """Whether the mirror is complete, or the kind known not to be installed."""
+        """Wait until the mirror is complete, or the kind known not to be installed."""
         await self._known.wait()
 
     async def served(self) -> None:
@@ -126,7 +126,6 @@ class Mirror:
         self.entries.add_index(name, lambda entry: function(entry.object))
 
     def find(self, index: str, value: Hashable) -> list[JsonObject]:
-        """The objects in the order of their names."""
         found = self.entries.find(index, value)
         return [entry.object for entry in sorted(found, key=lambda each: each.name)]
 
@@ -227,7 +226,7 @@ class Store:
         await asyncio.gather(*tasks, return_exceptions=True)  # they use a connection that is closed next
 
     def follow(self, followed: Followed, indexes: Mapping[str, IndexFunction[JsonObject]] | None = None) -> Mirror:
-        """Started at the first request; `Mirror.settled` waits for its first list."""
+        """The kind's mirror, started at the first request; `Mirror.settled` waits for its first list."""
         if followed not in self._mirrors:
             mirror = Mirror(self._api, followed, self._timing)
             self._mirrors[followed] = mirror
@@ -270,7 +269,7 @@ def entry_of(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
 
 
 def _sharing(obj: JsonObject) -> JsonObject:
-    """Shares strings among all objects, which halves the memory (measured): each event is parsed by itself."""
+    """Share strings among all objects, which halves the memory (measured): each event is parsed by itself."""
     return {intern(name): _shared(value) for name, value in obj.items()}
 
 

@@ -85,7 +85,6 @@ class LeaderElection:
         self.leader = ""  # whose Lease this process waits for; empty before it has asked
 
     def annotation(self, name: str) -> str:
-        """The annotation as last read; empty if absent."""
         return text(self._seen, "metadata", "annotations", name)
 
     async def acquire(self) -> None:
@@ -232,7 +231,7 @@ class LeaderElection:
         return self._seen_at + lease_duration(self._seen).total_seconds() - time.monotonic()
 
     async def _announced(self) -> JsonObject:
-        """The holder notices that its Lease has another version when it renews it."""
+        """Write the Lease, so that its holder notices another version when it renews it."""
         annotations = {**mapping(self._seen, "metadata", "annotations"), STANDBY: self._identity}
         metadata = {**mapping(self._seen, "metadata"), "annotations": annotations}
         return await self._api.replace(LEASE, self._namespace, self._name, {**self._seen, "metadata": metadata})

@@ -306,7 +306,9 @@ class Reflector(Generic[M]):
             self._changes.changed(before, seen, seen_live=True)
 
     def _replace(self, seen: dict[Name, M], position: str = "") -> None:
-        """An object in a later version than `position` was added by a writer that shares the objects; it stays."""
+        """Replace the objects, but keep those in a later version than `position`, added by a writer
+        that shares them.
+        """
         before = dict(self._objects)
         if position:
             seen |= {name: known for name, known in before.items() if newer(known.resource_version, position)}

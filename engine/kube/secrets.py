@@ -10,7 +10,6 @@ def secret_data(content: Mapping[str, str]) -> dict[str, str]:
 
 
 def secret_content(secret: dict[str, object]) -> dict[str, str]:
-    """The Secret's texts by key, without entries that are no text."""
     content = secret.get("data")
     found: dict[str, str] = {}
     for name, value in content.items() if isinstance(content, dict) else ():

@@ -155,7 +155,7 @@ class PerdureAutoScaling(AutoScalingBackend):
         self._watch(wait)
 
     def time_out(self, token: str) -> None:
-        """Does nothing if a heartbeat has moved the deadline."""
+        """End the wait, unless a heartbeat has moved the deadline."""
         wait = self.waits.get(token)
         if wait is None:
             return

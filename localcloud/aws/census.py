@@ -24,7 +24,7 @@ from localcloud.aws.contract import (
 
 
 def take() -> World:
-    """Requires moto's lock."""
+    """Count what exists; requires moto's lock."""
     organization = organizations.of_payer()
     organization.let_time_pass()
     return World(

@@ -357,5 +357,5 @@ _SERVICE_ALIASES = {"service-quotas": "servicequotas", "elb": "elasticloadbalanc
 
 
 def canonical_service(name: str) -> str:
-    """Unites boto3's and the credential scope's names."""
+    """The service's one name, for boto3's and the credential scope's."""
     return _SERVICE_ALIASES.get(name, name)

@@ -188,7 +188,7 @@ class PerdureSQS(SQSBackend):
         visibility_timeout: int,
         message_attribute_names: list[str] | None = None,
     ) -> list[Message]:
-        """Releases moto's lock while waiting."""
+        """Receive, releasing moto's lock while waiting."""
         give_up_at = time.monotonic() + wait_seconds_timeout
         names = message_attribute_names or []
         while True:

@@ -1,6 +1,6 @@
 """Row 8d: many accounts with region opt-in and quota increases, in AWS accounts that exist beforehand.
 
-The emulator's clock runs a hundred times faster. Concurrency is computed from the emulator's records.
+The emulator's clock runs a hundred times faster.
 """
 
 from __future__ import annotations

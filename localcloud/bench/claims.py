@@ -1,7 +1,7 @@
 """`perdure bench claims`: the resource claims' figures; rows a to d are here, the others in `claims_*.py`.
 
 Latencies run from just before a request until a watch in this process (`claims_sightings.py`) sees the effect, and
-include this process's work on the same cores. Upstream figures were measured on the same kind of machine.
+include this process's work on the same cores.
 """
 
 from __future__ import annotations

@@ -114,7 +114,6 @@ async def _answered(on: Scene) -> None:
 async def _burst(
     on: Scene, instances: Sequence[str], bodies: Sequence[str], last: State, what: str, *, goals: tuple[str, str]
 ) -> list[Figure]:
-    """Events per second until each instance has its last state, and CPU per event."""
     before = on.lab.cpu()
     sent = await on.send(bodies)
     await on.empty()

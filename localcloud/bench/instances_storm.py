@@ -1,7 +1,4 @@
-"""`perdure bench instances`, row i: everything that AWS does to instances, at once, in four clusters and two accounts.
-
-What Cluster API, Auto Scaling and AWS do meanwhile is in `instances_storm_cluster_api`.
-"""
+"""Row i of `perdure bench instances`: all that AWS does to instances, at once, in four clusters and two accounts."""
 
 from __future__ import annotations
 
@@ -153,7 +150,6 @@ async def _storm() -> AsyncIterator[Storm]:
 
 
 async def _clusters(on: Storm) -> None:
-    """The clusters, of which one is in an account of its own; Perdure finds their queues by those of Cluster API."""
     other = await asyncio.to_thread(_account, on)
     on.accounts = dict(zip(POLICIES, (PAYER_ACCOUNT_ID, PAYER_ACCOUNT_ID, other, PAYER_ACCOUNT_ID), strict=True))
     kubeconfig = await asyncio.to_thread(_kubeconfig, on)
@@ -401,7 +397,6 @@ def _happen(on: Storm, bunch: Sequence[Member]) -> None:
 
 
 async def _launched(on: Storm, member: Member) -> None:
-    """A launch: the Node joins a little later, and is ready after that."""
     (found,) = await asyncio.to_thread(on.group, member)
     member.instance = str(found["InstanceId"])
     await asyncio.sleep(_JOINS_SECONDS)

@@ -268,7 +268,6 @@ def _was_corrected(on: Storm, instance: str) -> bool:
 
 
 def _seconds(on: Storm, affected: Sequence[Member]) -> list[Figure]:
-    """Latencies of the instances that were notified in time and wait for no others."""
     timely = [each for each in affected if not each.late]
     label = [
         seen - each.since
@@ -359,7 +358,6 @@ def _overlapping(found: Sequence[tuple[float, float]]) -> int:
 
 
 def _exceeded(on: Storm, affected: Sequence[Member], cluster: str) -> int:
-    """How often a scheduled event disrupted a machine although the limit was reached."""
     count = 0
     for group in GROUPS:
         scheduled = _scheduled(affected, cluster, group)

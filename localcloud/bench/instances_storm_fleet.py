@@ -305,7 +305,6 @@ class Storm:
     # Kubernetes.
 
     async def adopt(self, member: Member, *, ready: bool = True) -> None:
-        """Create the instance's Node and a Pod and, in clusters with Cluster API, its Machine and AWSMachine."""
         name, kube = member.instance, self.lab.kube
         provider_id = f"aws:///{REGION}a/{name}"
         own = _node_labels(member) if member.cluster == OF_NODES else {}
@@ -318,7 +317,7 @@ class Storm:
         await self.becomes(member, ready=ready)
 
     async def joins(self, member: Member) -> None:
-        """A new machine joins: its Node is ready a little later, its etcd member after that."""
+        """Let a new machine join: its Node is ready a little later, its etcd member after that."""
         await self.adopt(member, ready=False)
         await asyncio.sleep(READY_SECONDS)
         await self.becomes(member, ready=True, etcd=False)

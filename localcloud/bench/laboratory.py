@@ -1,7 +1,4 @@
-"""A fresh deployment in a temporary directory for measurements, with counters (docs/benchmarks.md says which).
-
-All counts are differences of two readings, so setting up does not count.
-"""
+"""A fresh deployment in a temporary directory for measurements, with counters (docs/benchmarks.md says which)."""
 
 from __future__ import annotations
 

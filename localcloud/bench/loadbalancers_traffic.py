@@ -146,7 +146,6 @@ class Stage:
         await all_ready(self.on, NAME, REPLICAS)
 
     async def go_on_without_api_server(self) -> None:
-        """Stop the API server; kill agents and a standby machine's Envoy, whose successors must serve without it."""
         deployment = self.on.lab.deployment
         pid = await asyncio.to_thread(deployment.kill, API_SERVER, signal.SIGKILL)
         held = await asyncio.to_thread(_hold_the_next, self.on, pid)
@@ -283,7 +282,6 @@ def _busy(on: Scene) -> dict[str, object]:
 
 
 def _hold_the_next(on: Scene, pid: int) -> int:
-    """Stop the next process before it listens; returns its pid."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         found = on.lab.deployment.service(API_SERVER).pid

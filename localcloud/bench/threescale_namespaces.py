@@ -1,7 +1,6 @@
 """Row k of `perdure bench threescale`: one 3scale object and its Secret in each of many namespaces.
 
-A watcher runs twice: with the right to all Secrets, and with one right per namespace. Without a worker, an object is
-noticed when Temporal has its wake.
+A watcher runs twice: with the right to all Secrets, and with one right per namespace.
 """
 
 from __future__ import annotations

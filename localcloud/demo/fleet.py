@@ -52,7 +52,6 @@ class Fleet:
         return str(groups["AutoScalingGroups"][0]["Instances"][0]["InstanceId"])
 
     def lifecycle_state(self, instance: str) -> str:
-        """The instance's state in its Auto Scaling group; empty if it is in none."""
         found = self._client("autoscaling").describe_auto_scaling_instances(InstanceIds=[instance])
         return "".join(str(each["LifecycleState"]) for each in found["AutoScalingInstances"])
 

@@ -50,7 +50,7 @@ def environment(mariadb: MariaDB) -> dict[str, str]:
 
 
 def server(mariadb: MariaDB, data: Path, socket: Path, *options: str) -> list[str]:
-    """A commit survives a crash at once, and a power failure after a second."""
+    """The server's command line; a commit survives a crash at once, and a power failure after a second."""
     return [
         *_common(mariadb, data),
         *(f"--socket={socket}", f"--pid-file={data}/mariadbd.pid", "--skip-networking", "--skip-grant-tables"),

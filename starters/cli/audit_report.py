@@ -20,7 +20,7 @@ from starters.cli.session import Session
 async def report(
     session: Session, known: Mapping[str, Audit], *, thorough: bool, now: Callable[[], datetime]
 ) -> Mapping[str, AreaReport]:
-    """Runs in sequence; each result is written when it is done."""
+    """Run the audits in sequence; each result is written when it is done."""
     before = reports_in(await read_config_map(session, CONFIG_MAP_NAME))
     done: dict[str, AreaReport] = {}
     for area, each in known.items():

@@ -121,7 +121,7 @@ def key_of(session: Session, target: Target, uid: str) -> Key:
 
 
 async def why(session: Session, key: Key) -> Why:
-    """A lifecycle that is not open is started, and answers after its first pass."""
+    """Ask the lifecycle; one that is not open is started, and answers after its first pass."""
     if not await is_open(session.temporal, key):
         await wake(session.temporal, key)
     handle = session.temporal.get_workflow_handle(key.workflow_id)

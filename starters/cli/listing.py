@@ -56,7 +56,6 @@ class Row(Model):
     workflow_id: str = ""
 
     def key(self, cluster: str) -> Key | None:
-        """The lifecycle's key; None in another cluster."""
         return key_found(self.workflow_id, self.kind, self.namespace, self.name, cluster)
 
 
@@ -112,7 +111,6 @@ def areas_with_lifecycles(shown: Iterable[Row]) -> list[str]:
 
 
 async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list[Row]:
-    """Sorted by kind, namespace and name."""
     lifecycles = {row.workflow_id: row for row in await lifecycle_rows(session, kind, namespace)}
     listed, readable = await object_rows(session, kind, namespace)
     objects = {row.workflow_id: row for row in listed}

@@ -66,12 +66,12 @@ def perform(work: Callable[[Session], Awaitable[T]]) -> T:
 
 
 def perform_on_cluster(work: Callable[[ClusterSession], Awaitable[T]]) -> T:
-    """Works without Temporal."""
+    """As `perform`, without Temporal."""
     return _run(_within(cluster_session(), work))
 
 
 def perform_on_temporal(work: Callable[[Settings, Client], Awaitable[T]]) -> T:
-    """Works without the cluster."""
+    """As `perform`, without the cluster."""
 
     async def connected() -> T:
         found = _for_people()

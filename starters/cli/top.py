@@ -125,7 +125,6 @@ async def _backlog(session: Session, areas: Sequence[str], now: datetime) -> tup
 
 
 async def no_worker(session: Session, areas: Sequence[str]) -> dict[str, list[str]]:
-    """The missing workers by area, with their version."""
     from engine.missing_workers import missing_workers
 
     found: dict[str, list[str]] = defaultdict(list)

@@ -251,7 +251,7 @@ class Consumer:
         await self._in_work.give_back(message, delay, self._hidings.add)
 
     async def _deleted(self, message: Message) -> None:
-        """Retries once; after another failure the message is redelivered as a duplicate."""
+        """Delete the message, in two attempts; after that it is redelivered as a duplicate."""
         for _ in range(2):
             if await self._deletions.add(message.receipt_handle):
                 return

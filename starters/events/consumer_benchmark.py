@@ -70,7 +70,6 @@ class MemoryQueue:
         self._changed.set()
 
     def receives(self) -> dict[str, int]:
-        """The number of receives of each remaining message."""
         return {id_: count for id_, count in self._receives.items() if id_ in self._bodies}
 
     @property
@@ -96,7 +95,6 @@ class MemoryQueue:
         return taken
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        """Delete messages; an outdated receipt has no effect."""
         self._refuse()
         for receipt in receipts:
             id_, _, number = receipt.partition("#")

@@ -20,7 +20,6 @@ from engine.settings import Settings
 
 
 def modules() -> list[ModuleType]:
-    """The modules, sorted; other packages' areas come last."""
     import starters.watch
 
     ours = (each.name for each in pkgutil.iter_modules(starters.watch.__path__, "starters.watch."))

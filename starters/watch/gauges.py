@@ -40,7 +40,6 @@ def lifecycles(phases: Mapping[tuple[str, str], int]) -> Metric:
 
 @contextmanager
 def published(index: Index, registry: CollectorRegistry = REGISTRY) -> Iterator[None]:
-    """Exports the gauges while the block runs."""
     collector = _Projected(index)
     registry.register(collector)
     try:

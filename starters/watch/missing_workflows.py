@@ -25,7 +25,6 @@ async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]
 
 
 def key_of(workflow_id: str, cluster: str) -> Key | None:
-    """The workflow's key; None for a foreign id."""
     prefix = f"{cluster}/" if cluster else ""
     parts = workflow_id.removeprefix(prefix).split("/")
     if not workflow_id.startswith(prefix) or len(parts) != _PARTS:

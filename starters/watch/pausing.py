@@ -36,7 +36,6 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def pauses_reported(client: Client, kube: KubeApi, settings: Settings, health: Health) -> AsyncIterator[None]:
-    """Wakes changed areas' lifecycles while the block runs."""
     notifier = _Notifier(client, settings)
     try:
         async with pauses_followed(kube, settings, health, notifier.changed):

@@ -16,7 +16,7 @@ class Index:
         self._kinds: dict[str, Indexer[Projection]] = {}
 
     def of(self, kind: str) -> Indexer[Projection]:
-        """Keyed by namespace and name, and written by the kind's reflector."""
+        """The kind's objects by namespace and name, written by its reflector."""
         return self._kinds.setdefault(kind, Indexer())
 
     def get(self, kind: str, namespace: str, name: str) -> Projection | None:

@@ -91,7 +91,7 @@ class Mirrors:
         self._group: asyncio.TaskGroup | None = None
 
     def run_in(self, group: asyncio.TaskGroup) -> None:
-        """Call it before any reflector runs."""
+        """Start tasks in this group; call it before any reflector runs."""
         self._group = group
 
     def start(self, entry: Watched, *, missing: bool = False) -> None:

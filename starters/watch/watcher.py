@@ -167,7 +167,7 @@ class Watcher:
             self._wake_waiting(watched)
 
     def _wake_waiting(self, watched: Watched) -> None:
-        """Objects that name a newly listed kind may wait for it."""
+        """Wake objects that name a newly listed kind, as they may wait for it."""
         if self.mirrors.awaited(watched):
             for entry in self._watched.values():
                 if entry.declaring:

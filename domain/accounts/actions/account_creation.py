@@ -47,7 +47,7 @@ class CreateAccount(Action):
     search: bool
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
-        """An expired permit or a reached limit: a new permit is needed."""
+        """Drop the permit if it has expired or a limit was reached: a new one is needed."""
         if refusal.code == PERMIT_EXPIRED:
             return world.learn(permit=None)
         if refusal.code in LIMIT_CODES:

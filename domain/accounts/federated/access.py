@@ -86,7 +86,7 @@ def role_name(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
 
 
 def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
-    """Written before the first effect in AWS, so that it can be found again."""
+    """The labels, written before the first effect in AWS, so that it can be found again."""
     meta, place = world.access.metadata, world.access.place
     wanted = {UID_LABEL: uid_of(world.access), ROLE_LABEL: role.metadata.name}
     if place.role:  # a changed label does not change the account of an existing role

@@ -61,7 +61,6 @@ def named(name: str, uid: str) -> str:
 
 
 def policy_arn(partition: str, account_id: str, name: str) -> str:
-    """The policy's ARN; AWS's own policies are in the account `aws`."""
     return f"arn:{partition}:iam::{account_id}:policy/{name}"
 
 

@@ -8,8 +8,6 @@ restrictions:
 - inputs cannot be changed: otherwise a claim's `autoDelete.when` could rewrite the provider for the next rendering;
 - the machine's clock is unreachable: `datetime` and `date` use the rendering's clock;
 - loop rounds, calls, sums, products, powers, concatenations and formats are counted or measured first (`limits`).
-
-Compiling costs about thirty renderings, so compiled templates are cached by text.
 """
 
 from __future__ import annotations
@@ -132,7 +130,7 @@ def _containers(values: Iterable[object]) -> set[int]:
 
 class _Generator(CodeGenerator):
     def visit_ExprStmt(self, node: nodes.ExprStmt, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
-        """Counts a step for each bare context reference: these are inserted, as templates cannot contain them."""
+        """Count a step for each bare context reference: these are inserted, as templates cannot contain them."""
         if isinstance(node.node, nodes.ContextReference):
             self.writeline("context.budget.step()", node)
         else:
@@ -150,7 +148,7 @@ class _Formatter(SandboxedFormatter):
     length = 0
 
     def format_field(self, value: object, format_spec: str) -> str:
-        """Measured before formatting, because the width may come from an argument."""
+        """Format, after measuring, because the width may come from an argument."""
         limits.field(format_spec)
         limits.values(value)
         text = str(super().format_field(value, format_spec))

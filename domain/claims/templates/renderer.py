@@ -122,7 +122,7 @@ class _Run:
         self._names = {**(self._rendered_when_used(lazy) if self._newer else lazy), **given}
 
     def value(self, template: Json, depth: int) -> object:
-        """The result still contains the markers of omitted values."""
+        """The rendered value, still with the markers of omitted ones."""
         self.budget.node()
         if isinstance(template, str):
             return self.typed(template)

@@ -111,7 +111,6 @@ def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Select
 
 
 def virtual_address(port: CloudPort | None) -> str:
-    """The port's last IPv4 address; empty if it has none."""
     found = [each.address for each in port.fixed_ips if ip_version(each.address) == 4] if port else []
     return found[-1] if found else ""
 

@@ -283,7 +283,7 @@ def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[t
 
 
 def _ending(world: MachineWorld, now: datetime) -> Decision:
-    """The server first, because it costs money; access last, so that the agent can report until its server is gone."""
+    """Delete the server first, because it costs money; access last, so that the agent can report until then."""
     machine = world.machine
     if adopt(world):
         return gone("it has released everything")

@@ -107,5 +107,5 @@ class LoadBalancerMachine(CustomResource):
 
     @property
     def revision(self) -> str:
-        """The agent compares it with the LoadBalancer's."""
+        """The revision that the agent compares with the LoadBalancer's."""
         return self.metadata.annotations.get(REVISION_ANNOTATION, "")

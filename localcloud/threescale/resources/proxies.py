@@ -123,8 +123,8 @@ def read(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", _PATH)
 def change(call: Call) -> Answer:
-    """`api_backend` predates backends: it sets the address of the backend at `/`, which is created if missing, and is
-    always null in the answer.
+    """Change the gateway's settings. `api_backend` predates backends: it sets the address of the backend at `/`, which
+    is created if missing, and is always null in the answer.
     """
     service, proxy = of(call)
     values = _changes(service, call.parameters.within("proxy"))

@@ -126,7 +126,6 @@ def strangers(open_: Iterable[tuple[Key, datetime]], named: set[str], moment: da
 
 
 async def open_lifecycles(session: Session) -> list[tuple[Key, datetime]]:
-    """The open lifecycles of this cluster, with their times."""
     ours = task_queue(EC2_INSTANCE.area, session.settings.cluster)
     query = f"WorkflowType = '{INSTANCE_WORKFLOW}' AND ExecutionStatus = 'Running'"
     found = []
