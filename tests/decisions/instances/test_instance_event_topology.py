@@ -120,7 +120,7 @@ def test_arns_are_of_the_regions_partition() -> None:
 
 def test_names_that_aws_refuses_are_refused_here() -> None:
     assert topology(ACCOUNT, REGION, name="q" * 52)
-    with pytest.raises(ValueError, match="EventBridge takes 64"):
+    with pytest.raises(ValueError, match="EventBridge allows 64"):
         topology(ACCOUNT, REGION, name="q" * 53)
 
 
