@@ -63,7 +63,7 @@ class Kind(Model):
 
 
 class Key(Model):
-    """`cluster` is the cluster whose workers run the object's lifecycle."""
+    """The identity of a lifecycle; `cluster` is the one whose workers run it."""
 
     kind: str
     namespace: str

@@ -24,7 +24,7 @@ RESUMED = "perdure.dev/resumed-"  # followed by the area: when it was resumed
 
 
 class Pause(Model):
-    """Fields may be missing, because people write pauses by hand."""
+    """A pause; fields may be missing, because people write some by hand."""
 
     by: str = ""
     reason: str = ""

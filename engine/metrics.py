@@ -134,7 +134,7 @@ def nameless(path: str) -> str:
 
 
 class Histogram(prometheus_client.Histogram):
-    """Bucket bounds are written as by Go's client: whole numbers without a fraction."""
+    """A histogram whose bucket bounds are written as by Go's client: whole numbers without a fraction."""
 
     def collect(self) -> Iterable[Metric]:
         for metric in super().collect():

@@ -190,7 +190,6 @@ class _Lifecycle(TracingWorkflowInboundInterceptor):
         self._received_at = workflow.now()
 
     def _completed_span(self, span_name: str, **how: Any) -> None:
-        """A completed span in the context of the last message, or in none."""
         if not span_name.startswith("StartActivity"):
             super()._completed_span(span_name, **how)
             return

@@ -31,7 +31,7 @@ class Closing(ABC):
 
 
 class ControlClient(Closing):
-    """Calls block and are not counted in the cloud's ledger."""
+    """A client of a control API; its calls block and are not counted in the cloud's ledger."""
 
     def __init__(self, url: str, timeout_seconds: float = 30) -> None:
         self.url = url.rstrip("/")

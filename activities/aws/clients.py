@@ -49,7 +49,7 @@ def held(lock: threading.Lock, what: str) -> Iterator[None]:
 
 
 class NoCallerError(RuntimeError):
-    """A shared client was called without a twin: a bug."""
+    """A shared client was called outside of a caller's context: a bug."""
 
 
 class _CallersCredentials(Credentials):

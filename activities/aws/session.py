@@ -170,7 +170,7 @@ class Payer(KeyHolder):
 
 
 class Assumed(Services):
-    """The session is renewed five minutes before its end."""
+    """Clients with the session of a role, which is renewed five minutes before its end."""
 
     def __init__(self, clients: Clients, name: str, *, observing: bool) -> None:
         super().__init__(clients, name, observing=observing)

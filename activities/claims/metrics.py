@@ -1,8 +1,7 @@
 """The claims area's metrics that workers count as events happen; `docs/metrics.md` lists them.
 
 A claim could have had a handle from its creation or its `spec.lifespan.start` on, whichever is later; time until
-approval is included. Kubernetes' timestamps are whole seconds, so a duration may be up to a second too long, and
-buckets below one second only say that it was quick.
+approval is included. Kubernetes' timestamps are whole seconds, so a duration may be up to a second too long.
 """
 
 from __future__ import annotations

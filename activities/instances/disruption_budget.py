@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class Disruptions:
-    """`most` machines of a node group may be disrupted at the same time."""
+    """The disruptions of each node group, at most `most` at the same time."""
 
     def __init__(self, kube: KubeApi, namespace: str, most: int) -> None:
         self._kube = kube

@@ -49,7 +49,7 @@ class Expected:
 
 
 class Checks:
-    """Leaving the block cancels the scheduled checks."""
+    """The scheduled checks of states; leaving the block cancels them."""
 
     def __init__(
         self, served: ServedPlaces, client: Client, after: timedelta = ASK_AFTER, *, cluster: str = ""

@@ -44,7 +44,7 @@ _BODIES = {
 
 
 class NotificationActivities(Activities):
-    """The Secret is read in Perdure's own namespace."""
+    """Notifications, with Secrets from Perdure's own namespace."""
 
     def __init__(self, kube: KubeApi, cache: InstanceCache, namespace: str) -> None:
         self._kube = kube

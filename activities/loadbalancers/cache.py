@@ -33,7 +33,7 @@ def _labels(obj: JsonObject) -> Iterable[Label]:
 
 
 class LoadBalancerCache(InformerCache):
-    """Without a store, all reads go to the API server."""
+    """The area's informer cache. Without a store, all reads go to the API server."""
 
     def __init__(self, api: KubeApi, store: Store | None = None) -> None:
         super().__init__(api, [store.follow(Followed(kind), {_LABEL: _labels}) for kind in CUSTOM_KINDS if store])

@@ -167,7 +167,6 @@ class ServiceActivities(Activities):
 
 
 def forwarded(subject: Subject, found: JsonObject) -> JsonObject:
-    """The Event for the Service, with its original times."""
     content = EventContent(text(found, "type"), text(found, "reason"), text(found, "message"), SERVICE_COMPONENT)
     wrong = content.type == NoticeType.WARNING
     name = lasting_name(subject, content) if wrong else named(subject, text(found, "metadata", "uid"))

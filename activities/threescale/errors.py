@@ -86,7 +86,7 @@ def _kind(status: int, body: object) -> type[ApiError]:
 
 
 def _is_validation(body: object) -> bool:
-    """Whether fields are at fault; 3scale reports what blocks a deletion so, too, as a 403."""
+    """Whether fields are at fault. 3scale also reports what blocks a deletion in this form, with a 403."""
     return isinstance(body, Mapping) and "errors" in body
 
 

@@ -42,7 +42,7 @@ class Features(Model):
 
 
 class OperatorConfig(Model):
-    """Absent keys are None or empty, and `problems` lists unreadable ones."""
+    """The operator's ConfigMap. Absent keys are None or empty, and `problems` lists unreadable ones."""
 
     present: bool = True
     account_limit: int | None = None

@@ -133,7 +133,7 @@ class AccountMemory(Model):
 
 
 class AccountWorld(AreaWorld):
-    """The claim is the one that holds the Account (for its custom tags and key)."""
+    """An Account, with the claim that holds it (for its custom tags and key)."""
 
     about: ClassVar[str] = "account"
     first_phase: ClassVar[str] = "Pending"

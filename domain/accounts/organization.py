@@ -24,7 +24,7 @@ ORGANIZATION = THE_ORGANIZATION
 
 
 class MemberAccount(Model):
-    """Includes the payer. `state` is AWS's: ACTIVE, SUSPENDED, PENDING_CLOSURE, ..."""
+    """An account of the organization, or the payer. `state` is AWS's: ACTIVE, SUSPENDED, PENDING_CLOSURE, ..."""
 
     id: str
     name: str

@@ -65,7 +65,7 @@ class FailedAccounts(Model):
 
 
 class PoolView(Model):
-    """It stays within the activity: histories never contain lists of custom resources."""
+    """What a pool's pass sees. It stays within the activity: histories never contain lists of custom resources."""
 
     pool: AccountPool
     accounts: tuple[Account, ...]

@@ -180,8 +180,8 @@ class Account(CustomResource):
 
     @property
     def unclean(self) -> bool:
-        """Whether the last release could not clean the account, and is repeated. It has marked it Failed and unlinked
-        it, as the replaced operator does: tools look for such Accounts, clean them and clear their status.
+        """Whether its release, which could not clean the account, has to be repeated. It has marked it Failed and
+        unlinked it, as the replaced operator does: tools look for such Accounts, clean them and clear their status.
         """
         left = self.failed and self.status.reused and not (self.spec.claim_link or self.customers)
         return left and UNCLEANED not in self.metadata.annotations

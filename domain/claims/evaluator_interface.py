@@ -88,7 +88,7 @@ class ClaimPlan(Model):
 
 
 class BindingQuestion(Question):
-    """The claim has the status of its `ClaimPlan`; the handle is free."""
+    """A claim with the status of its `ClaimPlan`, and a free handle."""
 
     claim: JsonObject
     handle: JsonObject

@@ -173,7 +173,7 @@ def serving(template: JsonObject, providers: Mapping[str, JsonValue]) -> tuple[s
 
 
 def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: Iterable[str]) -> int | None:
-    """Places where the wanted template adds or replaces something; None if one is not tolerated."""
+    """The number of places where the wanted template adds or replaces something; None if one is not tolerated."""
     patterns = tuple(match_ignore)
     if not patterns:
         return 0 if contains(held, wanted) else None

@@ -25,7 +25,9 @@ class Pushed(Model):
 
 
 def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[JsonObject]:
-    """`own` is the handle's provider: its own resource is the same under any name."""
+    """The entries with what the providers yield now; the resource of `own`, the handle's provider, is the same under
+    any name.
+    """
     result = list(entries)
     for resource, index in zip(yielded, paired(entries, yielded, own), strict=True):
         if index is None:

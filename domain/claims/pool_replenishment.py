@@ -76,7 +76,7 @@ class OfPool(ClaimsAction):
 
 
 class Made(Model):
-    """The handle may be that of an earlier attempt; `fault`: why none can be created."""
+    """The handle, maybe of an earlier attempt, or `fault`: why none can be created."""
 
     handle: PoolHandle | None = None
     opened: Opened | None = None

@@ -41,7 +41,7 @@ def resource_health(scene: Scene, provider: JsonObject, state: JsonObject | None
 
 
 def health_at(resources: Resources, index: int) -> tuple[Health, list[str]]:
-    """Unchanged if the resource is unreadable or its provider is missing."""
+    """The resource's health, with errors; unchanged if it is unreadable or its provider is missing."""
     state = resources.state(index)
     provider = resources.scene.providers.get(provider_name(resources.entries[index]))
     if index in resources.unreadable or (provider is None and state is not None):

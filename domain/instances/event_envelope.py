@@ -113,7 +113,7 @@ def name_of(fields: Fields, name: str, longest: int = _LONGEST_TEXT) -> str:
     """A name for calls to AWS, which may have any characters in groups; an unsuitable one makes the event invalid."""
     value = known_text(fields, name)
     if not value.isprintable() or len(value.encode()) > longest:
-        raise InvalidError(f"{name} is not a name")
+        raise InvalidError(f"{name} is not a valid name")
     return value
 
 

@@ -49,7 +49,9 @@ def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[Inst
 
 
 def urgency(events: Sequence[InstanceEvent]) -> int:
-    """The rank for load shedding, the lowest last: Spot and hooks, then states, then what is weeks ahead."""
+    """The rank of the most urgent; under load the lowest is shed last: Spot and hooks, then states, then what is weeks
+    ahead.
+    """
     return min((_urgency(event) for event in events), default=2)
 
 

@@ -44,7 +44,7 @@ _OVER = ("[Completed]", "[Canceled]")
 
 
 class Question(StrEnum):
-    """Each kind costs a call of its own, except the tags."""
+    """What AWS is asked; each costs a call of its own, except the tags."""
 
     INSTANCE = "instance"  # DescribeInstances
     SPOT = "spot"  # DescribeSpotInstanceRequests
@@ -108,7 +108,7 @@ DEFAULT_TIMING = HookTiming()
 
 
 class Verdict(StrEnum):
-    """Only CONFIRMED allows an irreversible reaction."""
+    """AWS's answer to an event's claim; only CONFIRMED allows an irreversible reaction."""
 
     CONFIRMED = "confirmed"
     UNASKED = "unasked"  # AWS has not been asked since it came, or too long ago

@@ -25,7 +25,7 @@ def reckonable(moment: datetime) -> bool:
 
 
 class InstanceState(StrEnum):
-    """In the order in which an instance passes them between two starts."""
+    """EC2's states, in the order in which an instance passes them between two starts."""
 
     PENDING = "pending"
     RUNNING = "running"

@@ -30,7 +30,7 @@ def moment(text: object) -> datetime | None:
 
 
 class Affected(Model):
-    """The account is set if the entity names it, as in an organization's view."""
+    """An entity of a Health event; the account is set if it is named, as in an organization's view."""
 
     status: str = ""
     account: str = ""

@@ -124,7 +124,7 @@ def _interruption(world: InstanceWorld) -> tuple[Notice, ...]:
 
 
 def patch_for(world: InstanceWorld, now: datetime) -> JsonPatch:
-    """The labels. Perdure's own pause stops them, Cluster API's does not."""
+    """The patch of the labels, which Perdure's own pause stops, but not Cluster API's."""
     labelled = world.labelled
     held = world.observing or labelled is None or paused(labelled.metadata)
     return {} if held or labelled is None else label_patch(labelled, world.record, now)

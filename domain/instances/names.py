@@ -98,7 +98,7 @@ def region_of_provider_id(provider_id: str) -> str:
 
 
 class Arn(Model):
-    """Spot's events leave the account empty and have a zone for the region."""
+    """An ARN. Spot's events leave the account empty and have a zone for the region."""
 
     partition: str
     service: str

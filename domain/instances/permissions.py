@@ -87,9 +87,7 @@ def terminating_document(places: Sequence[tuple[str, str]]) -> Document:
 
 
 def compatibility_document(place: Topology) -> Document:
-    """Permissions for running and setup, also for the queues and rules that the AWS provider has made. Nothing is
-    deleted.
-    """
+    """Permissions for running and setup, also for the AWS provider's queues and rules, but none to delete."""
     queue = place.queue.model_copy(update={"arn": place.queue.arn.replace(place.queue.name, _PROVIDER_QUEUE)})
     rule = place.rules[0]
     provider = rule.model_copy(update={"arn": rule.arn.replace(rule.name, _PROVIDER_RULE)})

@@ -45,7 +45,7 @@ _HOLDS = (PAUSED_ANNOTATION, PAUSED)
 
 
 class WatchedNode(Node):
-    """Its name in the watcher's index differs from that of load balancers' Nodes."""
+    """A Node, under another name in the watcher's index than load balancers' Nodes."""
 
     kind_of: ClassVar[Kind] = NODE.model_copy(update={"name": "Node of an instance"})
 

@@ -58,7 +58,7 @@ class Blocker(Model):
 
     @classmethod
     def of(cls, type_: ErrorType, why: str, *, code: str = "", delay: timedelta | None = None) -> Blocker:
-        """The blocker by an error, except by conflicts and absences, which only require another observation."""
+        """The blocker for an error. Conflicts and absences need none, only another observation."""
         nature = Nature.QUOTA if code == QUOTA else _NATURES.get(type_, Nature.REFUSED)
         return cls(why=why, nature=nature, asked=delay or timedelta(0), ours=code in _OURS)
 

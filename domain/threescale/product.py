@@ -4,9 +4,9 @@
          any ─► Orphan: a backend or the tenant is missing          any ─► Invalid: the spec, or a backend's
          any ─► Failed: 3scale refuses something                    any ─deletion─► Deleting ─► gone
 
-While the stored digest equals that of the wanted state, no call is made. Otherwise 3scale's state is compared part by
-part (`product_sync.py`), and the new digests are stored at the end. A deleted backend makes the product an Orphan. A
-changed system name makes it Invalid, because 3scale never changes one and a second product must not be created.
+Unless the stored digest equals the wanted state's, 3scale's state is compared part by part (`product_sync.py`), and the
+new digests are stored. A deleted backend makes the product an Orphan. A changed system name makes it Invalid, because
+3scale never changes one and a second product must not be created.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def answers_of(wrapper: str, answer: object) -> tuple[JsonObject, ...]:
 
 
 def entries_of(answer: object) -> tuple[object, ...]:
-    """A bare list, or one under its plural.
+    """The entries of an answer: a bare list, or one under its plural.
 
     UnexpectedAnswerError without a list: treating it as empty would recreate everything.
     """

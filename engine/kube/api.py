@@ -58,7 +58,7 @@ class Request(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The resource version is the one from which a watch continues."""
+    """A list, with the resource version from which a watch continues."""
 
     items: list[JsonObject]
     resource_version: str

@@ -49,7 +49,7 @@ def install() -> None:
 
 
 class Hook(LifecycleHook):
-    """Unlike moto's, a hook starts without values."""
+    """A hook that, unlike moto's, starts without values."""
 
     def __init__(self, name: str, group: str) -> None:
         super().__init__(name, group, None, None, None)

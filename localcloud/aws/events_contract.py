@@ -18,7 +18,7 @@ class EventFaultKind(StrEnum):
 
 
 class EventFault(Disturbance):
-    """Does not affect PutEvents."""
+    """A fault in the delivery of events, except those of PutEvents."""
 
     kind: EventFaultKind
     source: str = Field(default="*", description="aws.ec2, aws.autoscaling, aws.health, or a pattern")

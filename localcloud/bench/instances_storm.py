@@ -304,7 +304,6 @@ def _bunches(on: Storm, dice: random.Random) -> tuple[list[list[Member]], list[M
 def _order(
     bunches: Sequence[list[Member]], forged: Sequence[Forged], dice: random.Random
 ) -> list[list[Member] | Forged]:
-    """Bunches and forged messages, shuffled; the forged ones early, so that their labels are gone after an hour."""
     placed = [(dice.random(), each) for each in bunches]
     placed += [(dice.random() * _FORGED_UNTIL, each) for each in forged]  # type: ignore[misc]
     return [each for _, each in sorted(placed, key=lambda one: one[0])]
@@ -347,7 +346,6 @@ def _well(on: Storm, member: Member) -> bool:
 
 
 def _disturb(on: Storm, member: Member, bunch: Sequence[Member], dice: random.Random) -> None:
-    """Disturb a part of the events: EventBridge delivers them late, twice, or after the next one."""
     if member is not bunch[0]:
         member.late = bunch[0].late
         return

@@ -371,7 +371,6 @@ def _exceeded(on: Storm, affected: Sequence[Member], cluster: str) -> int:
 
 
 def _scheduled(affected: Sequence[Member], cluster: str, group: str) -> list[Member]:
-    """Members with a scheduled event that the limit can delay; a taint without NoExecute disrupts nothing."""
     own = (each for each in affected if (each.cluster, each.group) == (cluster, group))
     return [each for each in own if each.limited and each.reaction is not Reaction.TAINT]
 

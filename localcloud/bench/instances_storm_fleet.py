@@ -317,7 +317,6 @@ class Storm:
         await self.becomes(member, ready=ready)
 
     async def joins(self, member: Member) -> None:
-        """Let a new machine join: its Node is ready a little later, its etcd member after that."""
         await self.adopt(member, ready=False)
         await asyncio.sleep(READY_SECONDS)
         await self.becomes(member, ready=True, etcd=False)

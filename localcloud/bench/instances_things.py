@@ -285,7 +285,6 @@ def spot_warning(instance: str, at: datetime, id_: str = "") -> str:
 
 
 def life(instance: str, states: Iterable[InstanceState], until: datetime) -> list[str]:
-    """Events of these states, one second apart, the last at `until`."""
     listed = list(states)
     return [state_change(instance, s, until - timedelta(seconds=len(listed) - 1 - n)) for n, s in enumerate(listed)]
 

@@ -1,7 +1,7 @@
 """Creates load balancers' cloud objects without the product: `python loadbalancers_bare.py`, with JSON on its input.
 
-It runs in OpenStack's environment, which has openstacksdk. Names are yawol's. One server is built, the others are
-copies in Nova's database, since building them would take half an hour.
+It runs in OpenStack's environment, which has openstacksdk. One server is built, the others are copies in Nova's
+database, since building them would take half an hour.
 """
 
 from __future__ import annotations

@@ -227,7 +227,6 @@ async def _together(work: Iterable[Awaitable[T]]) -> list[T]:
 
 
 async def _await_settled(on: Scene, wanted: int) -> None:
-    """Wait until the worker has settled this many objects; a TimeoutError names their phases."""
     well = "ExecutionStatus = 'Running' AND OpPhase IN ('Ready', 'Sweeping')"
     patience = PATIENCE_SECONDS + _PATIENCE_FOR_EACH * wanted
     deadline = time.monotonic() + patience

@@ -1,7 +1,6 @@
 """`perdure bench threescale`: the 3scale area's figures, counted by the simulator's ledger.
 
-docs/benchmarks.md describes the rows. Upstream figures are counted from the replaced operator's code. A resync is a
-wake of every object.
+docs/benchmarks.md describes the rows. A resync is a wake of every object.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The shapes of the control API before each OpenStack API; `inside/perdure_openstack` has the server side."""
+"""The shapes of the control API in front of each OpenStack API; `inside/perdure_openstack` has the server side."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from localcloud.openstack.contract import BootFaults, Call, CallCount, Fault, Fa
 
 
 class OpenStackControl(Closing):
-    """Calls block and are not counted in the ledger."""
+    """A client of the control API; its calls block and are not counted in the ledger."""
 
     def __init__(self, urls: Mapping[str, str], timeout_seconds: float = 30) -> None:
         self._services = {name: ControlClient(url, timeout_seconds) for name, url in urls.items()}

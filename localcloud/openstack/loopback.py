@@ -19,7 +19,7 @@ log = logging.getLogger("openstack")
 
 @dataclass(frozen=True)
 class Networks:
-    """`first` is the second number of the first address."""
+    """The networks 127.`first`.0.0/16 and the one after it."""
 
     first: int
 

@@ -32,7 +32,7 @@ TextAttributes = Mapping[str, Mapping[str, str]]
 
 
 class Queue(Protocol):
-    """Each call raises an ApiError if it fails as a whole."""
+    """A queue; each call raises an ApiError if it fails as a whole."""
 
     @property
     def name(self) -> str:

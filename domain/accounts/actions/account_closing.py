@@ -15,7 +15,7 @@ class Closing(Model):
 
 
 class CloseAccount(Action):
-    """A closed or closing account counts as done; Denied, Invalid or Absent if AWS refuses."""
+    """Close the account, unless it is closed or closing; Denied, Invalid or Absent if AWS refuses."""
 
     activity: ClassVar[str] = "aws.close_account"
     title: ClassVar[str] = "CloseAccount {account_id}"

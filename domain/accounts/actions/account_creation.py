@@ -17,7 +17,7 @@ TRANSIENT_REASONS = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICAT
 
 
 class CreateRequest(Facts):
-    """An existing request or account of the same name is adopted."""
+    """The request to create the account, or an existing account of its name, which is adopted."""
 
     request_id: str = ""  # never requested twice
     created_account_id: str = ""
@@ -88,9 +88,8 @@ class AwaitAccount(Action):
 
 
 class TagAccount(Action):
-    """A failure does not stop the lifecycle.
-
-    Unless `fresh`, an account with an owner tag stays unchanged: the validation may change it.
+    """Tag the account; a failure does not stop the lifecycle. Unless `fresh`, one with an owner tag stays unchanged:
+    the validation may change it.
     """
 
     activity: ClassVar[str] = "aws.tag_account"

@@ -69,7 +69,9 @@ class LetSecretsGo(SecretAction):
 
 
 class DeliverRole(SecretAction):
-    """Also deletes the Account's key Secret, whose user is gone. Denied as for `DeliverCredentials`."""
+    """Write the role's ARN into the claim's Secret, then delete the Account's, whose user is gone. Denied as for
+    `DeliverCredentials`.
+    """
 
     activity: ClassVar[str] = "accounts.deliver_role"
     title: ClassVar[str] = "write the role's ARN into Secret {secret}"
@@ -80,7 +82,7 @@ class DeliverRole(SecretAction):
 
 
 class FakeSecret(SecretAction):
-    """An existing Secret stays unchanged, and one with other keys is never deleted."""
+    """A Secret without real keys. An existing one stays unchanged, and one with other keys is never deleted."""
 
     activity: ClassVar[str] = "accounts.fake_secret"
 

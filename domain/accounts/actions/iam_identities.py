@@ -31,9 +31,8 @@ class AdminSecret(Facts):
 
 
 class EnsureAdminUser(MemberAction):
-    """The user has AdministratorAccess, and one access key in the Secret `<account>-secret`.
-
-    Without an existing Secret all keys of the user are deleted first, so that no unknown key stays valid.
+    """A user with AdministratorAccess and one access key, in the Secret `<account>-secret`. Without an existing Secret
+    all keys of the user are deleted first, so that no unknown key stays valid.
     """
 
     activity: ClassVar[str] = "aws.ensure_admin_user"
@@ -74,9 +73,8 @@ class RotateKeys(MemberAction):
 
 
 class EnsureFleetRole(MemberAction):
-    """The role has one inline policy and one trusted principal; our IAM user is deleted.
-
-    An existing role is updated without interruption.
+    """A role with one inline policy and one trusted principal; our IAM user is deleted. An existing role is updated
+    without interruption.
     """
 
     activity: ClassVar[str] = "aws.ensure_fleet_role"

@@ -33,7 +33,7 @@ class OpenSupportCase(Action):
 
 
 class ResolveSupportCase(Action):
-    """Resolved and unknown cases count as done."""
+    """Resolve the case; resolved and unknown ones count as done."""
 
     activity: ClassVar[str] = "aws.resolve_support_case"
     title: ClassVar[str] = "resolve support case {case_id} of {account_id}"

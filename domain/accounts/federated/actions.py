@@ -135,9 +135,8 @@ class EnsureAccessRole(GrantAction):
 
 
 class AttachAccessPolicies(GrantAction):
-    """With `exact` detach all others, and delete this access's custom ones.
-
-    A grant by the replaced operator is only extended, because it is unknown what else was agreed.
+    """Attach policies; with `exact` detach all others, and delete this access's custom ones. A grant by the replaced
+    operator is only extended, because it is unknown what else was agreed.
     """
 
     activity: ClassVar[str] = "aws.attach_access_policies"
@@ -151,9 +150,8 @@ class AttachAccessPolicies(GrantAction):
 
 
 class RevokeAccess(CustomerAction):
-    """The payer's access is used if possible and the role shows its owner; otherwise the customer's keys.
-
-    A closed account counts as empty. `custom` is the policy's name, if known.
+    """Delete the role, by the payer's access if possible and the role shows its owner; otherwise by the customer's
+    keys. A closed account counts as empty. `custom` is the policy's name, if known.
     """
 
     activity: ClassVar[str] = "aws.revoke_access"

@@ -66,7 +66,7 @@ class FloatingIp(Model):
 
 
 class ServerGroup(Model):
-    """Nova allows exactly one policy, and reports no creation time."""
+    """A server group, for which Nova allows exactly one policy and reports no creation time."""
 
     id: str
     name: str = ""

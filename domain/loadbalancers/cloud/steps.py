@@ -94,7 +94,7 @@ def in_project(steps: Iterable[Step], project: ProjectReference) -> tuple[Step, 
 
 
 class CreateSecurityGroup(Step):
-    """The group starts with Neutron's two rules that allow all egress."""
+    """A security group, which starts with Neutron's two rules that allow all egress."""
 
     activity: ClassVar[str] = "openstack.create_security_group"
     title: ClassVar[str] = "create security group {name}"
@@ -142,7 +142,7 @@ class UpdatePort(Step):
 
 
 class CreateFloatingIp(Step):
-    """It is created attached to its port, by which a later attempt finds it."""
+    """A floating IP, created attached to its port, by which a later attempt finds it."""
 
     activity: ClassVar[str] = "openstack.create_floating_ip"
     title: ClassVar[str] = "create floating IP"

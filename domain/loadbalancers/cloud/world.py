@@ -18,7 +18,7 @@ LEAVING = "leaving"  # the fingerprint of an object that is being deleted
 
 
 class CloudMemory(ObjectMemory):
-    """Losing it costs an observation of the cloud.
+    """What was observed before; losing it costs an observation of the cloud.
 
     Attributes:
         settled: the fingerprint (`CloudWorld.look`) for which the cloud was complete.

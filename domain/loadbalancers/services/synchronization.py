@@ -277,7 +277,7 @@ def _dumped(endpoints: tuple[Endpoint, ...]) -> list[Document]:
 
 
 def _port(port: Port) -> Document:
-    """The port in the form of a Service: a merge patch would store nulls inside lists."""
+    """The port without nulls, which a merge patch would store inside lists."""
     return {**port.model_dump(mode="json", exclude_defaults=True), "protocol": port.protocol}
 
 
