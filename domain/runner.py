@@ -230,7 +230,7 @@ class State(Generic[W]):
         return None if self.world.hold else earliest(short)
 
     def handed_back(self, decision: Decision, *, dry_run: bool = False) -> Decision:
-        """The phase, with lines and slots in place of actions, because a pass returns them from one activity."""
+        """The decision as a pass returns it from one activity: with lines and slots in place of actions."""
         lines = decision.summaries if dry_run or self.world.hold else ()
         blocked = tuple(blocked_by(self.world, decision)) if self.world.refusals else ()
         if not (decision.actions or lines or blocked or decision.blocked):

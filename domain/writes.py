@@ -140,7 +140,7 @@ def merge(target: object, patch: object) -> object:
 
 
 def patched(resource: R, patch: JsonPatch, resource_version: str) -> R:
-    """Unchanged if it was observed after the patch was written.
+    """The object with the patch; unchanged if it was observed after that was written.
 
     resourceVersions of one object are comparable as numbers (guaranteed from Kubernetes 1.35, always true with etcd).
     """

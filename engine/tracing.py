@@ -43,7 +43,7 @@ _tracers: list[Tracer] = []  # one, or none
 
 @cache
 def configure_tracing(endpoint: str, process: str, version: str) -> TracingInterceptor | None:
-    """None, and no cost, without an endpoint. Once per process.
+    """Set up tracing, once per process; None, and no cost, without an endpoint.
 
     Args:
         endpoint: base URL of an OTLP/HTTP collector.

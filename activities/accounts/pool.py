@@ -1,7 +1,4 @@
-"""The pass over an AccountPool, repeatable at any point.
-
-Names of created Accounts derive from the pass, so a second attempt finds them.
-"""
+"""The pass over an AccountPool, repeatable at any point."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ async def ask_about_all(
 async def ask_about_groups(
     served: ServedPlaces, groups: Collection[GroupKey], progress: Callable[[str], object]
 ) -> BulkGroups:
-    """A group unknown to Auto Scaling has no instances; groups in places that are not served are left out.
+    """Query the groups. One unknown to Auto Scaling has no instances; those in places that are not served are left out.
 
     `progress` is called before each call.
     """

@@ -22,7 +22,7 @@ _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 class PoolConfig(Model):
-    """An invalid quota affects only this pool: `problem` is set, and the quotas are empty."""
+    """A pool in the ConfigMap. An invalid quota affects only this pool: `problem` is set, and the quotas are empty."""
 
     default: bool = False
     problem: str = ""

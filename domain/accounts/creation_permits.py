@@ -256,7 +256,7 @@ class _Present:
     def under_name_of(self, account: Account, email_domain: str) -> Permit | None:
         """The permit to adopt the AWS account or request of this Account's name, if there is one.
 
-        Of another installation's account AWS refuses the address for a second one, and the Account is replaced.
+        If that is another installation's, AWS refuses its address for a second one, and the Account is replaced.
         """
         name = account.metadata.name
         email = email_of(name, email_domain)

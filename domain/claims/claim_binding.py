@@ -105,7 +105,7 @@ class Created(Model):
 
 
 class CreateHandle(OfClaim):
-    """Adopts the handle of an earlier attempt. `assigned` and `push`: see `ClaimQuestion` and `HandleQuestion`."""
+    """Create a handle, or adopt an earlier attempt's. `assigned`, `push`: see `ClaimQuestion`, `HandleQuestion`."""
 
     activity: ClassVar[str] = "claims.create_handle"
     title: ClassVar[str] = "create a handle for the claim"

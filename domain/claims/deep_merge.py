@@ -39,7 +39,7 @@ def same(one: JsonValue, other: JsonValue) -> bool:
 
 
 def schema_defaults(schema: JsonValue) -> dict[str, JsonValue]:
-    """Defaults of nested properties replace an object property's own default.
+    """The properties' defaults; those of nested properties replace an object property's own.
 
     Arrays and combinations (`allOf` etc.) are skipped; an invalid schema has no defaults.
     """

@@ -218,7 +218,8 @@ def settled_end(
 
 
 def first_ready(terms: Terms, *, requested_end: datetime | None, start: datetime, now: datetime) -> FirstReady:
-    """The default starts again, unless another end is requested. Raises UnreadableDuration.
+    """The lifespan from first readiness: the default starts again, unless another end is requested. Raises
+    UnreadableDuration.
 
     The caller settles the end with this `requested_end` and `base=first_ready`.
     """

@@ -64,7 +64,7 @@ class Scene:
 
     @property
     def handle_vars(self) -> JsonObject:
-        """The handle's variables, over those of the providers that its lifespan comes from.
+        """The handle's variables, which override those of the providers that its lifespan comes from.
 
         Only Poolboy up to 1.12, and only in list mode, copies the providers' into the handle.
         """

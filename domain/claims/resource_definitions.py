@@ -37,7 +37,7 @@ class DefinitionError(Exception):
 
 
 def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:
-    """Each uses the references recorded before it.
+    """The definitions in order; each uses the references recorded before it.
 
     Raises:
         DefinitionError: a definition is invalid, or of a different kind than recorded.

@@ -113,7 +113,7 @@ def settled(
     look_at: datetime | None,
     binder_ends_at: datetime | None = None,
 ) -> Decision:
-    """A handle whose resources are reconciled as far as possible now.
+    """The decision on a handle whose resources are reconciled as far as possible now.
 
     `binder_ends_at`: when the binder deletes it with its claim; None if their own lifecycle does.
     """

@@ -1,4 +1,4 @@
-"""Writes of the area's objects: complete, with the decision's resourceVersion as precondition."""
+"""Writes of the area's objects, each as a whole, with the decision's resourceVersion as precondition."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Done(Reported):
 
 
 class AskInstance(_InstanceAction):
-    """Questions that come together are sent as one call."""
+    """Ask AWS about an instance; questions that come together are sent as one call."""
 
     activity: ClassVar[str] = "instances.ask"
     queue: ClassVar[str] = Queue.INSTANCES_AWS

@@ -146,7 +146,7 @@ def waits_for(
 
 
 def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> int:
-    """How many healthy machines end the machine's disruption: as many as now, in a control plane all."""
+    """The number of healthy machines at which its disruption is over: as many as now; in a control plane all."""
     return sum(machine.control_plane or _well(each) for each in members)
 
 

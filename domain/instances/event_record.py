@@ -300,7 +300,7 @@ def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
 
 
 def answered(record: InstanceRecord, facts: Facts, *, absence_counts: bool = True) -> InstanceRecord:
-    """EC2's answer overrides all events from before it was asked.
+    """Take in EC2's answer, which overrides all events from before it was asked.
 
     `absence_counts`: an instance that EC2 does not know has ended, which holds only in its own account.
     """

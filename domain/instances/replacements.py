@@ -89,7 +89,7 @@ class Mark(Model):
         return next((each for each in self.machines if each.uid == uid), None)
 
     def seen(self, replicas: int) -> Self:
-        """The record with the observed number: a different one was set by others and stays."""
+        """The mark with the observed replicas: a different number was set by others and stays."""
         if replicas == self.expected:
             return self
         machines = tuple(each.model_copy(update={"raised": False}) for each in self.machines)

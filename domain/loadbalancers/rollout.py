@@ -85,7 +85,7 @@ class Gate(Model):
 
 
 def sets_of(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> tuple[LoadBalancerSet, ...]:
-    """Newest revision first: owned ones, and unowned ones with its labels.
+    """The sets, newest revision first: owned ones, and unowned ones with its labels.
 
     An empty selector selects nothing: two LoadBalancers without labels would delete each other's sets.
     """

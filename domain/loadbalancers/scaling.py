@@ -101,7 +101,7 @@ def plan_set(
     taken: Collection[str] = (),
     noted: bool = False,
 ) -> SetPlan:
-    """For a set that is not being deleted.
+    """The plan for a set that is not being deleted.
 
     `machines` are oldest first; `fleet` has all of the installation; `quota_refused`: quota prevented the set's last
     machine; `taken`: names of machines that are not, or no longer, the set's; `noted`: the time of readiness was just

@@ -52,7 +52,7 @@ class ShowStatus(_OwnWrite, writes.Patch):
     in_sync: bool = False
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """A conflict of an `InSync` report is ignored.
+        """Ignore a conflict of an `InSync` report.
 
         The replaced operator's CRD of Tenants requires ids in the status.
         """

@@ -180,7 +180,7 @@ class Write(Call):
         return named(self.method, self.path, tenant)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """A long pause: it stays invalid until the object or 3scale's settings change.
+        """Retry after a long pause: it stays invalid until the object or 3scale's settings change.
 
         Taken names and prevented deletions may become possible at any time, so they keep the normal pause.
         """

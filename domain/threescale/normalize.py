@@ -19,7 +19,7 @@ _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
 def same_text(wanted: str | None, found: str | None) -> bool:
-    """Whether they are equal; an empty text may be null in 3scale, and None wants any."""
+    """Whether the text is as wanted (None wants any); an empty one may be null in 3scale."""
     return wanted is None or wanted == (found or "")
 
 

@@ -334,8 +334,8 @@ class Observed(World):
         return self.as_refused(refused, now, fields) if refused else self.fine(now, fields, digests=digests)
 
     def deprovision(self, leaving: Leaving, now: datetime) -> Decision:
-        """No call is made for a retained object, if the tenant's Secret is gone, or if another object has the same
-        counterpart.
+        """Delete the counterpart; no call is made for a retained object, if the tenant's Secret is gone, or if another
+        object has the same counterpart.
 
         An incomplete Secret is probably being edited: a known counterpart waits for it.
         """

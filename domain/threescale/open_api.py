@@ -8,7 +8,7 @@
 
 It makes no call to 3scale. Changes of the two objects' specs are reverted. A document at an address is fetched every
 five minutes. Names never change, even with a new title: another Product would have no applications. The finalizer
-deletes both objects even without a garbage collector; `--cascade=orphan` keeps them. `retain` is copied.
+deletes both objects even without a garbage collector; `--cascade=orphan` keeps them.
 """
 
 from __future__ import annotations

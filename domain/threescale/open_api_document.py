@@ -119,7 +119,7 @@ class _Root(_Strict):
 
 
 def read_api(text: str) -> Api:
-    """Cached, because a long document takes seconds. Raises Unreadable."""
+    """Parse the document, cached because a long one takes seconds. Raises Unreadable."""
     found = _read(text)
     if isinstance(found, str):
         raise Unreadable(found)

@@ -35,12 +35,12 @@ class EncryptionCodec(PayloadCodec):
         self._keys = keys
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Unchanged if only reading is configured."""
+        """Encrypt payloads; unchanged if only reading is configured."""
         writing = self._keys.writing()
         return [_encrypted(payload, *writing) for payload in payloads] if writing else list(payloads)
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Unencrypted payloads are returned unchanged.
+        """Decrypt payloads; unencrypted ones are returned unchanged.
 
         Raises:
             UnknownKey: the key is not there.

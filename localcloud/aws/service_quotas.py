@@ -76,7 +76,7 @@ def install() -> None:
 
 @dataclass
 class QuotaRequest:
-    """Times are the emulator's clock's, except `created`."""
+    """A quota request; times are the emulator's clock's, except `created`."""
 
     id: str
     quota: Quota

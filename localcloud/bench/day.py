@@ -1,6 +1,6 @@
 """`perdure bench day`: a day of objects of all areas in an hour, each created, changed and mostly ended, with kills.
 
-Every minute one process of the deployment is killed, in turns. In the end the audits compare cluster and clouds.
+Every minute one process of the deployment is killed, in turns.
 """
 
 from __future__ import annotations

@@ -76,7 +76,6 @@ class ClusterApi:
         await asyncio.to_thread(announce, "health", member.account, REGION, name, **over)
 
     async def _remedy(self, member: Member) -> None:
-        """Repair a machine; until it is replaced, its node group has no room for other disruptions."""
         await asyncio.sleep(_UNHEALTHY_SECONDS)
         if member.cluster == OF_NODES:
             self._begun.add(member.instance)
@@ -136,7 +135,6 @@ class ClusterApi:
 
 
 async def _insist(call: Callable[[], Awaitable[object]]) -> None:
-    """Repeat a call while an overloaded API server does not answer; an absent object needs nothing."""
     while True:
         try:
             await call()

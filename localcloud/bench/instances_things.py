@@ -143,7 +143,6 @@ class Scene:
         )
 
     async def stop_silently(self, instances: Sequence[str]) -> None:
-        """Stop instances without EC2's events; the test sends these itself, and EC2 confirms them."""
         self.lab.emulator.event_fault(EventFaultKind.DROP)
         await asyncio.to_thread(self.ec2.stop_instances, InstanceIds=list(instances))
         await self.until(lambda: self._all_stopped(instances))

@@ -171,7 +171,7 @@ def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Blocker, ...]:
 
 
 async def retry(session: Session, key: Key, reason: str) -> str:
-    """Refused, with the reason, if there is nothing to retry.
+    """Ask for a retry; refused, with the reason, if there is nothing to retry.
 
     The lifecycle does not know of actions that the server is retrying, and would refuse. For them the retry is written
     to the object, and the action starts over.

@@ -53,7 +53,7 @@ class Woken(Model):
 
 
 async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
-    """A failed wake does not stop the others.
+    """Wake all lifecycles; a failed wake does not stop the others.
 
     Of several kinds, only those of served areas are woken; unreadable ones are skipped with a warning, since a user of
     one area may lack rights in others.

@@ -194,7 +194,7 @@ def receive_wait(drain: timedelta) -> timedelta:
 
 @contextmanager
 def _threads(settings: Settings, found: Sequence[Place]) -> Iterator[ThreadPoolExecutor]:
-    """Threads for calls of SQS, without waiting for receives at the end."""
+    """Threads for calls to SQS, without waiting for receives at the end."""
     threads = ThreadPoolExecutor(_most_calls(settings, found), thread_name_prefix="sqs")
     try:
         yield threads
