@@ -27,7 +27,7 @@ CHOSEN_SECONDS = 5.0
 
 
 class CallGuard:
-    """Thread-safe. A subclass has the words for messages; `clock` is in monotonic seconds."""
+    """Guards calls, thread-safe. A subclass has the words for messages; `clock` is in monotonic seconds."""
 
     one: ClassVar[str]  # account, project
     cloud: ClassVar[str]

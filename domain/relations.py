@@ -32,7 +32,7 @@ ANY_KIND = "*"
 
 
 class AnyObject(KubeModel):
-    """Referrers name its apiVersion and kind before namespace and name. Nothing is parsed."""
+    """Any object, whose apiVersion and kind referrers name before namespace and name. Nothing is parsed."""
 
     document: Annotated[dict[str, Any], SkipValidation] = {}
 

@@ -31,7 +31,7 @@ class Written(Model):
 
 
 class Write(Action):
-    """The worker that observes the object executes it (`workflows/durable_driver.py`)."""
+    """A write, executed by the worker that observes the object (`workflows/durable_driver.py`)."""
 
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
 

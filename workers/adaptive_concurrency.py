@@ -73,7 +73,7 @@ class Permit(SlotPermit):
 
 
 class PacedSlots(CustomSlotSupplier):
-    """Temporal's core also calls it from its own threads."""
+    """The slots of a queue, which Temporal's core also takes from its own threads."""
 
     def __init__(self, limit: Limit, clock: Callable[[], float] = time.monotonic) -> None:
         self.limit = limit

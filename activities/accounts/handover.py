@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 class HandOver(Activities):
-    """Claims that need the same OU share one request."""
+    """Hands accounts over to claims; those that need the same OU share one request."""
 
     def __init__(self, reader: Reader, sessions: Sessions, client: Client) -> None:
         self._read = reader

@@ -90,9 +90,7 @@ class ObserveActivities(Activities):
         return await self._with_pool(world) if look.dry_run else world
 
     async def _accesses(self, claim: AccountClaim, account: Account) -> tuple[str, ...]:
-        """Federated accesses to the account that end, one by one or with the claim's namespace, which may not mark
-        them yet.
-        """
+        """Federated accesses to the account that are being deleted, or will be with the claim's namespace."""
         namespace = claim.metadata.namespace
         found = await self._read.all(AWSFederatedAccountAccess, namespace)
         into = [each for each in found if each.place.account_id == account.spec.aws_account_id]

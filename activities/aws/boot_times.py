@@ -23,7 +23,7 @@ class Unknown(Enum):
 
 
 class BootTimes:
-    """Thread-safe; times are the monotonic clock's."""
+    """How long instances take to boot. Thread-safe; times are the monotonic clock's."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -36,7 +36,7 @@ class Bulk(Model):
 
 
 class BulkGroups(Model):
-    """The lifecycle states of each group's instances, by id; `troubles` as above."""
+    """The lifecycle states of each group's instances, by id; `troubles` are places without an answer."""
 
     instances: dict[GroupKey, dict[str, str]] = {}
     troubles: tuple[str, ...] = ()

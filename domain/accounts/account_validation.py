@@ -45,7 +45,7 @@ class Sighted(Model):
 
 
 class ValidationMemory(Model):
-    """Losing it costs one check of all accounts.
+    """What the validation remembers; losing it costs one check of all accounts.
 
     `measure` is a digest of the configuration, `failed` are Accounts (namespace/name) with a failed correction.
     """

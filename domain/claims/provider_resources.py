@@ -214,7 +214,7 @@ class _Expansion:
 
 
 class _Evaluation:
-    """Parameter values override the provider's variables in its templates."""
+    """Evaluates a provider's templates, in which parameter values override its variables."""
 
     def __init__(self, scene: Scene, provider: JsonObject, values: JsonObject) -> None:
         self.names = scene.names

@@ -39,7 +39,7 @@ class Queue(Model):
 
 
 class Target(Model):
-    """Undeliverable events go to `dead_letters`, empty for none."""
+    """A rule's target; undeliverable events go to `dead_letters`, empty for none."""
 
     id: str
     arn: str

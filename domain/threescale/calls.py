@@ -92,9 +92,7 @@ class Call(Action):
         raise NotImplementedError
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Note that the known state may be wrong. If it caused the failure and was the previous pass's, nothing is
-        refused.
-        """
+        """Note that the known state may be wrong. A refusal caused by the previous pass's state does not count."""
         by_what_was_kept = world.recalled and refusal.type in _BY_WHAT_WAS_KEPT
         if by_what_was_kept or refusal.type in _FORGETTING:
             world = world.forget()

@@ -57,7 +57,7 @@ class Counting(Model):
 
 
 class _Wanted(Model):
-    """An absent description equals an empty one, as with the replaced operator."""
+    """A wanted metric; an absent description equals an empty one, as with the replaced operator."""
 
     name: str
     method: bool

@@ -51,7 +51,7 @@ class FoundBackendApi(Identified):
 
 
 class FoundMetric(Identified):
-    """A method if it has a parent."""
+    """A metric, or a method if it has a parent."""
 
     system_name: str = ""
     friendly_name: str = ""

@@ -108,7 +108,6 @@ async def _on_share(on: Scene, count: int, percent: int) -> Found:
 
 
 async def _all_within(on: Scene, names: list[str], seconds: float) -> tuple[int, list[bool]]:
-    """The number of claims ready at the end, and for each poll meanwhile whether `perdure top` would show a backlog."""
     deadline, last = time.monotonic() + seconds, time.monotonic()
     backlogs: list[bool] = []
     while True:

@@ -117,9 +117,7 @@ async def moment(scene: Scene, name: str, word: str) -> float:
 
 
 async def settled(scene: Scene) -> None:
-    """Wait until each claim's workflow has had its first task: on a busy machine an idle worker may wait for
-    Temporal.
-    """
+    """Wait until each claim's workflow has had its first task."""
     await scene.lab.quiet()
     for each in (await scene.lab.kube.list(RESOURCE_CLAIM)).items:
         key = Key(kind=RESOURCE_CLAIM.name, namespace=USERS, name=text(each, "metadata", "name"), uid=_uid(each))

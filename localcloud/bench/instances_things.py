@@ -52,7 +52,6 @@ class Labels:
         self._first.clear()
 
     def first(self, instance: str, label: str, value: str) -> float | None:
-        """When the instance first had this label, in seconds since the epoch."""
         return self._first[instance, label].get(value)
 
     def value(self, instance: str, label: str) -> str:

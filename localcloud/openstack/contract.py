@@ -21,7 +21,7 @@ class FaultKind(StrEnum):
 
 
 class Fault(Model):
-    """Empty matchers match all; the first applicable fault wins."""
+    """A fault; empty matchers match all, and the first applicable fault wins."""
 
     id: str = ""
     kind: FaultKind = FaultKind.BEFORE

@@ -111,7 +111,7 @@ def _across_origins(origins: frozenset[str]) -> Middleware:
 
 
 async def _answered(handler: Handler, request: web.Request) -> web.StreamResponse:
-    """The answer; a refusal becomes one that gets CORS headers, or the page could not read the reason."""
+    """The answer. A refusal becomes one, too, to get CORS headers, without which the page could not read it."""
     try:
         return await handler(request)
     except web.HTTPException as refusal:

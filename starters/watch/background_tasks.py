@@ -1,6 +1,6 @@
 """Background tasks that areas run in the leading watcher.
 
-An area joins with `duties_for` in its module: settings to endless functions of the API and the index. Nothing may
+An area joins with `duties_for` in its module: it returns endless functions of the API and the index. Nothing may
 depend on them: a failed one is only restarted later.
 """
 

@@ -27,7 +27,7 @@ class MadeAccount(Facts):
 
 
 class MakeCustomerAccount(Action):
-    """Idempotent, because the Account's name derives from the claim's uid."""
+    """Create the customer's Account; idempotent, because its name derives from the claim's uid."""
 
     activity: ClassVar[str] = "accounts.make_customer_account"
     title: ClassVar[str] = "create an Account for the customer's {account_id}"

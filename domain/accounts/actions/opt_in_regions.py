@@ -12,7 +12,7 @@ from domain.model import Model
 
 
 class AskToOptIn(Action):
-    """Sent to the organization's lifecycle."""
+    """Ask the organization's lifecycle for a permit."""
 
     activity: ClassVar[str] = "accounts.ask_to_opt_in"
     title: ClassVar[str] = "request a turn to opt in to regions"

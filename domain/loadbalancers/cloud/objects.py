@@ -54,7 +54,7 @@ class CloudPort(Model):
 
 
 class FloatingIp(Model):
-    """Identified by its description because it has no name. `port_id` is empty while it is detached."""
+    """A floating IP, identified by its description because it has no name. `port_id` is empty while it is detached."""
 
     id: str
     address: str

@@ -118,7 +118,7 @@ class ChangeRules(Step):
 
 
 class CreatePort(Step):
-    """Created with all its fields, so that it never has the project's default group."""
+    """A port, created with all its fields, so that it never has the project's default group."""
 
     activity: ClassVar[str] = "openstack.create_port"
     title: ClassVar[str] = "create port {name}"
@@ -174,7 +174,7 @@ class CreateServerGroup(Step):
 
 
 class CreateServer(Step):
-    """The activity generates the user data, because it contains a token."""
+    """A server, whose user data the activity generates, because it contains a token."""
 
     activity: ClassVar[str] = "openstack.create_server"
     title: ClassVar[str] = "create server {name}"

@@ -1,4 +1,4 @@
-"""What products and backends own alike: routes below both, of which a backend's answer JSON only."""
+"""Routes of what both products and backends own; below backends the answers are JSON only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layer before each API: it counts and disturbs clients' calls, and serves `/perdure/` (`control.py` is the
+"""The layer in front of each API: it counts and disturbs clients' calls, and serves `/perdure/` (`control.py` is the
 client).
 
 Calls among the services, known by their User-Agent, are not counted or disturbed. Faults and boots survive the process,
