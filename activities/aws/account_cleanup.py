@@ -231,7 +231,7 @@ def _delete_endpoint_services(ec2: EC2Client, sweep: Sweep) -> None:
 
 
 def _delete_endpoint_service(ec2: EC2Client, service: str) -> None:
-    """The call also succeeds without deleting anything: its list of unsuccessful items is the answer."""
+    """Delete the service; the call also succeeds without that, and then returns it as unsuccessful."""
     error = _unsuccessful(ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[service])["Unsuccessful"])
     if error is not None and error.code == _CONNECTED:
         _reject_connections(ec2, service)

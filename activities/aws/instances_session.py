@@ -55,7 +55,7 @@ class Role(Assumed):
         self._place = place
 
     def assume(self) -> ReadOnlyCredentials:
-        """Refuses a role that is not in the place's account."""
+        """Credentials of the role, which must be in the place's account."""
         arn, credential = self._process.assume_role(self._place.role, ROLE_SESSION)
         require_account(arn, self._place.account, self._place.role, "Correct PERDURE_INSTANCES_QUEUES.")
         return credential

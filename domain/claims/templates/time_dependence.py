@@ -1,7 +1,7 @@
 """Templates whose results change without an event.
 
-The text decides, in doubt as dependent: a needless rendering is cheap, a missed one keeps an environment running too
-long.
+The text decides; in doubt it counts as dependent: a needless rendering is cheap, a missed one keeps an environment
+running too long.
 """
 
 from __future__ import annotations
