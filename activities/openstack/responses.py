@@ -1,6 +1,6 @@
 """OpenStack's answers as the domain's objects; null becomes empty.
 
-Neutron writes any protocol as null. Nova has a `fault` for servers in ERROR only, returns nothing but the id of a new
+Neutron writes null for any protocol. Nova has a `fault` for servers in ERROR only, returns nothing but the id of a new
 server, and shows a deleted one as DELETED for a moment.
 """
 

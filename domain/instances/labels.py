@@ -107,7 +107,7 @@ def _recorded_standing(story: Story, meta: ObjectMeta) -> LastState | None:
 
 
 def _later(received: LastState | None, recorded: LastState | None) -> LastState | None:
-    """The later state. If the label says that the instance has ended, an event after the workflow's end is older."""
+    """The later state. If the label says that the instance has ended, late events do not change that."""
     if received is None or recorded is None:
         return received or recorded
     if received.asked or received.state.final:

@@ -60,8 +60,8 @@ class RenderingContext(Context):
         return value.value() if isinstance(value, LazyVariable) else value
 
     def was_given(self, value: object) -> bool:
-        """Whether the value is one of the template's inputs, which must not be changed. They are listed at the first
-        question.
+        """Whether the value is one of the template's inputs, which must not be changed. They are collected at the
+        first call.
         """
         if self._given is None:
             self._given = frozenset(_containers(self.parent.values()))

@@ -1,7 +1,7 @@
 """InterruptionPolicy: what is to be done about the instances that it selects. Perdure only reads it.
 
-The API server refuses what a policy cannot mean and names the field, so a stored policy can be followed. What it
-leaves open the settings say (`PERDURE_INSTANCES_REACTIONS`, `PERDURE_INSTANCES_DISRUPTIONS`).
+The API server refuses what a policy cannot mean and names the field, so a stored policy can be followed. The
+settings say what it leaves open (`PERDURE_INSTANCES_REACTIONS`, `PERDURE_INSTANCES_DISRUPTIONS`).
 """
 
 from __future__ import annotations
