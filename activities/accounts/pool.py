@@ -108,8 +108,9 @@ class PoolActivities(Activities):
         began, info = time.monotonic(), activity.info()
         # A previous attempt or run may have died between the two writes of a binding.
         thorough = info.attempt > 1 or not known.bonds_seen
+        seen = None if thorough else look.seen
         accounts, config, room = await asyncio.gather(
-            self._read.accounts(None if thorough else look.seen, OPERATOR_NAMESPACE, having=known.unborn),
+            self._read.accounts(seen, OPERATOR_NAMESPACE, having=known.unborn),
             self._read.config(look.seen),
             self._room(look.dry_run),
         )
@@ -120,14 +121,17 @@ class PoolActivities(Activities):
             config=config,
             protected=self._read.settings.accounts_protected,
             room=room,
-            deaths=count_failures(known.deaths, accounts, frozenset(known.unborn), frozenset(known.died), now()),
             token=f"{info.workflow_run_id}/{info.activity_id}",
         )
-        if not (look.dry_run or has_free(view) or has_bound(view, thorough=thorough)):
-            return view  # no free accounts: claims do not matter to this pass
-        await asyncio.sleep(max(0.0, began + BURST_SECONDS - time.monotonic()))
-        claims = tuple(claim for claim in await self._read.all(AccountClaim) if waits(claim, pool, config))
-        return view.model_copy(update={"claims": claims})
+        if look.dry_run or has_free(view) or has_bound(view, thorough=thorough):  # else claims do not matter
+            await asyncio.sleep(max(0.0, began + BURST_SECONDS - time.monotonic()))
+            claims = tuple(claim for claim in await self._read.all(AccountClaim) if waits(claim, pool, config))
+            if claims and not thorough:
+                # Before a claim was made, its legal entity's account may have become free.
+                accounts = await self._read.accounts(seen, OPERATOR_NAMESPACE, having=known.unborn)
+            view = view.model_copy(update={"claims": claims, "accounts": accounts})
+        deaths = count_failures(known.deaths, accounts, frozenset(known.unborn), frozenset(known.died), now())
+        return view.model_copy(update={"deaths": deaths})
 
     async def _room(self, dry_run: bool) -> Room | None:
         """The last count by the organization's workflow; if that does not run, wake it, and it wakes the pool."""

@@ -28,6 +28,7 @@ from domain.resource import CustomResource
 from engine.errors import Absent
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.api import Listing
+from engine.kube.informer_cache import Followed, Store
 from engine.settings import Settings
 from starters.watch.accounts import WATCHED
 
@@ -122,6 +123,46 @@ async def test_claims_are_not_read_again_at_each_pass_over_accounts_that_are_all
     assert kube.claims_listed == 1
     await passed(kube, FULL, PoolMemory(bonds_seen=True))
     assert kube.claims_listed == 1
+
+
+# --- accounts that become free meanwhile ---
+
+
+class Releasing(MemoryKube):
+    """An API server on which an account becomes free just before claims are read."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    async def list(self, kind: Kind, namespace: str = "", **more: Any) -> Listing:
+        if kind is ACCOUNT_CLAIM:
+            free = {"spec": {"claimLink": "", "claimLinkNamespace": ""}}
+            await self.patch(ACCOUNT, OPERATOR_NAMESPACE, self._name, free)
+            await self.patch(
+                ACCOUNT, OPERATOR_NAMESPACE, self._name, {"status": {"claimed": False}}, subresource="status"
+            )
+        return await super().list(kind, namespace, **more)
+
+
+async def test_a_claim_gets_its_legal_entitys_account_that_became_free_just_before_it() -> None:
+    fresh = ready_account(meta={"name": "a-fresh", "uid": "u-fresh"})
+    left = ready_account(
+        meta={"name": "b-left", "uid": "u-left"},
+        spec={"claimLink": "earlier", "claimLinkNamespace": "tenant", "legalEntity": ENTITY},
+        status={"claimed": True, "reused": True},
+    )
+    kube = Releasing("b-left")
+    await kube.put(FULL, fresh, left, claim(status={"state": "Pending"}))
+    await kube.create(CONFIG_MAP, {"metadata": {"name": CONFIG_MAP_NAME}, "data": DATA}, OPERATOR_NAMESPACE)
+    reader = Reader(cast("KubeApi", kube), Settings(), cast("Store", kube))
+    for kind in (ACCOUNT, ACCOUNT_POOL, CONFIG_MAP):
+        for obj in (await kube.list(kind)).items:
+            kube.follow(Followed(kind)).learn(obj)
+    passes = PoolActivities(reader, cast("HandOver", LaterHandOver()), cast("Client", Temporal()))
+    await ActivityEnvironment().run(passes.pass_pool, PassPool(key=FULL.key, memory=PoolMemory(bonds_seen=True)))
+    bound = await kube.get(ACCOUNT_CLAIM, "tenant", "claim")
+    assert bound["spec"]["accountLink"] == "b-left"
 
 
 # --- other namespaces ---
