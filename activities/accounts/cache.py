@@ -99,6 +99,11 @@ class Reader:
             found = (item for item in found if text(item, "metadata", "namespace") == namespace)
         return read_all(Account, found)[0]
 
+    @property
+    def accounts_version(self) -> str:
+        """Version of the newest cached Account; empty without a cache."""
+        return self._accounts.newest if self._accounts is not None else ""
+
     async def accounts_held_by(self, claim: Key) -> tuple[Account, ...]:
         """The Accounts that name the claim as their holder. Only these are parsed: there may be thousands."""
         listing = await self.kube.list(ACCOUNT, OPERATOR_NAMESPACE)

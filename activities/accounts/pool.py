@@ -108,7 +108,7 @@ class PoolActivities(Activities):
         began, info = time.monotonic(), activity.info()
         # A previous attempt or run may have died between the two writes of a binding.
         thorough = info.attempt > 1 or not known.bonds_seen
-        seen = None if thorough else look.seen
+        seen, version = None if thorough else look.seen, self._read.accounts_version
         accounts, config, room = await asyncio.gather(
             self._read.accounts(seen, OPERATOR_NAMESPACE, having=known.unborn),
             self._read.config(look.seen),
@@ -126,7 +126,7 @@ class PoolActivities(Activities):
         if look.dry_run or has_free(view) or has_bound(view, thorough=thorough):  # else claims do not matter
             await asyncio.sleep(max(0.0, began + BURST_SECONDS - time.monotonic()))
             claims = tuple(claim for claim in await self._read.all(AccountClaim) if waits(claim, pool, config))
-            if claims and not thorough:
+            if claims and not thorough and self._read.accounts_version != version:
                 # Before a claim was made, its legal entity's account may have become free.
                 accounts = await self._read.accounts(seen, OPERATOR_NAMESPACE, having=known.unborn)
             view = view.model_copy(update={"claims": claims, "accounts": accounts})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -34,11 +35,11 @@ from starters.watch.accounts import WATCHED
 
 
 class Kube:
-    """An API server with these objects and the operator's ConfigMap, to read from; how often claims were listed."""
+    """An API server with these objects and the operator's ConfigMap, to read from; how often each kind was listed."""
 
     def __init__(self, *objects: tuple[Kind, CustomResource]) -> None:
         self._objects = [(kind.name, found.model_dump(mode="json", by_alias=True)) for kind, found in objects]
-        self.claims_listed = 0
+        self.listed: Counter[str] = Counter()
 
     async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
         for each, found in self._objects:
@@ -49,7 +50,7 @@ class Kube:
         raise Absent(name)
 
     async def list(self, kind: Kind, namespace: str = "") -> Listing:
-        self.claims_listed += kind is ACCOUNT_CLAIM
+        self.listed[kind.name] += 1
         found = [each for name, each in self._objects if name == kind.name]
         return Listing([each for each in found if namespace in ("", each["metadata"]["namespace"])], "1")
 
@@ -120,9 +121,16 @@ async def test_a_claim_whose_account_says_claimed_already_gets_its_link(known: P
 async def test_claims_are_not_read_again_at_each_pass_over_accounts_that_are_all_claimed() -> None:
     kube = Kube((ACCOUNT, LINKED), (ACCOUNT_CLAIM, claim(spec={"accountLink": "a"})), (ACCOUNT_POOL, FULL))
     await passed(kube, FULL, PoolMemory())
-    assert kube.claims_listed == 1
+    assert kube.listed[ACCOUNT_CLAIM.name] == 1
     await passed(kube, FULL, PoolMemory(bonds_seen=True))
-    assert kube.claims_listed == 1
+    assert kube.listed[ACCOUNT_CLAIM.name] == 1
+
+
+async def test_accounts_that_have_not_changed_are_read_once_in_a_pass() -> None:
+    waiting = claim(status={"state": "Pending"})
+    kube = Kube((ACCOUNT, ready_account()), (ACCOUNT_CLAIM, waiting), (ACCOUNT_POOL, FULL))
+    await passed(kube, FULL, PoolMemory(bonds_seen=True))
+    assert kube.listed == {ACCOUNT.name: 1, ACCOUNT_CLAIM.name: 1}
 
 
 # --- accounts that become free meanwhile ---
