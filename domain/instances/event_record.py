@@ -15,7 +15,7 @@ from domain.instances.constants import ASK_AFTER, SPOT_LEAD, SPOT_OUTLIVED
 from domain.instances.event_delivery import Outcome
 from domain.instances.event_ordering import Ask, LastState, place
 from domain.instances.event_routing import instance_of
-from domain.instances.event_verification import ASK_AGAIN, Facts, Question, holds, may_be_late
+from domain.instances.event_verification import ASK_AGAIN, Facts, Question, asked_since, holds, may_be_late
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.interruption_policy import Reaction
 from domain.instances.names import InstanceKey
@@ -366,8 +366,8 @@ def heartbeat_sent(record: InstanceRecord, token: str, at: datetime) -> Instance
 
 def hooks_confirmed(record: InstanceRecord, facts: Facts) -> InstanceRecord:
     """Notes the lifecycle actions that Auto Scaling's answer confirms."""
-    for held in record.open_hooks if Question.GROUP in facts.asked else ():
-        if held.received_at <= facts.at and holds(held.action, held.group, facts):
+    for held in record.open_hooks:
+        if asked_since(facts, Question.GROUP, held.received_at) and holds(held.action, held.group, facts):
             record = _hook_changed(record, held.action.token, confirmed=True)
     return record
 

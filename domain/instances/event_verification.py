@@ -172,6 +172,11 @@ def holds(action: HookAction, group: str, facts: Facts) -> bool:
     return facts.group == group and waits
 
 
+def asked_since(facts: Facts | None, question: Question, moment: datetime) -> bool:
+    """Whether the latest answer is to this question, asked then or later."""
+    return facts is not None and question in facts.asked and facts.at >= moment
+
+
 def askable(facts: Facts | None, question: Question, claimed_at: datetime, now: datetime) -> bool:
     """Whether to ask AWS about a claim from that time: at once for a new one, then every ten seconds."""
     if facts is None or question not in facts.asked or now - facts.at >= ASK_AGAIN:

@@ -174,7 +174,7 @@ def _questions(
             wanted |= {each for each in _borne_out_by(record, cause) if askable(facts, each, cause.claimed_at, now)}
     if replacement_in_doubt(world, found, hooks, now) and askable(facts, Question.STATUS, record.opened_at, now):
         wanted.add(Question.STATUS)
-    doubted = withdrawal_unproven(world, found) or contradicted(record, facts, now)
+    doubted = withdrawal_unproven(world, found) or contradicted(record, facts)
     if doubted and askable(facts, Question.STATUS, record.heard_at, now):
         wanted.add(Question.STATUS)
     for hook in hooks:

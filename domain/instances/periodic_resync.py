@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.event_record import InstanceRecord, Planned
-from domain.instances.event_verification import Facts, Question, ScheduledEvent
+from domain.instances.event_verification import Facts, Question, ScheduledEvent, asked_since
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
 from domain.instances.interruption_causes import most_severe
 from domain.instances.labels import story_of
@@ -82,11 +82,10 @@ def _reported_by_health(record: InstanceRecord, event: ScheduledEvent) -> bool:
     return False
 
 
-def contradicted(record: InstanceRecord, facts: Facts | None, now: datetime) -> bool:
+def contradicted(record: InstanceRecord, facts: Facts | None) -> bool:
     """Whether Health has said since EC2's answer that an event found in an earlier answer is over or has moved."""
-    known_at = facts.at if facts is not None and Question.STATUS in facts.asked else record.opened_at
     of_health = [each for name, each in record.planned.items() if not name.startswith(_OURS)]
-    news = [each.notice for each in of_health if known_at < each.received_at <= now]
+    news = [each.notice for each in of_health if not asked_since(facts, Question.STATUS, each.received_at)]
     ours = (each for name, each in record.planned.items() if name.startswith(_OURS) and _is_pending(record, each))
     return any(
         effect_of(each.notice.code) is effect_of(new.code) and (new.over or not _near(new.start, each.notice.start))

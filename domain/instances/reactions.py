@@ -28,7 +28,7 @@ from domain.instances.actions import (
 )
 from domain.instances.constants import OUT_OF_SERVICE
 from domain.instances.event_record import STOPPED, Drain
-from domain.instances.event_verification import Question, Verdict, may_be_late
+from domain.instances.event_verification import Question, Verdict, asked_since, may_be_late
 from domain.instances.events import InstanceState
 from domain.instances.interruption_causes import OF_STATES, Cause, unlisted_plans
 from domain.instances.interruption_policy import Reaction, Taint
@@ -115,13 +115,12 @@ def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
 
 def withdrawal_unproven(world: InstanceWorld, found: Sequence[Cause]) -> bool:
     """Whether only messages end the scheduled event of the drain: withdrawn, moved, or the instance restarted."""
-    record, facts = world.record, world.facts
-    drain = record.drain
+    record, drain = world.record, world.record.drain
     if drain is None or any(cause.name == drain.cause for cause in found):
         return False
     told = (each for each in record.planned.values() if drain.cause.startswith(f"{each.notice.arn or each.key}@"))
-    since = [max(each.received_at, record.started_at or each.received_at) for each in told]
-    return any(facts is None or Question.STATUS not in facts.asked or facts.at < each for each in since)
+    since = (max(each.received_at, record.started_at or each.received_at) for each in told)
+    return not all(asked_since(world.facts, Question.STATUS, each) for each in since)
 
 
 def _stays(world: InstanceWorld) -> Machine | None:
@@ -132,8 +131,7 @@ def _stays(world: InstanceWorld) -> Machine | None:
 
 
 def _plans_known(world: InstanceWorld) -> bool:
-    facts = world.facts
-    return facts is not None and Question.STATUS in facts.asked and facts.at >= world.record.opened_at
+    return asked_since(world.facts, Question.STATUS, world.record.opened_at)
 
 
 def _wanted(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime) -> list[Cause]:
