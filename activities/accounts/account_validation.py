@@ -192,7 +192,7 @@ class ValidationActivities(Activities):
     async def _tag(self, run: _Run, account: Account) -> None:
         id_ = account.spec.aws_account_id
         try:
-            tags = differing_tags(await asyncio.to_thread(aws.tags, self._sessions, id_), run.config)
+            tags = differing_tags(await asyncio.to_thread(aws.tags_of_account, self._sessions, id_), run.config)
             if tags:
                 await asyncio.to_thread(aws.tag, self._sessions, id_, tags)
         except ApiError as error:

@@ -50,7 +50,7 @@ def _parent(payer: Payer, account_id: str) -> str | ApiError:
     return parent or Absent(f"account {account_id} is not in the organization")
 
 
-def tags(sessions: Sessions, account_id: str) -> dict[str, str]:
+def tags_of_account(sessions: Sessions, account_id: str) -> dict[str, str]:
     return tags_of(sessions.payer(), account_id)
 
 
