@@ -144,7 +144,7 @@ class Effects(Activities):
             if self._calls is not None:  # else no call was made, and no progress was shown
                 more = {
                     "resource": self._resource,
-                    "seated_for": self._seated_for,
+                    "slot_held_for": self._slot_held_for,
                     "reported_in_sync": self._reported_in_sync,
                 }
                 world = world.beside(more)
@@ -277,11 +277,11 @@ class Effects(Activities):
         return self._calls
 
     @property
-    def _seated_for(self) -> timedelta:
+    def _slot_held_for(self) -> timedelta:
         return timedelta(seconds=time.monotonic() - self._began)
 
     async def _show_if_it_lasts(self) -> None:
-        if self._reported_in_sync or not lasts(self._seated_for):
+        if self._reported_in_sync or not lasts(self._slot_held_for):
             return
         self._reported_in_sync = True
         if status := status_in_sync(self._resource, "", now()):

@@ -20,7 +20,7 @@ LEAST_AWAY = SHORT_PAUSE + timedelta(milliseconds=1)
 LONGEST_AWAY = timedelta(minutes=1)
 # The weight of a new measurement in the average, and the longest time that counts (seconds).
 _SHARE = 0.1
-_LONGEST_SITTING = 5.0
+_LONGEST_HOLDING = 5.0
 
 
 class TenantBackoff:
@@ -30,8 +30,8 @@ class TenantBackoff:
         self._holding = 0.0  # average seconds that a pass keeps its slot
         self._next = 0.0  # when the next refused pass finds a slot
 
-    def sat(self, seconds: float) -> None:
-        self._holding += _SHARE * (min(seconds, _LONGEST_SITTING) - self._holding)
+    def freed(self, seconds: float) -> None:
+        self._holding += _SHARE * (min(seconds, _LONGEST_HOLDING) - self._holding)
 
     def away(self, still_seconds: float = 0.0) -> timedelta:
         now = self._clock()

@@ -68,7 +68,7 @@ class Share:
             left = self._clock()
             if not self.guard.silences:
                 self._moved = left
-            self._turns.sat(left - began)
+            self._turns.freed(left - began)
             self._slots.release()
 
     def _full(self) -> Throttled:

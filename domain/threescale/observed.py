@@ -143,7 +143,7 @@ class Observed(World):
     retry: a person's incomplete retry.
     drops_refusals: the pass was woken, or has a new retry.
     recalled: the previous pass's state of 3scale is used.
-    seated_for: the time since the first call.
+    slot_held_for: the time since the first call.
     reported_in_sync: the object shows a long sync, or need not.
     mute: the API server refuses its status.
     unwritable: why it refuses the defaulted spec.
@@ -160,7 +160,7 @@ class Observed(World):
     retry: str = ""
     drops_refusals: bool = False
     recalled: bool = False
-    seated_for: timedelta | None = None
+    slot_held_for: timedelta | None = None
     reported_in_sync: bool = False
     mute: bool = False
     unwritable: str = ""

@@ -82,9 +82,9 @@ def _was_throttled(refusal: Refusal) -> bool:
 
 
 def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[Action, ...]:
-    if world.seated_for is None or world.reported_in_sync:
+    if world.slot_held_for is None or world.reported_in_sync:
         return ()
-    if not lasts(world.seated_for + max(timedelta(0), (decision.deadline or now) - now)):
+    if not lasts(world.slot_held_for + max(timedelta(0), (decision.deadline or now) - now)):
         return ()
     status = status_in_sync(world.resource, decision.why, now)
     return (ShowStatus(**world.own({"status": status}), in_sync=True),) if status else ()

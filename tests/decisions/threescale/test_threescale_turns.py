@@ -22,7 +22,7 @@ def turns_after(sitting: float) -> tuple[TenantBackoff, Clock]:
     clock = Clock()
     turns = TenantBackoff(SLOTS, clock)
     for _ in range(100):
-        turns.sat(sitting)
+        turns.freed(sitting)
     return turns, clock
 
 
