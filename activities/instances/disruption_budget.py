@@ -151,8 +151,13 @@ class Disruptions:
 
 
 def is_ready(obj: JsonObject) -> bool:
+    return readiness(obj) == "True"
+
+
+def readiness(obj: JsonObject) -> str:
+    """The condition Ready: `True`, `False` or `Unknown`; empty without it."""
     conditions = sequence(obj, "status", "conditions")
-    return any(text(each, "type") == "Ready" and text(each, "status") == "True" for each in conditions)
+    return next((text(each, "status") for each in conditions if text(each, "type") == "Ready"), "")
 
 
 def _alike(node: Node) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from activities.instances.disruption_budget import readiness
 from domain.built_in_kinds import NODE, POD
 from domain.instances.actions import EmptyNode
 from domain.instances.constants import CORDONED_ANNOTATION, DO_NOT_DISRUPT
@@ -23,7 +24,8 @@ from engine.kube.json import JsonObject, at, mapping, sequence, text
 _POD_GRACE = timedelta(seconds=30)
 # A Pod that is this much late will hardly end by itself: a finalizer keeps it, or its kubelet is away.
 _OVERDUE = timedelta(seconds=30)
-# If its kubelet is away, its end is not waited for longer: a lifecycle hook would be held for hours. As Cluster API.
+# If its kubelet is away, its end is not waited for longer: a lifecycle hook would be held for hours. Cluster API, too,
+# waits for five minutes.
 _UNREACHABLE = timedelta(minutes=5)
 _MIRROR_POD = "kubernetes.io/config.mirror"
 _ENDED = ("Succeeded", "Failed")
@@ -55,6 +57,7 @@ class NodePods:
         return marked and not mapping(found, "spec").get("unschedulable")
 
     async def emptied(self, seconds: float) -> None:
+        """Wait until no Pod is left, at most this long."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self._left:
@@ -66,8 +69,10 @@ class NodePods:
         found = self._nodes.get("", self._node.node)
         if found is None or instance_of(found) != self._node.key.name:
             return None
-        longest = _UNREACHABLE if _ready(found) == "Unknown" else timedelta.max
-        return [pod for pod in self._pods.all() if evictable(pod) and _late(pod) <= longest]
+        left = [pod for pod in self._pods.all() if evictable(pod)]
+        if readiness(found) != "Unknown":
+            return left
+        return [pod for pod in left if (ends := _grace_ends(pod)) is None or now() - ends <= _UNREACHABLE]
 
 
 @asynccontextmanager
@@ -79,11 +84,6 @@ async def watched_pods(api: KubeApi, node: EmptyNode) -> AsyncIterator[NodePods]
 def instance_of(node: JsonObject) -> str:
     """Empty if the Node's providerID names no instance."""
     return instance_of_node(text(node, "spec", "providerID"))
-
-
-def _ready(node: JsonObject) -> str:
-    conditions = sequence(node, "status", "conditions")
-    return next((text(each, "status") for each in conditions if text(each, "type") == "Ready"), "")
 
 
 def evictable(pod: Mapping[str, object]) -> bool:
@@ -108,18 +108,16 @@ def request_not_to_disrupt(pod: Mapping[str, object]) -> str:
 
 def overdue(pod: Mapping[str, object]) -> str:
     """Says that a Pod outlives its grace period; empty if it does not."""
-    ends = parse_timestamp(text(pod, "metadata", "deletionTimestamp"))
-    if ends is None or _late(pod) < _OVERDUE:
+    ends = _grace_ends(pod)
+    if ends is None or now() - ends < _OVERDUE:
         return ""
     finalizers = ", ".join(str(each) for each in sequence(pod, "metadata", "finalizers"))
     waits = f", and has the finalizers {finalizers}" if finalizers else ""
     return f"Pod {name_of(pod)} should have ended at {timestamp(ends)}{waits}"
 
 
-def _late(pod: Mapping[str, object]) -> timedelta:
-    """How long ago its grace period was over."""
-    ends = parse_timestamp(text(pod, "metadata", "deletionTimestamp"))
-    return max(now() - ends, timedelta()) if ends else timedelta()
+def _grace_ends(pod: Mapping[str, object]) -> datetime | None:
+    return parse_timestamp(text(pod, "metadata", "deletionTimestamp"))
 
 
 async def evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:

@@ -92,7 +92,7 @@ def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
             "interruptions": {**story.interruptions, **record.interruptions},
             "drain": record.drain or (story.cordoned and story.cordoned.model_copy(update={"recalled": True})),
             # People can edit the annotation, so AWS is asked again.
-            "hooks": {**{token: _unconfirmed(held) for token, held in story.hooks.items()}, **record.hooks},
+            "hooks": {**{token: _as_received(held) for token, held in story.hooks.items()}, **record.hooks},
             "standing": _later(record.standing, _recorded_standing(story, meta)),
         }
     )
@@ -131,11 +131,11 @@ def _waiting(record: InstanceRecord, now: datetime) -> dict[str, HeldHook]:
     if record.state is not None and record.state.final:
         return {}
     waiting = (held for held in record.open_hooks if held.time + LONGEST_HOOK > now)
-    return {held.action.token: _unconfirmed(held).model_copy(update={"heartbeat_at": None}) for held in waiting}
+    return {held.action.token: _as_received(held) for held in waiting}
 
 
-def _unconfirmed(held: HeldHook) -> HeldHook:
-    return held.model_copy(update={"confirmed": False})
+def _as_received(held: HeldHook) -> HeldHook:
+    return held.model_copy(update={"heartbeat_at": None, "confirmed": False})
 
 
 def _fitting(story: Story) -> Story:
