@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from instance_scenes import ACCOUNT, ID, KEY, REGION, at, facts, hook, machine, observed, owner, record, spot, state
 from memory_kube import MemoryKube
 from prometheus_client import REGISTRY
 from temporalio.testing import ActivityEnvironment
+from workload_cluster import WorkloadCluster
 
 from activities.instances import node_drain
 from activities.instances.cache import InstanceCache
-from activities.instances.disruption_budget import Disruptions
-from activities.instances.node_drain import NodeActivities
 from domain.built_in_kinds import NODE, POD
 from domain.decision import Action
 from domain.identity import Key, Kind
@@ -58,8 +56,7 @@ from domain.instances.resources import AWSMachinePool, InterruptionPolicy
 from domain.notices import Notice
 from domain.resource import timestamp
 from engine import clock
-from engine.errors import ApiError, Conflict, Throttled
-from engine.kube import KubeApi
+from engine.errors import Conflict, Throttled
 from engine.kube.json import JsonObject, mapping, sequence, text
 from engine.settings import Settings
 from starters.watch.instances import watched_for
@@ -415,29 +412,10 @@ OURS = Taint(key="perdure.dev/interruption", value="spot")
 FOREIGN = {"key": "acme.io/gpu", "effect": "NoSchedule"}
 
 
-class Workload(NodeActivities):
-    """A workload cluster, which is the management cluster as well, and whose evictions may be refused."""
-
+class Workload(WorkloadCluster):
     def __init__(self) -> None:
-        self.kube = MemoryKube()
-        kube = cast("KubeApi", self)
-        super().__init__(kube, Disruptions(kube, "perdure", 1))
-        self.refusals: dict[str, list[ApiError]] = {}
-        self.evicted: list[JsonObject] = []
+        super().__init__()
         self.deleted: list[tuple[str, int | None]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.kube, name)
-
-    @asynccontextmanager
-    async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
-        yield cast("KubeApi", self)
-
-    async def create_under(self, kind: Kind, namespace: str, name: str, what: str, body: JsonObject) -> JsonObject:
-        if self.refusals.get(name):
-            raise self.refusals[name].pop(0)
-        self.evicted.append(body)
-        return await self.kube.delete(kind, namespace, name)
 
     async def delete(self, kind: Kind, namespace: str, name: str, **how: Any) -> JsonObject:
         self.deleted.append((name, how["grace_period"]))

@@ -14,6 +14,7 @@ from instance_scenes import KEY
 from memory_kube import MemoryKube
 from prometheus_client import REGISTRY
 from temporalio.testing import ActivityEnvironment
+from workload_cluster import WorkloadCluster
 
 from activities import attempt
 from activities.instances import node_drain
@@ -39,28 +40,21 @@ ABOUT = Key(kind="Node", namespace="", name="node", uid="node")
 RUNS_ON = {"providerID": f"aws:///eu-central-1a/{KEY.lifecycle.name}"}
 
 
-class Workload(NodeActivities):
-    """A workload cluster of a Node with some Pods, whose evictions are refused by turns."""
+class Workload(WorkloadCluster):
+    """A Node with some Pods, whose evictions are refused by turns; lists and watches may be refused, too."""
 
     def __init__(self, **refusals: list[ApiError]) -> None:
-        kube = cast("KubeApi", self)
-        super().__init__(kube, Disruptions(kube, "perdure", 1))
-        self.kube = MemoryKube()
-        self.refusals = refusals
-        self.asked: list[str] = []
-        self.refused = asyncio.Event()
+        super().__init__(**refusals)
         self.list_refused: list[ApiError] = []
         self.watch_refused: list[ApiError] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.kube, name)
 
     @asynccontextmanager
     async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
         await self.kube.create(NODES, {"metadata": {"name": "node"}, "spec": RUNS_ON})
         for name in self.refusals:
             await self.kube.create(POD, {"metadata": {"name": name}}, "n")
-        yield cast("KubeApi", self)
+        async with super()._workload(namespace, cluster) as api:
+            yield api
 
     async def pages(self, kind: Kind, namespace: str = "", **how: Any) -> AsyncIterator[Listing]:
         if self.list_refused:
@@ -73,13 +67,6 @@ class Workload(NodeActivities):
             raise self.watch_refused[0]
         async for event in self.kube.watch(kind, namespace, **how):
             yield event
-
-    async def create_under(self, kind: Kind, namespace: str, name: str, what: str, body: JsonObject) -> JsonObject:
-        self.asked.append(name)
-        if self.refusals[name]:
-            self.refused.set()
-            raise self.refusals[name].pop(0)
-        return await self.kube.delete(kind, namespace, name)
 
 
 @pytest.fixture(autouse=True)
