@@ -1,7 +1,6 @@
 """The Kubernetes client for threads, such as boto3's pool.
 
-The requests run on the event loop of the process while the thread waits. Called on that loop, which would deadlock, it
-raises a RuntimeError.
+Requests run on the process's event loop while the thread waits; a call on that loop, a deadlock, raises a RuntimeError.
 """
 
 from __future__ import annotations

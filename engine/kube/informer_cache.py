@@ -97,11 +97,7 @@ class Mirror:
         await self._known.wait()
 
     async def served(self) -> None:
-        """Like `settled`, for a reader who does not wait for the server; also later, raises why it is not followed.
-
-        Raises:
-            ApiError: the first list was refused, or the right to list or watch is missing.
-        """
+        """Wait like `settled`; raises ApiError if the first list failed, or the right to list or watch is missing."""
         await self.reflector.attempted.wait()
         if (failure := self.reflector.failure) and (self.reflector.denied or not self.listed):
             raise failure

@@ -86,7 +86,7 @@ class MemoryKube:
             await self._changed.wait()
 
     def add_watch(self, *_: object) -> None:
-        """Nobody asks for their health."""
+        """Their health is not tested."""
 
     def remove_watch(self, watch: object) -> None:
         """The same."""

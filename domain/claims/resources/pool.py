@@ -55,7 +55,8 @@ class ResourcePoolSpec(Open):
     min_available: Count = Field(0, description="Number of free handles to keep.")
     preference_score: float | None = Field(
         None,
-        description="The score of its handles. Of those that fit a claim equally well, the highest one is taken.",
+        description="The score of its handles. Of handles that fit a claim equally well, the one with the highest "
+        "score is bound.",
     )
     provider: ProviderChoice | None = Field(
         None, description="The provider that determines the resources; not together with `resources`."

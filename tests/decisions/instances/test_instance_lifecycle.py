@@ -411,7 +411,7 @@ def test_an_instance_that_runs_well_after_its_notice_is_asked_about() -> None:
     done = work(record(spot(4)), 730)
     assert questions_of(done) == (Question.INSTANCE,)
     assert questions_of(work(record(spot(4)), 700)) == ()
-    assert questions_of(work(record(event(EventKind.REBALANCE, 4)), 730)) == (), "nobody says how long it holds"
+    assert questions_of(work(record(event(EventKind.REBALANCE, 4)), 730)) == (), "AWS gives no end for it"
     assert work(record(spot(4)), 200).deadline == at(724)
 
 
