@@ -184,7 +184,8 @@ class Outcome(StrEnum):
 
 
 class Decision(Model):
-    """`phase` is the kind's own word (shown by `kubectl get`), `why` a sentence for people.
+    """What a lifecycle is to do next. `phase` is the kind's own word (shown by `kubectl get`), `why` a sentence for
+    people.
 
     `deadline` (UTC) is the next time at which the decision may change without a wake, and `at_deadline` says what
     happens then. If another lifecycle handles the deadline for many objects, this one does so only after an additional

@@ -49,8 +49,8 @@ class Kind(Model):
 
     @property
     def api_version(self) -> str:
-        """Raises:
-        ValueError: the group is the OPERATOR_DOMAIN, and the domain was not filled in.
+        """The kind's `group/version`; raises ValueError if its group is the OPERATOR_DOMAIN, and that was not filled
+        in.
         """
         if self.group == PLACEHOLDER:
             raise ValueError(f"the group of {self.name} is OPERATOR_DOMAIN, which `under` fills in")

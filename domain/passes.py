@@ -12,11 +12,13 @@ from domain.refusal import Refusal
 
 
 class Pass(Action):
-    """Attributes:
-    woken: something may have changed; False: only the deadline has come.
-    dry_run: report the actions without running them.
-    refusals: of the last pass, by slot.
-    recorded: the notices that were recorded as Events (see `World`).
+    """One whole pass over an object, as an activity.
+
+    Attributes:
+        woken: something may have changed; False: only the deadline has come.
+        dry_run: report the actions without running them.
+        refusals: of the last pass, by slot.
+        recorded: the notices that were recorded as Events (see `World`).
     """
 
     key: Key

@@ -31,7 +31,7 @@ class Pause(Model):
     since: datetime | None = None
 
     def described(self, what: str) -> str:
-        """`accounts is paused by mia@host since 2026-11-22T07:00:00Z: the key leaked`."""
+        """The pause as a sentence: `accounts is paused by mia@host since 2026-11-22T07:00:00Z: the key leaked`."""
         by = f" by {self.by}" if self.by else ""
         since = f" since {timestamp(self.since)}" if self.since else ""
         why = f": {self.reason}" if self.reason else ""

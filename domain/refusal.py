@@ -49,13 +49,15 @@ class UnusableAnswerError(ValueError):
 
 
 class Refusal(Model):
-    """Attributes:
-    code: the remote side's own error code, e.g. of AWS.
-    at: when, in UTC.
-    attempts: the number of consecutive failures.
-    since: when the first of them failed; None if this is the first.
-    pause: until the next attempt; None for one that grows with the attempts.
-    asked: the delay that the remote side has requested.
+    """An action that failed.
+
+    Attributes:
+        code: the remote side's own error code, e.g. of AWS.
+        at: when, in UTC.
+        attempts: the number of consecutive failures.
+        since: when the first of them failed; None if this is the first.
+        pause: until the next attempt; None for one that grows with the attempts.
+        asked: the delay that the remote side has requested.
     """
 
     type: ErrorType

@@ -96,13 +96,15 @@ AGE = PrinterColumn(name="Age", type="date", json_path=".metadata.creationTimest
 
 
 class Definition(Model):
-    """Attributes:
-    annotations: of the definition itself; the default is controller-gen's, because tools compare it.
-    name_pattern: a regular expression for `metadata.name`; empty for the API server's own rule.
-    name_length: the longest `metadata.name`; 0 for the API server's own rule.
-    status_subresource: whether the status is written separately.
-    scale_subresource: whether `kubectl scale` works: on `spec.replicas`, shown by `status.replicas`.
-    selectable_fields: field selectors of lists and watches (Kubernetes 1.30 on).
+    """What a kind's CRD says besides its schema.
+
+    Attributes:
+        annotations: of the definition itself; the default is controller-gen's, because tools compare it.
+        name_pattern: a regular expression for `metadata.name`; empty for the API server's own rule.
+        name_length: the longest `metadata.name`; 0 for the API server's own rule.
+        status_subresource: whether the status is written separately.
+        scale_subresource: whether `kubectl scale` works: on `spec.replicas`, shown by `status.replicas`.
+        selectable_fields: field selectors of lists and watches (Kubernetes 1.30 on).
     """
 
     annotations: dict[str, str] = {"controller-gen.kubebuilder.io/version": "v0.16.4"}
@@ -172,7 +174,7 @@ def condition_of(conditions: Iterable[Condition], type_: str) -> Condition | Non
 
 
 def parse_timestamp(text: str | None) -> datetime | None:
-    """None if absent or invalid (people edit statuses by hand)."""
+    """The time; None if absent or invalid (people edit statuses by hand)."""
     if not text:
         return None
     try:

@@ -36,12 +36,14 @@ JsonObject = dict[str, object]
 
 @dataclass(frozen=True)
 class Marker:
-    """Attributes:
-    items_required: the required fields of a list's items.
-    preserve: keep unknown fields of the object.
-    one_of: exactly one of these fields is present.
-    immutable: the API server's message if a field that has a value is changed.
-    rules: CEL conditions, each with the API server's message for violations.
+    """What a field's type does not say of its schema.
+
+    Attributes:
+        items_required: the required fields of a list's items.
+        preserve: keep unknown fields of the object.
+        one_of: exactly one of these fields is present.
+        immutable: the API server's message if a field that has a value is changed.
+        rules: CEL conditions, each with the API server's message for violations.
     """
 
     required: bool = False

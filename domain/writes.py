@@ -23,7 +23,7 @@ JsonPatch = dict[str, object]
 
 
 class Written(Model):
-    """`dropped` are status fields that the API server has not stored."""
+    """The result of a write. `dropped` are status fields that the API server has not stored."""
 
     resource_version: str = ""
     gone: bool = False
@@ -86,7 +86,9 @@ class DropFinalizer(Patch):
 
 
 class Delete(Write):
-    """`dependent` is a lifecycle that must know that the deletion is intended: it receives the signal `died` first."""
+    """Delete the object. `dependent` is a lifecycle that must know that the deletion is intended: it receives the
+    signal `died` first.
+    """
 
     observed_after: ClassVar[bool] = True
 

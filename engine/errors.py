@@ -16,8 +16,8 @@ from domain.refusal import RETRIED_BY_SERVER, ErrorType, Refusal
 
 
 class ApiError(Exception):
-    """`message` names the object, what was tried, what came back, and what a person can do. `code` is the other
-    system's; `delay` is how long it asked us to wait.
+    """An error of another system. `message` names the object, what was tried, what came back, and what a person can do.
+    `code` is the other system's; `delay` is how long it asked us to wait.
     """
 
     type: ErrorType = ErrorType.UNAVAILABLE

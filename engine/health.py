@@ -35,7 +35,7 @@ def _nothing() -> Iterable[str]:
 
 
 class Progress:
-    """A loop counts as dead after `within` seconds without `made`."""
+    """The progress of a loop, which counts as dead after `within` seconds without `made`."""
 
     def __init__(self, loop: str, within: float = LONGEST_TURN) -> None:
         self._loop = loop
@@ -101,7 +101,7 @@ async def serve(health: Health, settings: Settings) -> AsyncIterator[None]:
 
 
 async def listen(runner: web.BaseRunner, host: str, port: int, variables: str) -> None:
-    """`variables` are the settings that name the address; raises AddressUnusable."""
+    """Listen on an address. `variables` are the settings that name it; raises AddressUnusable."""
     try:
         await web.TCPSite(runner, host, port).start()
     except OSError as error:

@@ -68,7 +68,7 @@ async def missing_workers(
 
 
 async def missing_worker_of(client: Client, key: Key) -> MissingWorker | None:
-    """None if a worker polls, or the lifecycle is not known; raises RPCError."""
+    """The missing worker of a lifecycle; None if one polls, or the lifecycle is not known. Raises RPCError."""
     area = all_kinds()[key.kind].area
     queue = task_queue(area, key.cluster)
     found = await described(client, key)

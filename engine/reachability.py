@@ -36,10 +36,12 @@ class NotReached(Exception):  # noqa: N818
 
 
 class Reachability:
-    """Args:
-    server: its name and address, for people.
-    ask: raises `NotReached` if it does not answer.
-    due: whether to ask, given the seconds since its last answer.
+    """Whether a server answers.
+
+    Args:
+        server: its name and address, for people.
+        ask: raises `NotReached` if it does not answer.
+        due: whether to ask, given the seconds since its last answer.
     """
 
     def __init__(self, server: str, ask: Callable[[], Awaitable[None]], due: Callable[[float], bool]) -> None:

@@ -516,7 +516,8 @@ def present_variables(names: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def settings() -> Settings:
-    """Read once; unknown variables that look like settings are named then. Raises InvalidSettings.
+    """This process's settings, read once; unknown variables that look like settings are named then. Raises
+    InvalidSettings.
 
     A process logs them; a command, which configures no logging, writes them to standard error.
     """

@@ -28,7 +28,7 @@ _CHATTY = ("aiohttp.access", "botocore", "boto3", "urllib3", "httpx", "httpcore"
 
 @cache
 def version() -> str:
-    """`0` for a source tree that is not installed."""
+    """Perdure's version; `0` for a source tree that is not installed."""
     try:
         return installed_version("perdure")
     except PackageNotFoundError:

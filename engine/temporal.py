@@ -171,7 +171,7 @@ def shown(phase: str, decision: Decision) -> list[SearchAttributePair[Any]]:
 
 
 async def signal_with_start(client: Client, key: Key, signal: str, about: BaseModel) -> None:
-    """Starts the object's lifecycle if it is not open."""
+    """Signal the object's lifecycle, which is started if it is not open."""
     await client.start_workflow(
         key.kind, Carry(key=key), start_signal=signal, start_signal_args=[about], **_known_by(key)
     )

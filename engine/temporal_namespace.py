@@ -82,7 +82,7 @@ async def bootstrap(client: Client, retention: timedelta | None = None) -> Boots
 
 
 async def ensure_search_attributes(client: Client) -> Mapping[str, str]:
-    """Returns the added ones. May run concurrently; raises RPCError."""
+    """Add the missing search attributes; returns them. May run concurrently; raises RPCError."""
     known = await _attributes(client)
     missing = {name: kind for name, kind in SEARCH_ATTRIBUTES.items() if name not in known}
     if not missing:

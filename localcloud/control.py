@@ -44,7 +44,7 @@ class ControlClient(Closing):
         self._http.close()
 
     def request(self, method: str, path: str, body: object = None) -> httpx.Response:
-        """Raises ControlRefusedError, or httpx.HTTPError without an answer or for a server error."""
+        """Send a request; raises ControlRefusedError, or httpx.HTTPError without an answer or for a server error."""
         arguments: dict[str, Any] = {} if body is None else {"json": body}
         response = self._http.request(method, path, **arguments)
         if response.status_code in _REFUSALS:

@@ -21,7 +21,7 @@ class Entry(BaseModel):
 
 
 class Counter(Entry):
-    """Calls alike; `lost` ones had no complete answer."""
+    """The number of equal calls, of which `lost` ones had no complete answer."""
 
     count: int
     errors: int
@@ -29,7 +29,7 @@ class Counter(Entry):
 
 
 class SingleCall(Entry):
-    """`status` is 0 if no complete answer was sent."""
+    """A call. `status` is 0 if no complete answer was sent."""
 
     at: float
     seconds: float

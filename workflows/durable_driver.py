@@ -71,7 +71,9 @@ class Timer:
 
 
 class Entity(Generic[W]):
-    """With `looks_at_deadline` a deadline requires an observation: for kinds whose pass is one activity."""
+    """A lifecycle: the loop above for one object. With `looks_at_deadline` a deadline requires an observation: for
+    kinds whose pass is one activity.
+    """
 
     observe: ClassVar[type[Action]]
     looks_at_deadline: ClassVar[bool] = False

@@ -31,12 +31,12 @@ class ProductWorkflow(_Object):
 
 @lifecycle("Backend", world=ThreescaleWorld, observe=PassObject)
 class BackendWorkflow(_Object):
-    """It waits for its tenant only; its deletion waits until no Product uses it."""
+    """A backend. It waits for its tenant only; its deletion waits until no Product uses it."""
 
 
 @lifecycle("CustomPolicyDefinition", world=ThreescaleWorld, observe=PassObject)
 class CustomPolicyDefinitionWorkflow(_Object):
-    """3scale refuses its deletion while a product's policy chain has it."""
+    """A custom policy, whose deletion 3scale refuses while a product's policy chain has it."""
 
 
 @lifecycle("OpenAPI", world=ThreescaleWorld, observe=PassObject)
@@ -49,12 +49,12 @@ class OpenApiWorkflow(_Object):
 
 @lifecycle("ActiveDoc", world=ThreescaleWorld, observe=PassObject)
 class ActiveDocWorkflow(_Object):
-    """It waits for its product, and for the Secret with the document."""
+    """A product's documentation. It waits for its product, and for the Secret with the document."""
 
 
 @lifecycle("ProxyConfigPromote", world=ThreescaleWorld, observe=PassObject)
 class ProxyConfigPromoteWorkflow(_Object):
-    """It waits for its product, and acts once."""
+    """A promotion of a product's configuration. It waits for its product, and acts once."""
 
 
 @lifecycle("Tenant", world=ThreescaleWorld, observe=PassObject)
@@ -77,12 +77,12 @@ class DeveloperUserWorkflow(_Object):
 
 @lifecycle("Application", world=ThreescaleWorld, observe=PassObject)
 class ApplicationWorkflow(_Object):
-    """It waits for account, product, plan and credentials, and is deleted with its account."""
+    """An application. It waits for account, product, plan and credentials, and is deleted with its account."""
 
 
 @lifecycle("ApplicationAuth", world=ThreescaleWorld, observe=PassObject)
 class ApplicationAuthWorkflow(_Object):
-    """It waits for the application and its Secret, and acts once."""
+    """An application's keys. It waits for the application and its Secret, and acts once."""
 
 
 @lifecycle("ThreescaleTenants", world=ThreescaleWorld, observe=SweepTenants)

@@ -54,7 +54,7 @@ class _Stream:
 
 
 class AdsServer:
-    """One snapshot at a time for every Envoy; `on_answer` gets their responses."""
+    """Serves one snapshot at a time to every Envoy; `on_answer` gets their responses."""
 
     def __init__(self, address: Address, on_answer: Callable[[Answer], None]) -> None:
         self._address = address
@@ -67,7 +67,7 @@ class AdsServer:
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
 
     async def start(self) -> None:
-        """Raises RuntimeError if the address is taken."""
+        """Start to serve; raises RuntimeError if the address is taken."""
         self._server.add_insecure_port(str(self._address))
         await self._server.start()
 

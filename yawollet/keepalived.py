@@ -37,7 +37,7 @@ class Statistics(Model):
 
 
 def read_statistics(text: str) -> Statistics:
-    """Raises ValueError if the text has no such VRRP instance."""
+    """Keepalived's statistics; raises ValueError if the text has no such VRRP instance."""
     for section in text.split(_SECTION)[1:]:
         name, _, body = section.partition("\n")
         if name.strip() == INSTANCE:

@@ -169,10 +169,12 @@ def response(type_url: str, version: str, nonce: str, documents: Iterable[Docume
 
 
 class Request:
-    """Attributes:
-    type_url: the requested type.
-    nonce: that of the earlier answer; empty in a first request.
-    refusal: why that answer is refused, in Envoy's words; empty if it is accepted.
+    """Envoy's request for resources, or its answer to some.
+
+    Attributes:
+        type_url: the requested type.
+        nonce: that of the earlier answer; empty in a first request.
+        refusal: why that answer is refused, in Envoy's words; empty if it is accepted.
     """
 
     def __init__(self, data: bytes) -> None:

@@ -27,17 +27,19 @@ class Address(Model):
 
 
 class Options(Model):
-    """Attributes:
-    namespace: that of both objects.
-    listen_address: where Envoy listens, the virtual address on a real machine.
-    requeue: the longest time between two passes.
-    stats_file: the file that keepalived writes on SIGUSR2; None without keepalived.
-    health: where readyz is served; None for nowhere.
-    metrics: where the process' own metrics are served; None for nowhere.
-    kubeconfig: a file; empty for the environment's.
-    ads: where Envoy's configuration is served.
-    admin: the address of Envoy's admin interface.
-    snapshot_file: the file with the accepted snapshot.
+    """The agent's options.
+
+    Attributes:
+        namespace: that of both objects.
+        listen_address: where Envoy listens, the virtual address on a real machine.
+        requeue: the longest time between two passes.
+        stats_file: the file that keepalived writes on SIGUSR2; None without keepalived.
+        health: where readyz is served; None for nowhere.
+        metrics: where the process' own metrics are served; None for nowhere.
+        kubeconfig: a file; empty for the environment's.
+        ads: where Envoy's configuration is served.
+        admin: the address of Envoy's admin interface.
+        snapshot_file: the file with the accepted snapshot.
     """
 
     namespace: str
@@ -56,7 +58,9 @@ class Options(Model):
 
 
 def server_address(text: str) -> Address | None:
-    """`127.0.0.1:8080` or `:8080`; None for `0` or empty, which turn a server off. Raises ValueError."""
+    """An address such as `127.0.0.1:8080` or `:8080`; None for `0` or empty, which turn a server off. Raises
+    ValueError.
+    """
     if text in _OFF:
         return None
     host, colon, port = text.rpartition(":")

@@ -44,7 +44,7 @@ class SnapshotFile:
         self._troubled = False
 
     def read(self) -> Snapshot | None:
-        """None if there is none that can be served."""
+        """The stored snapshot; None if there is none that can be served."""
         try:
             saved = _Saved.model_validate_json(self._path.read_bytes())
             for type_url in (CLUSTER_TYPE, LISTENER_TYPE):

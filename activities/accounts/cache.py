@@ -39,7 +39,7 @@ R = TypeVar("R", bound=CustomResource)
 
 
 class Reader:
-    """One per process. Without a store, all reads go to the API server."""
+    """Reads and writes the area's objects, once per process. Without a store, all reads go to the API server."""
 
     def __init__(self, kube: KubeApi, settings: Settings, store: Store | None = None) -> None:
         self.kube = kube
@@ -66,7 +66,7 @@ class Reader:
             return None
 
     async def same(self, model: type[R], key: Key) -> R | None:
-        """None if the object does not exist, or was recreated."""
+        """The object; None if it does not exist, or was recreated."""
         found = await self.one(model, key.namespace, key.name)
         return found if found is not None and found.metadata.uid == key.uid else None
 
@@ -110,7 +110,7 @@ class Reader:
         return read_all(Account, [item for item in listing.items if _names(item, claim)])[0]
 
     async def write(self, resource: R, patch: JsonPatch, *, subresource: str = "") -> R:
-        """`Conflict` if it has been written since it was read."""
+        """Patch the object; raises Conflict if it has been written since it was read."""
         meta = resource.metadata
         version = meta.resource_version
         answer = await self.kube.patch(

@@ -55,6 +55,6 @@ def tags_of_account(sessions: Sessions, account_id: str) -> dict[str, str]:
 
 
 def tag(sessions: Sessions, account_id: str, tags: Mapping[str, str]) -> None:
-    """Raises an ApiError if the account is protected, or AWS refuses."""
+    """Tag the account; raises an ApiError if it is protected, or AWS refuses."""
     sessions.refuse_protected(account_id)
     set_tags(sessions.payer(), account_id, tags)

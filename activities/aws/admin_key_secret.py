@@ -53,7 +53,7 @@ def write(
     before: KeySecret | None,
     rotated_for: str = "",
 ) -> None:
-    """`Conflict` if it has changed since it was read, or belongs to another object."""
+    """Write the Secret; raises Conflict if it has changed since it was read, or belongs to another object."""
     if before is not None and before.foreign_to(owner, key.get(USER_NAME, "")):
         raise foreign(owner, name)
     metadata: dict[str, object] = {"name": name, "ownerReferences": [owner_reference(owner)]}

@@ -118,7 +118,7 @@ class Caller:
         return self._name
 
     def credential(self) -> ReadOnlyCredentials:
-        """Raises an ApiError if there are no credentials."""
+        """The caller's credentials; raises an ApiError if there are none."""
         raise NotImplementedError
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:

@@ -31,7 +31,7 @@ class Customer(Services):
 
 
 def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Customer:
-    """`Denied` without the Secret or its keys."""
+    """The customer's credentials; raises Denied without the Secret or its keys."""
     where = f"Secret {secret.namespace}/{secret.name}"
     keys = keys_in(sessions.kube, secret.namespace, secret.name, "the customer's keys")
     return Customer(
@@ -40,7 +40,7 @@ def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Cus
 
 
 def customer_in(sessions: Sessions, secret: SecretReference, partition: str, account_id: str) -> Customer:
-    """`Denied` also if the keys open another account, or the account is protected."""
+    """The same for this account; raises Denied also if the keys open another one, or it is protected."""
     sessions.refuse_protected(account_id)
     found = customer(sessions, secret, partition)
     opened = found.account_id()

@@ -51,7 +51,7 @@ class SupportedCleaner(SupportedAccount):
 
 
 def revoke_access(sessions: Sessions, action: RevokeAccess) -> None:
-    """`Denied` if no credentials give access, or the role is foreign."""
+    """Delete the access's role and policy; raises Denied if no credentials give access, or the role is foreign."""
     sessions.refuse_protected(action.account_id)
     try:
         member = _entered(sessions, action)

@@ -87,7 +87,7 @@ def trust(*principals: str) -> str:
 
 
 def _principals(document: PolicyDocumentTypeDef | str) -> frozenset[str]:
-    """Empty for a trust policy of another shape, which is then replaced."""
+    """Who may assume the role; empty for a trust policy of another shape, which is then replaced."""
     return trusted(document) if only_allows(document, "sts:AssumeRole") else frozenset()
 
 

@@ -91,7 +91,7 @@ def hook_timings(caller: Services, region: str, group: str) -> dict[str, HookTim
 
 
 def describe_group(caller: Services, region: str, group: str) -> GroupFound | None:
-    """None if Auto Scaling does not know the group."""
+    """The group; None if Auto Scaling does not know it."""
     found = describe_groups(caller, region, [group])
     if group not in found:
         return None

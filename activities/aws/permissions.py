@@ -19,7 +19,7 @@ class Role(StrEnum):
 
 
 class Permission(Model):
-    """`resource`: ARN patterns where IAM can narrow the action, else `*`."""
+    """A right. `resource`: ARN patterns where IAM can narrow the action, else `*`."""
 
     role: Role
     action: str

@@ -93,7 +93,7 @@ def usable(regions: Iterable[RegionTypeDef]) -> tuple[str, ...]:
 
 
 class Launched(NamedTuple):
-    """`at` is the launch by the monotonic clock, if known."""
+    """Launched instances. `at` is the launch by the monotonic clock, if known."""
 
     ids: list[str]
     at: float | None = None
@@ -213,7 +213,7 @@ class RegionInitializer:
         return False
 
     def _await_running(self, ec2: EC2Client, action: InitializeRegion, launched: Launched) -> RegionOutcome | None:
-        """None if the instances were terminated by us, or EC2 no longer knows them."""
+        """Wait until they run; None if they were terminated by us, or EC2 no longer knows them."""
         started = time.monotonic()
         looks, ran_after = 0, None
         try:

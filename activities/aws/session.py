@@ -314,7 +314,7 @@ class Sessions:
     def enter(
         self, account_id: str, way: Hashable, make: Callable[[], Member], *, settle: timedelta = timedelta()
     ) -> Member:
-        """`make` is called when the account is first entered in this way."""
+        """Enter an account; `make` is called when it is first entered in this way."""
         self.refuse_protected(account_id)
         member = self._known((account_id, way), make)
         try:

@@ -96,7 +96,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=DeleteClaim.activity)
     async def delete_claim(self, action: DeleteClaim) -> Stored:
-        """Raises `Conflict` if it was recreated, or has changed since it was read."""
+        """Delete the claim; raises Conflict if it was recreated, or has changed since it was read."""
         if action.expired:
             moment = now()
             metrics.expired(RESOURCE_CLAIM.name, end_of_detached(action.claim) or moment, moment)
@@ -104,7 +104,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=EndHandleAndClaim.activity)
     async def end_handle_and_claim(self, action: EndHandleAndClaim) -> ClaimEnded:
-        """Raises `Conflict` if the handle has changed since it was read."""
+        """Delete handle and claim; raises Conflict if the handle has changed since it was read."""
         ended = await self._tools.releasing.end(
             action.handle, as_seen=action.as_seen, claim=action.claim, states=action.states
         )

@@ -18,7 +18,7 @@ from engine.kube.informer_cache import Listener
 
 
 def wake_duplicates(cache: ClaimCache) -> None:
-    """From now on, wake each of several handles that name one claim."""
+    """Wake, from now on, each of several handles that name one claim."""
 
     def check(claim: Name | None) -> None:
         handles = cache.handles_of_claim(*claim) if claim else []

@@ -37,7 +37,7 @@ class Process:
         self._place = place
 
     async def exchange(self, number: int, request: bytes, seconds: float) -> tuple[int, bytes]:
-        """Raises `Gone` if the process ended, `TimeoutError` if it neither answered nor ended."""
+        """The answer to a request; raises Gone if the process ended, TimeoutError if it neither answered nor ended."""
         self._place[: NOTE.size] = NOTE.pack(0)
         loop = asyncio.get_running_loop()
         try:
@@ -86,7 +86,7 @@ class Nursery:
         self._unwanted: set[asyncio.Future[int | None]] = set()
 
     async def spawn(self) -> Process:
-        """Raises `Gone` if the nursery ended, `RuntimeError` if the functions cannot be imported."""
+        """Start a process; raises Gone if the nursery ended, RuntimeError if the functions cannot be imported."""
         spawning = asyncio.ensure_future(self._spawn())
         try:
             return await asyncio.shield(spawning)

@@ -35,7 +35,7 @@ class Lanes:
 
     @asynccontextmanager
     async def turn(self, key: str, author: str, *, patient: bool = False) -> AsyncIterator[None]:
-        """`key` and `author` may be empty. Raises `LaneFull` unless `patient`."""
+        """Wait for a turn. `key` and `author` may be empty. Raises LaneFull unless `patient`."""
         async with AsyncExitStack() as lines:
             if key:
                 await lines.enter_async_context(self._of_object(key))

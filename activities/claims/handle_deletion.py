@@ -25,7 +25,7 @@ from engine.errors import ApiError, Conflict
 
 @dataclass(frozen=True)
 class Ended:
-    """`claim` is the claim after it was marked to end with the handle."""
+    """The result of a deletion. `claim` is the claim after it was marked to end with the handle."""
 
     refused: tuple[ApiError, ...] = ()
     claim: JsonObject | None = None

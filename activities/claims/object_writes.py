@@ -47,7 +47,7 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def patch(self, kind: Kind, obj: JsonObject, patch: JsonObject) -> JsonObject:
-        """`Conflict` if the object has changed since it was read."""
+        """Patch the object; raises Conflict if it has changed since it was read."""
         version = text_at(obj, "metadata", "resourceVersion")
         answer = await self.api.patch(kind, *_name(obj), patch, resource_version=version)
         return self._learnt(kind, cast("JsonObject", answer))

@@ -100,7 +100,7 @@ class PoolActivities(Activities):
 
     @activity.defn(name=DeleteHandle.activity)
     async def delete_pool_handle(self, action: DeleteHandle) -> None:
-        """`Conflict` if it was written meanwhile, `Denied` if a hold is on it."""
+        """Delete the handle; raises Conflict if it was written meanwhile, Denied if a hold is on it."""
         cache = self._cache
         handle = await cache.fresh(RESOURCE_HANDLE, cache.namespace, action.name)
         if handle is None or object_at(handle, "spec", "resourceClaim"):

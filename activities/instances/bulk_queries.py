@@ -29,7 +29,9 @@ _QUESTIONS = (Question.INSTANCE, Question.STATUS)
 
 
 class Bulk(Model):
-    """`troubles` are places without an answer: about their instances nothing is known."""
+    """AWS's answers about many instances. `troubles` are places without an answer: about their instances nothing is
+    known.
+    """
 
     facts: dict[str, tuple[InstanceKey, Facts]] = {}
     troubles: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ class ClusterAccounts:
         self._clusters = tuple(store.follow(Followed(kind), {"cluster": cluster_names}) for kind in CLUSTER_KINDS)
 
     def account_of(self, machine: AWSMachine | Node) -> str:
-        """Empty if it is unknown or the cluster's objects name several."""
+        """The machine's account; empty if it is unknown or the cluster's objects name several."""
         if isinstance(machine, Node):
             return ""
         cluster = (machine.metadata.namespace, machine.cluster)
@@ -38,7 +38,7 @@ class ClusterAccounts:
 
 
 def role_of(cluster: JsonObject, identities: Mirror) -> str:
-    """Empty if the identity is no role."""
+    """The role of the cluster's identity; empty if that is no role."""
     if text(cluster, "spec", "identityRef", "kind") != AWS_CLUSTER_ROLE_IDENTITY.name:
         return ""
     identity = identities.get("", text(cluster, "spec", "identityRef", "name"))

@@ -68,7 +68,7 @@ class NodeActivities(Activities):
 
     @activity.defn(name=FindNode.activity)
     async def find(self, search: FindNode) -> KnownNode:
-        """None if the cluster has no kubeconfig yet."""
+        """The instance's Node. Its name is empty if there is none, or the cluster has no kubeconfig yet."""
         at = now()
         try:
             found = await self._named(search) if search.node else None

@@ -82,7 +82,7 @@ async def watched_pods(api: KubeApi, node: EmptyNode) -> AsyncIterator[NodePods]
 
 
 def instance_of(node: JsonObject) -> str:
-    """Empty if the Node's providerID names no instance."""
+    """The Node's instance; empty if its providerID names none."""
     return instance_of_node(text(node, "spec", "providerID"))
 
 

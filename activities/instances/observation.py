@@ -107,7 +107,7 @@ class LookActivities(Activities):
         return next((pool for group in groups for pool in self._cache.pools_of(group)), None)
 
     async def _patched(self, labelled: AWSMachine | Node, patch: JsonPatch) -> AWSMachine | Node | None:
-        """None if the object has gone meanwhile."""
+        """The object with the patch; None if it has gone meanwhile."""
         kind, meta = labelled.kind_of, labelled.metadata
         try:
             answer = await self._kube.patch(kind, meta.namespace, meta.name, patch)

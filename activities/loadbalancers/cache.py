@@ -42,7 +42,7 @@ class LoadBalancerCache(InformerCache):
         return View(self, fresh=fresh or not await reached(self.mirrors.values(), seen))
 
     def mirror(self, kind: Kind) -> Mirror | None:
-        """None if the cache may be outdated."""
+        """The kind's mirror; None if it may be outdated."""
         found = self.mirrors.get(kind.name)
         return found if found is not None and found.listed and not found.trouble else None
 

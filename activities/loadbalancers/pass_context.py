@@ -104,7 +104,7 @@ class PassContext:
         return answer
 
     async def create(self, kind: Kind, body: Mapping[str, object], namespace: str) -> JsonObject | None:
-        """None if the name exists already; `Conflict` for another reason."""
+        """Create the object; None if its name exists already. Raises Conflict for another reason."""
         try:
             made = await self.kube.create(kind, body, namespace)
         except Conflict as error:

@@ -123,7 +123,9 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=CreateBalancer.activity)
     async def create_load_balancer(self, create: CreateBalancer) -> FoundBalancer:
-        """`Conflict` if its name exists; `Invalid` if it is refused, or its namespace does not exist."""
+        """Create the LoadBalancer; raises Conflict if its name exists, Invalid if it is refused, or its namespace does
+        not exist.
+        """
         try:
             made = await self._kube.create(LOAD_BALANCER, create.document, create.namespace)
         except Absent as error:

@@ -41,7 +41,7 @@ _HINTS: Mapping[str, str] = {
 
 
 class Call(Model):
-    """`what` is the object's name or id."""
+    """A call. `what` is the object's name or id."""
 
     api: str
     object: str

@@ -17,7 +17,7 @@ _MOST_NAMED = 5
 
 
 def flavor_id(project: Project, flavor: Flavor) -> str:
-    """`Invalid` if none is given, none fits, or several do."""
+    """The flavor's id; raises Invalid if none is given, none fits, or several do."""
     given = flavor.id or flavor.former_id
     if given:
         return given
@@ -32,7 +32,7 @@ def flavor_id(project: Project, flavor: Flavor) -> str:
 
 
 def image_id(project: Project, image: Image) -> str:
-    """`Invalid` if none is given or fits."""
+    """The image's id; raises Invalid if none is given or fits."""
     given = image.id or image.former_id
     if given:
         return given

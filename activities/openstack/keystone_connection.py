@@ -93,7 +93,7 @@ class Token:
         return self._refused is not None and time.monotonic() < self._refused[0]
 
     def access(self) -> AccessInfo:
-        """Raises `Denied` if Keystone refuses the credentials."""
+        """The token and catalog; raises Denied if Keystone refuses the credentials."""
         with self._held():
             if self._refused is not None and time.monotonic() < self._refused[0]:
                 known = self._refused[1]

@@ -12,7 +12,7 @@ from domain.model import Model
 
 
 class Permission(Model):
-    """One call; without `rules` every user with a token may make it."""
+    """A call that Perdure makes; without `rules` every user with a token may make it."""
 
     api: str
     object: str

@@ -48,7 +48,7 @@ class Projects:
         self._guards: dict[tuple[str, ...], Guard] = {}
 
     def project(self, reference: ProjectReference) -> Project:
-        """`Denied` without its Secret, `Invalid` if that is incomplete."""
+        """The project; raises Denied without its Secret, Invalid if that is incomplete."""
         key = (reference.namespace, reference.secret)
         with self._lock:
             known = self._known.get(key)

@@ -73,7 +73,7 @@ class Project:
     def get(
         self, api: Api, kind: str, path: str, *, what: str, operation: str = "get", query: Query = (), version: str = ""
     ) -> JsonObject:
-        """Raises `Absent`."""
+        """Read one object; raises Absent."""
         return self._object(self._call(api, kind, operation, what), "GET", path, query=query, version=version)
 
     def pages(self, api: Api, kind: str, path: str, plural: str, *, query: Query = ()) -> list[JsonObject]:

@@ -31,7 +31,7 @@ class Tenant:
         self._guard = guard
 
     async def read(self, read: Read) -> object:
-        """None if no object has that id, `Absent` if the list's parent is gone."""
+        """3scale's answer; None if no object has that id. Raises Absent if the list's parent is gone."""
         try:
             if read.paged:
                 return await self._pages(read.path, read.query)
@@ -42,7 +42,7 @@ class Tenant:
             raise
 
     async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool = False) -> object:
-        """None if the answer is empty. `repeated`: an earlier attempt may have had its effect."""
+        """3scale's answer; None if it is empty. `repeated`: an earlier attempt may have had its effect."""
         if repeated and write.key:
             made = await self._made_before(write)
             if made is not None:

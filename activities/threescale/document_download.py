@@ -27,7 +27,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 async def fetch(http: httpx.AsyncClient, url: str, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> str:
-    """Raises `ApiError` without a text within the limits."""
+    """The document's text; raises ApiError without one within the limits."""
     try:
         async with asyncio.timeout(timeout_seconds):
             return await _fetched(http, url)

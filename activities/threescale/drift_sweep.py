@@ -57,8 +57,8 @@ _OF_THE_TENANT = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
 
 class Members(Model):
-    """`accounts` are the Secrets that lead to the tenant, each with its own token; `insecure` if one trusts any
-    certificate.
+    """The objects of a tenant. `accounts` are the Secrets that lead to it, each with its own token; `insecure` if one
+    trusts any certificate.
     """
 
     accounts: tuple[ProviderAccount, ...]

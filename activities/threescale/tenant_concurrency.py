@@ -88,7 +88,7 @@ class Calls:
             yield
 
     async def read(self, read: Read, *, fresh: bool) -> object:
-        """None if no object has that id. `fresh`: the list's read begins now."""
+        """3scale's answer; None if no object has that id. `fresh`: the list's read begins now."""
         if not read.paged or "/" in read.path:
             return await self._tenant.read(read)
         key = (self._token, read.path, *(f"{name}={value}" for name, value in sorted(read.query.items())))
@@ -121,7 +121,7 @@ class Tenants:
         self._shares: dict[tuple[str, str, str], Share] = {}
 
     def calls(self, url: str, token: str, *, insecure: bool = False) -> Calls:
-        """`insecure` trusts any certificate."""
+        """The calls of a tenant; `insecure` trusts any certificate."""
         share = self._shares.setdefault(plain(url), Share(url, self._slots))
         http = (self._unverified if insecure else self._connections).http
         return Calls(Tenant(http, url, token, share.guard), share, token)

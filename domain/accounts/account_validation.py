@@ -134,7 +134,7 @@ def settled(account: Account) -> bool:
 
 
 def legal_entity_of(account: Account) -> str:
-    """`ROOT` for an account that was never claimed."""
+    """The account's legal entity; `ROOT` if it was never claimed."""
     return account.spec.legal_entity.id or ROOT
 
 

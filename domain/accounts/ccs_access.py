@@ -14,9 +14,11 @@ from domain.model import Model
 
 
 class ConfigState(Model):
-    """Attributes:
-    arn: the key's value, empty if it is missing.
-    others: a digest of the other keys.
+    """What the Secret of a customer's access contains.
+
+    Attributes:
+        arn: the key's value, empty if it is missing.
+        others: a digest of the other keys.
     """
 
     arn: str = ""

@@ -34,7 +34,7 @@ def taken_in_hand(world: ClaimWorld) -> Decision | None:
 
 
 def uid_recorded(world: ClaimWorld, account: Account) -> Decision | None:
-    """None if the Account has the claim's uid, or is paused."""
+    """Record the claim's uid on the Account; None if it is there, or the Account is paused."""
     if CLAIM_UID_ANNOTATION in account.metadata.annotations or paused(account.metadata):
         return None
     return world.working(f"record its uid on {account.metadata.name}", _holder_recorded(world.claim, account))

@@ -130,7 +130,7 @@ def key_faults(faults: Mapping[str, str]) -> str:
 
 
 def parse_tags(text: str) -> dict[str, str]:
-    """`k=v` lines, split at the first `=`; other lines are ignored (upstream crashes on them)."""
+    """Tags from `k=v` lines, split at the first `=`; other lines are ignored (upstream crashes on them)."""
     pairs = (line.strip().split("=", 1) for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, value in pairs if name.strip()}
 

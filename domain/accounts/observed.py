@@ -49,7 +49,9 @@ class Permit(Model):
 
 
 class RegionOutcome(Model):
-    """`given_up`: it did not work for a while, without a final refusal. `vcpus_asked`: a request for vCPUs is open."""
+    """The result of initialising a region. `given_up`: it did not work for a while, without a final refusal.
+    `vcpus_asked`: a request for vCPUs is open.
+    """
 
     region: str
     ok: bool
@@ -258,10 +260,12 @@ class ClaimMemory(Model):
 
 
 class ClaimWorld(AreaWorld):
-    """Attributes:
-    account: by `spec.accountLink`, or without a link one that names this claim; None if there is none.
-    unserved: why none of the pool's accounts fits.
-    accesses: names of federated accesses to a customer's account that end with the claim.
+    """An AccountClaim and its account.
+
+    Attributes:
+        account: by `spec.accountLink`, or without a link one that names this claim; None if there is none.
+        unserved: why none of the pool's accounts fits.
+        accesses: names of federated accesses to a customer's account that end with the claim.
     """
 
     about: ClassVar[str] = "claim"

@@ -35,7 +35,7 @@ DECIDED = "AWS has decided on every opt-in region"
 
 
 def regions_of(config: OperatorConfig) -> tuple[str, ...]:
-    """Empty while the feature is off, or in GovCloud."""
+    """The regions to opt in to; none while the feature is off, or in GovCloud."""
     if not config.features.opt_in_regions or config.fedramp:
         return ()
     return tuple(sorted({*config.opt_in_regions} - {*config.disabled_regions}))

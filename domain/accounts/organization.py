@@ -46,7 +46,9 @@ class CreateAttempt(Model):
 
 
 class Census(Model):
-    """`taken_at` is AWS's time (from the Date header). `attempts` are recent requests, and all pending ones."""
+    """The organization's accounts, as counted. `taken_at` is AWS's time (from the Date header). `attempts` are recent
+    requests, and all pending ones.
+    """
 
     taken_at: datetime
     accounts: tuple[MemberAccount, ...]

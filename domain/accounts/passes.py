@@ -39,7 +39,7 @@ class ObserveAccount(Look):
 
 
 class ObserveClaim(Look):
-    """With `dry_run` also finds out why a waiting claim gets no account, which reads every Account."""
+    """Observe a claim; with `dry_run` also find out why it waits for an account, which reads every Account."""
 
     activity: ClassVar[str] = "accounts.observe_claim"
     result: ClassVar[type[Model] | None] = ClaimWorld
@@ -49,10 +49,12 @@ class ObserveClaim(Look):
 
 
 class PoolMemory(Model):
-    """Attributes:
-    unborn: members without an AWS account in the last pass.
-    died: members reported as failed since then.
-    bonds_seen: a pass has completed unfinished bindings, which requires reading all claims.
+    """What a pool's lifecycle remembers.
+
+    Attributes:
+        unborn: members without an AWS account in the last pass.
+        died: members reported as failed since then.
+        bonds_seen: a pass has completed unfinished bindings, which requires reading all claims.
     """
 
     unborn: tuple[str, ...] = ()
@@ -188,7 +190,7 @@ class UnitRequest(Model):
 
 
 class UnitsRequest(Model):
-    """`gone` is an OU that AWS has reported as missing."""
+    """A request for the ids of OUs. `gone` is an OU that AWS has reported as missing."""
 
     base: str
     legal_entities: tuple[str, ...]

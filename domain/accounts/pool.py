@@ -86,7 +86,7 @@ class NewAccount(Model):
 
 
 class Binding(Model):
-    """`complete`: the account already names the claim, only the claim's link is missing."""
+    """An account for a claim. `complete`: the account already names the claim, only the claim's link is missing."""
 
     account: Account
     claim: AccountClaim

@@ -40,7 +40,7 @@ _MOST_NAMED = 5  # the number of quotas named in a message
 
 
 class Raising(Model):
-    """`open` are unsettled quotas, `denied` those denied by AWS, each as region/code."""
+    """Progress of raising quotas. `open` are unsettled ones, `denied` those denied by AWS, each as region/code."""
 
     status: AccountStatus
     actions: tuple[Action, ...] = ()

@@ -56,11 +56,13 @@ class OfClaim(ClaimsAction):
 
 
 class Taken(Model):
-    """Attributes:
-    name: the chosen handle, empty if none matches.
-    handle: None if it was not available.
-    unusable: why this handle cannot be bound.
-    fault: why no handle can be bound.
+    """The result of binding a free handle.
+
+    Attributes:
+        name: the chosen handle, empty if none matches.
+        handle: None if it was not available.
+        unusable: why this handle cannot be bound.
+        fault: why no handle can be bound.
     """
 
     name: str = ""
@@ -93,10 +95,12 @@ class TakeHandle(OfClaim):
 
 
 class Created(Model):
-    """Attributes:
-    handle: None if its name is taken.
-    plan: from which its body was created.
-    fault: why none can be created.
+    """The result of creating a handle.
+
+    Attributes:
+        handle: None if its name is taken.
+        plan: from which its body was created.
+        fault: why none can be created.
     """
 
     handle: GivenObject | None = None

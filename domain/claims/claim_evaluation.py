@@ -115,7 +115,9 @@ class _Pass:
         self.claim = {**self.claim, "metadata": {**metadata, field: entries}}
 
     def _check_shape(self) -> None:
-        """Raises Faulty unless exactly one way is used, UnreadableMoment if the start is not a time."""
+        """Raises Faulty unless the claim has either a provider or resources, UnreadableMoment if its start is not a
+        time.
+        """
         start_of(self.claim)
         entries = value_at(self.claim, "spec", "resources")
         if value_at(self.claim, "spec", "provider") is not None:

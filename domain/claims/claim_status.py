@@ -39,7 +39,9 @@ def _claim_entry(before: JsonObject, provider: JsonObject, shown: JsonObject, st
 def claim_status(
     claim: JsonObject, handle: JsonObject, states: Sequence[JsonObject | None], lifespan: JsonObject
 ) -> JsonObject:
-    """`handle` has the new status. Health, readiness and summary are removed if the handle lacks them."""
+    """The claim's new status, from that of `handle`. Health, readiness and summary are removed if the handle lacks
+    them.
+    """
     before = object_at(claim, "status")
     status = object_at(handle, "status")
     copied: JsonObject = {field: status[field] for field in _COPIED if field in status}

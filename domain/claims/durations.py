@@ -44,7 +44,7 @@ class UnreadableMoment(_Unreadable):
 
 
 def parse_duration(text: str, what: str = "duration") -> timedelta:
-    """`what` names the field in the error, UnreadableDuration."""
+    """The text as a duration. `what` names the field in the error, UnreadableDuration."""
     seconds = timeparse(text) if len(text) <= LONGEST_TEXT else None
     if seconds is None:
         raise UnreadableDuration(what, text)

@@ -55,7 +55,7 @@ class Halt(StrEnum):
 
 
 class WantedEntry(Model):
-    """`match_ignore` are the differences that the provider tolerates."""
+    """A resource that the claim wants. `match_ignore` are the differences that the provider tolerates."""
 
     provider: str
     name: str = ""
@@ -65,12 +65,14 @@ class WantedEntry(Model):
 
 
 class ClaimPlan(Model):
-    """Attributes:
-    annotations, labels: to be added (including the init timestamp).
-    resources: the complete `spec.resources`; None leaves it.
-    status: the complete status before binding.
-    creation: a new handle without name, finalizer and claim labels; None if forbidden, for the reason
-        `no_creation`.
+    """The evaluation of a claim before it has a handle.
+
+    Attributes:
+        annotations, labels: to be added (including the init timestamp).
+        resources: the complete `spec.resources`; None leaves it.
+        status: the complete status before binding.
+        creation: a new handle without name, finalizer and claim labels; None if forbidden, for the reason
+            `no_creation`.
     """
 
     annotations: dict[str, str] = {}

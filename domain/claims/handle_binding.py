@@ -139,7 +139,7 @@ def _scene_of_new(question: PoolQuestion, spec: JsonObject, **made: JsonValue) -
 
 
 def _yielded(question: PoolQuestion, spec: JsonObject, provider: str) -> JsonObject:
-    """Empty if the resources cannot be computed before the handle's creation."""
+    """The provider's resources; empty if they cannot be computed before the handle's creation."""
     try:
         resources: list[JsonValue] = [*resource_list(_scene_of_new(question, spec), provider)]
     except TemplateError:

@@ -21,7 +21,9 @@ from domain.claims.timestamps import requested_end_of
 
 
 def resources_wanted(scene: Scene, assigned: Sequence[str]) -> list[JsonObject]:
-    """`assigned` are the claim's providers in list mode. Raises ProviderError, TemplateError."""
+    """The resources of a new handle. `assigned` are the claim's providers in list mode. Raises ProviderError,
+    TemplateError.
+    """
     if provider := text_at(scene.claim, "spec", "provider", "name"):
         return resource_list(scene, provider)
     return [

@@ -24,7 +24,9 @@ from domain.resource import timestamp
 
 
 class HandleLifespan(Model):
-    """`end` is the handle's new end; None leaves it. `requested_end` must be written into the claim's spec."""
+    """How long a handle lives. `end` is its new end; None leaves it. `requested_end` must be written into the claim's
+    spec.
+    """
 
     end: datetime | None = None
     start: datetime

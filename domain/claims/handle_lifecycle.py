@@ -27,10 +27,12 @@ RECONCILING = Decision(phase="Reconciling", outcome=Outcome.WORKING, why="its re
 
 
 class Handle(HandleWorld):
-    """Attributes:
-    holder: the key of the claim that it names, if that exists.
-    claim_left_alone: the claim is ignored, so the handle reconciles itself.
-    duplicate: its claim also has another handle that names it; None if unknown.
+    """A ResourceHandle and what its decision depends on.
+
+    Attributes:
+        holder: the key of the claim that it names, if that exists.
+        claim_left_alone: the claim is ignored, so the handle reconciles itself.
+        duplicate: its claim also has another handle that names it; None if unknown.
     """
 
     holder: Key | None = None
@@ -82,10 +84,12 @@ class FindDuplicate(Finding):
 
 
 class EndHandle(ClaimsAction):
-    """Attributes:
-    as_seen: only if unchanged.
-    claim: if the pass has read it; deleted by its uid.
-    states: the resources, if the pass has read them.
+    """Delete a handle at the end of its life.
+
+    Attributes:
+        as_seen: only if unchanged.
+        claim: if the pass has read it; deleted by its uid.
+        states: the resources, if the pass has read them.
     """
 
     activity: ClassVar[str] = "claims.end_handle"

@@ -188,7 +188,7 @@ def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: It
 
 
 def free_handle(names: DomainNames, handle: JsonObject) -> FreeHandle | None:
-    """None if the handle is bound, being deleted, ignored or unhealthy."""
+    """The handle as one that claims may get; None if it is bound, being deleted, ignored or unhealthy."""
     held = value_at(handle, "spec", "resourceClaim")
     deleting = is_deleting(handle)
     left_alone = is_left_alone(names, handle) or paused(handle)

@@ -36,7 +36,7 @@ class Setting(Model):
     rendered: str
 
     def duration(self, what: str) -> timedelta:
-        """Raises UnreadableDuration if the text is no duration."""
+        """The term as a duration; raises UnreadableDuration if it is none."""
         return parse_duration(self.rendered, what)
 
 
@@ -74,15 +74,15 @@ class HandleLifespan(Model):
 
 
 class RequestedEnd(Model):
-    """`relative_maximum` is the one under which the end was settled."""
+    """An end that a claim has requested. `relative_maximum` is the one under which it was settled."""
 
     end: datetime
     relative_maximum: timedelta | None = None
 
 
 class SettledEnd(Model):
-    """`cut`: the terms allow less than requested; `news`: not yet reported for this request; settle again at
-    `moves_at`.
+    """The end that results from a request. `cut`: the terms allow less than requested; `news`: not yet reported for
+    this request; settle again at `moves_at`.
     """
 
     end: datetime
@@ -116,9 +116,7 @@ def least(terms: Iterable[Terms]) -> Terms:
 
 
 def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> HandleLifespan:
-    """Raises:
-    UnreadableDuration: a term is not a duration.
-    """
+    """The lifespan that a claim gets. Raises UnreadableDuration."""
     now = whole_seconds(now)
     default, maximum, relative = terms.default_duration, terms.maximum_duration, terms.relative_maximum_duration
     granted = next((duration for duration in (default, relative, maximum) if duration is not None), None)
@@ -154,8 +152,8 @@ def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> 
 def end_at_binding(
     terms: Terms, *, current: datetime | None, requested_end: datetime | None, now: datetime
 ) -> datetime | None:
-    """`terms` and `current` end are the handle's. Without a default or a requested end the claim
-    inherits the unclaimed end.
+    """The handle's end once it is bound. `terms` and `current` end are the handle's. Without a default or a requested
+    end the claim inherits the unclaimed end.
 
     Raises UnreadableDuration.
     """
@@ -193,16 +191,18 @@ def settled_end(
     now: datetime,
     honoured: RequestedEnd | None = None,
 ) -> SettledEnd:
-    """Args:
-        terms: the handle's.
-        requested_end: the claim's `spec.lifespan.end`.
-        current: the handle's end.
-        base: the start of the maximum, see `timestamps.base_of`.
-        now: the time of the step.
-        honoured: the last returned `wish`; None if unknown, which settles the end again.
+    """The end that the terms allow for a request.
 
-    Raises:
-        UnreadableDuration: a maximum is not a duration.
+    Args:
+            terms: the handle's.
+            requested_end: the claim's `spec.lifespan.end`.
+            current: the handle's end.
+            base: the start of the maximum, see `timestamps.base_of`.
+            now: the time of the step.
+            honoured: the last returned `wish`; None if unknown, which settles the end again.
+
+        Raises:
+            UnreadableDuration: a maximum is not a duration.
     """
     now, requested = whole_seconds(now), whole_seconds(requested_end)
     maximum, relative = terms.maximum_duration, terms.relative_maximum_duration

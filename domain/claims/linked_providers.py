@@ -27,7 +27,9 @@ NO_REQUESTER = Requester()
 
 @dataclass(frozen=True)
 class Resources:
-    """`states` are the live objects, None if missing. `unserved`, `outdated` and `unreadable`: see `HandleQuestion`."""
+    """A handle's resources. `states` are the live objects, None if missing. `unserved`, `outdated` and `unreadable`:
+    see `HandleQuestion`.
+    """
 
     scene: Scene
     states: Sequence[JsonObject | None]

@@ -26,7 +26,7 @@ class Accepted(Model):
 
 
 class Rejected(Model):
-    """One line for each fault, in the order of the parameters."""
+    """Refused parameter values: one line for each fault, in the order of the parameters."""
 
     errors: tuple[str, ...]
 

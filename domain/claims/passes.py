@@ -39,8 +39,8 @@ class Cadence(Model):
 
 
 class _Memory(Model):
-    """Attributes:
-    wrote: by kind, the version that the last pass left. The next one may be another worker's, and has to see it.
+    """What a lifecycle remembers. `wrote`: by kind, the version that the last pass left, which the next one, maybe
+    another worker's, has to see.
     """
 
     wrote: dict[str, str] = {}
@@ -57,7 +57,7 @@ class ObjectMemory(_Memory):
 
 
 class ObjectWorld(PassedWorld):
-    """`at` is when the pass began.
+    """A claim or handle after a pass, which began `at`.
 
     During binding the binder and the claim's own workflow report concurrently: the newer result counts, or any answer
     that a claim has asked for.
@@ -96,7 +96,7 @@ class BinderMemory(Model):
 
 
 class BinderWorld(PassedWorld):
-    """`more`: the batch stopped before all claims were handled."""
+    """The binder after a batch. `more`: it stopped before all claims were handled."""
 
     known: BinderMemory = BinderMemory()
     more: bool = False
@@ -107,7 +107,7 @@ class BinderWorld(PassedWorld):
 
 
 class _Pass(Pass):
-    """`seen`: by kind, the version up to which something has woken the lifecycle."""
+    """A pass over claims. `seen`: by kind, the version up to which something has woken the lifecycle."""
 
     queue: ClassVar[str] = Queue.CLAIMS
     start_to_close: ClassVar[timedelta] = LONGEST_PASS

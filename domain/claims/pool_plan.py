@@ -38,7 +38,9 @@ LONGEST_REST = timedelta(seconds=2)
 
 
 class PoolHandle(Model):
-    """None is unknown. `scaling` names the scaling that created it. A `paused` one counts, and is not deleted."""
+    """A handle as its pool counts it. None is unknown. `scaling` names the scaling that created it. A `paused` one
+    counts, and is not deleted.
+    """
 
     name: str
     created: datetime
@@ -75,11 +77,13 @@ class NewHandle(Model):
 
 
 class PoolPlan(Model):
-    """Attributes:
-    scalings: statuses to write after the handles in `create`.
-    giving_back: statuses to write before deleting the handles in `delete`.
-    begins_at: when the next scaling begins.
-    gives_up_at: when spared unhealthy handles are deleted.
+    """What a pool is to do.
+
+    Attributes:
+        scalings: statuses to write after the handles in `create`.
+        giving_back: statuses to write before deleting the handles in `delete`.
+        begins_at: when the next scaling begins.
+        gives_up_at: when spared unhealthy handles are deleted.
     """
 
     delete: tuple[str, ...] = ()
@@ -100,7 +104,7 @@ def plan(
     pace: timedelta = MANAGE_POOLS_INTERVAL,
     made: Collection[str] = (),
 ) -> PoolPlan:
-    """`handles` are free ones that are not being deleted.
+    """What to create and to delete. `handles` are free ones that are not being deleted.
 
     `gave_up` is the last deletion of unhealthy ones: newer ones are spared for `pace`. `made` are the slots of new
     handles that no status counts yet.
@@ -156,7 +160,7 @@ def wants_of(pool: JsonObject) -> Wants:
 
 
 def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
-    """None if it belongs to another pool, or is bound, being deleted or ignored."""
+    """The handle as the pool counts it; None if it belongs to another, or is bound, being deleted or ignored."""
     owner = object_at(handle, "spec", "resourcePool")
     ours = all(text_at(owner, field) == text_at(pool, "metadata", field) for field in ("name", "namespace"))
     labels = object_at(handle, "metadata", "labels")

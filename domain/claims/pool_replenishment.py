@@ -40,14 +40,16 @@ class Opened(Model):
 
 
 class Pool(ObjectsWorld):
-    """Attributes:
-    handles: free ones that are not being deleted.
-    scalings: from their statuses.
-    made: the slots of handles created in this pass.
-    opened: new handles whose lifecycles are not started yet.
-    fault: why no handle can be created.
-    interval: the pause after a fault.
-    pace: how long unhealthy replacements are spared.
+    """A ResourcePool and its free handles.
+
+    Attributes:
+        handles: free ones that are not being deleted.
+        scalings: from their statuses.
+        made: the slots of handles created in this pass.
+        opened: new handles whose lifecycles are not started yet.
+        fault: why no handle can be created.
+        interval: the pause after a fault.
+        pace: how long unhealthy replacements are spared.
     """
 
     known: PoolMemory = PoolMemory()

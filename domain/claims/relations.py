@@ -48,7 +48,7 @@ Names = Iterable[Hashable]
 
 
 def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
-    """`namespace` is that of handles, pools and providers."""
+    """The relations among the area's kinds. `namespace` is that of handles, pools and providers."""
 
     def left_alone(each: KubeObject) -> bool:
         return is_left_alone(names, each.document)

@@ -72,7 +72,7 @@ def overall(each: Iterable[bool | None]) -> bool | None:
 
 
 def handle_status(resources: Resources, waits: Sequence[str | None]) -> HandleStatus:
-    """`waits` has each resource's wait from `definitions`. Fields of others stay."""
+    """The handle's status. `waits` has each resource's wait from `definitions`. Fields of others stay."""
     before = object_at(resources.handle, "status")
     entries_before = objects_at(before, "resources")
     faults: list[str] = []

@@ -24,7 +24,7 @@ def start_of(claim: JsonObject) -> datetime:
 
 
 def requested_end_of(claim: JsonObject) -> datetime | None:
-    """Raises UnreadableMoment."""
+    """The end that the claim's spec requests. Raises UnreadableMoment."""
     requested = text_at(claim, "spec", "lifespan", "end")
     return parse_moment(requested, "spec.lifespan.end") if requested else None
 
@@ -35,7 +35,7 @@ def born(resource: JsonObject) -> datetime:
 
 
 def end_of_handle(handle: JsonObject) -> datetime | None:
-    """None if never, or if unreadable."""
+    """The handle's end; None if there is none, or it is unreadable."""
     return _recorded(handle, "spec", "lifespan", "end")
 
 

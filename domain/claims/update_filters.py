@@ -56,7 +56,7 @@ class UpdateFilter(NamedTuple):
 
 
 def differences(old: JsonValue, new: JsonValue) -> Iterator[Operation]:
-    """Yields operations in a fixed order; raises TooDeep."""
+    """The operations that turn `old` into `new`, in a fixed order; raises TooDeep."""
     return _differences(old, new, "", 0)
 
 

@@ -82,7 +82,7 @@ class LookAtInstance(_InstanceAction):
 
 
 class Answer(Model):
-    """`timings` of the hooks of its group, if they were asked for."""
+    """AWS's answer about an instance. `timings` are those of its group's hooks, if they were asked for."""
 
     facts: Facts
     timings: dict[str, HookTiming] = {}
@@ -322,10 +322,12 @@ class FindNode(_NodeAction):
 
 
 class CordonNode(_NodeAction, _TakesTurn):
-    """Attributes:
-    machine: empty if there is none.
-    reaction: taint, cordon or drain; the drain itself is another action.
-    about: the objects whose Events report it; none without a policy.
+    """Cordon or taint a Node.
+
+    Attributes:
+        machine: empty if there is none.
+        reaction: taint, cordon or drain; the drain itself is another action.
+        about: the objects whose Events report it; none without a policy.
     """
 
     activity: ClassVar[str] = "instances.cordon"

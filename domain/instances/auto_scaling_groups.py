@@ -91,7 +91,7 @@ def word_of(lifecycle_state: str) -> GroupState | None:
 
 
 def group_state(lifecycle_states: Iterable[str], record: GroupRecord) -> GroupState | None:
-    """None while it has no instance and nothing failed."""
+    """The group's state; None while it has no instance and nothing failed."""
     found = {word_of(each) for each in lifecycle_states}
     for activity, word in (("launch", GroupState.LAUNCH_FAILED), ("terminate", GroupState.TERMINATE_FAILED)):
         result = record.results.get(activity)

@@ -59,10 +59,12 @@ class Limit(Model):
 
 
 class Disruption(Model):
-    """Attributes:
-    name: the Machine's, or the Node's if there is no Machine.
-    uid: of that.
-    size: the number of healthy machines in the group once it is over.
+    """A machine that is disrupted, or was lately.
+
+    Attributes:
+        name: the Machine's, or the Node's if there is no Machine.
+        uid: of that.
+        size: the number of healthy machines in the group once it is over.
     """
 
     instance: str

@@ -44,7 +44,7 @@ class Outcome(StrEnum):
 
 
 class Handled(Model):
-    """`may_appear`: an AWSMachine of its account and region has no instance yet."""
+    """What became of an event. `may_appear`: an AWSMachine of its account and region has no instance yet."""
 
     event: InstanceEvent
     outcome: Outcome

@@ -48,7 +48,7 @@ _RESULTS = {
 
 
 class Events(Model):
-    """`ignored` and `invalid` are the reasons of the message's other parts."""
+    """A message's events. `ignored` and `invalid` are the reasons of its other parts."""
 
     events: tuple[InstanceEvent, ...]
     ignored: tuple[str, ...] = ()

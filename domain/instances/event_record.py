@@ -53,7 +53,7 @@ class Interruption(Model):
 
     @property
     def outlived_at(self) -> datetime:
-        """When AWS counts as not reclaiming a still running instance after all."""
+        """When a still running instance shows that AWS does not reclaim it after all."""
         return self.deadline + SPOT_OUTLIVED
 
 
@@ -101,22 +101,24 @@ class LastEvent(Model):
 
 
 class InstanceRecord(Model):
-    """Attributes:
-    opened_at: when the first event was received.
-    heard_at: when the last event was received.
-    ask_at: when EC2 is to be asked; None if there is no reason to.
-    only_to_check: EC2 is asked only to confirm a change that an event reported.
-    found: EC2 has known the instance in this account and region.
-    misses: how often in a row EC2 did not know it.
-    started_at: the latest reported start.
-    stopped_at: the latest reported stops, sorted.
-    planned: scheduled events by Health's ARN.
-    hooks: lifecycle actions by token.
-    refuted: the number of claims that EC2 did not confirm.
-    refuted_causes: those of them that would have caused a reaction.
-    impossible: causes whose reaction is not possible, reported already.
-    seen: the keys of the latest events.
-    notified: notifications that were sent or given up, as CHANNEL/CAUSE.
+    """What events and AWS's answers have said about an instance.
+
+    Attributes:
+        opened_at: when the first event was received.
+        heard_at: when the last event was received.
+        ask_at: when EC2 is to be asked; None if there is no reason to.
+        only_to_check: EC2 is asked only to confirm a change that an event reported.
+        found: EC2 has known the instance in this account and region.
+        misses: how often in a row EC2 did not know it.
+        started_at: the latest reported start.
+        stopped_at: the latest reported stops, sorted.
+        planned: scheduled events by Health's ARN.
+        hooks: lifecycle actions by token.
+        refuted: the number of claims that EC2 did not confirm.
+        refuted_causes: those of them that would have caused a reaction.
+        impossible: causes whose reaction is not possible, reported already.
+        seen: the keys of the latest events.
+        notified: notifications that were sent or given up, as CHANNEL/CAUSE.
     """
 
     key: InstanceKey

@@ -14,7 +14,7 @@ from domain.instances.names import GroupKey, InstanceKey
 
 
 def instance_of(event: InstanceEvent) -> InstanceKey | None:
-    """None for an event of a host or of a launch without instance."""
+    """The event's instance; None for an event of a host or of a launch without instance."""
     if not event.instance_id:
         return None
     return InstanceKey(account=event.account, region=event.region, instance_id=event.instance_id)

@@ -68,7 +68,8 @@ class Topology(Model):
 
 
 def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = "") -> Topology:
-    """`name` is the queue's name and the prefix of the others, `group_prefix` that of the Auto Scaling groups' names.
+    """The queues and rules of a place. `name` is the queue's name and the prefix of the others, `group_prefix` that of
+    the Auto Scaling groups' names.
 
     Raises ValueError if names would be longer than AWS allows.
     """
@@ -184,7 +185,8 @@ def rule_arn_of(account: str, region: str, name: str) -> str:
 
 
 def rule_name(name: str) -> str:
-    """Raises ValueError: AWS's own refusal would not say which object's name is too long."""
+    """The rule's name, checked, as AWS's own refusal would not say which object's name is too long. Raises ValueError.
+    """
     if len(name) > _LONGEST_RULE_NAME:
         raise ValueError(
             f"the rule's name {name!r} has {len(name)} characters; EventBridge allows {_LONGEST_RULE_NAME}"

@@ -68,12 +68,14 @@ def place_of_key(key: Key, places: Iterable[Place]) -> Place | None:
 
 
 def wanted(place: Place, rules_of_queue: Sequence[str] = (), group_prefix: str = "") -> Wanted:
-    """Args:
-        rules_of_queue: the names of the rules that deliver to its queue today.
-        group_prefix: only events of Auto Scaling groups whose name begins so.
+    """The queues and rules that a place should have.
 
-    Raises:
-        ValueError: names would be longer than AWS allows.
+    Args:
+            rules_of_queue: the names of the rules that deliver to its queue today.
+            group_prefix: only events of Auto Scaling groups whose name begins so.
+
+        Raises:
+            ValueError: names would be longer than AWS allows.
     """
     clusters = provider_clusters(place.queue, rules_of_queue)
     if not clusters:

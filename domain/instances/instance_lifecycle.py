@@ -57,11 +57,13 @@ from domain.writes import JsonPatch
 
 
 class InstanceWork(Model):
-    """Attributes:
-    patch: the merge patch of its AWSMachine or Node, applied first.
-    steps: the actions, in this order.
-    deadline: the earliest moment at which the decision may change.
-    close: nothing is left to do: the workflow ends.
+    """What is to be done for an instance.
+
+    Attributes:
+        patch: the merge patch of its AWSMachine or Node, applied first.
+        steps: the actions, in this order.
+        deadline: the earliest moment at which the decision may change.
+        close: nothing is left to do: the workflow ends.
     """
 
     phase: InstancePhase

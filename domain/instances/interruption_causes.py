@@ -54,13 +54,15 @@ _SEVERITY = (
 
 
 class Cause(Model):
-    """Attributes:
-    claimed_at: when its event was received.
-    from_: when it is acted upon.
-    deadline: until when there is time to act; None for no limit.
-    ends: whether the instance does not come back from it by itself.
-    taken: whether AWS reclaims the instance right now, or has.
-    replaces_for: how long a replacement is awaited; None for not at all.
+    """A reason to react.
+
+    Attributes:
+        claimed_at: when its event was received.
+        from_: when it is acted upon.
+        deadline: until when there is time to act; None for no limit.
+        ends: whether the instance does not come back from it by itself.
+        taken: whether AWS reclaims the instance right now, or has.
+        replaces_for: how long a replacement is awaited; None for not at all.
     """
 
     name: str

@@ -17,7 +17,7 @@ from domain.model import Model
 
 
 class Reaction(StrEnum):
-    """From the weakest to the strongest.
+    """Reactions, from the weakest to the strongest.
 
     Deleting the Machine makes Cluster API cordon, drain and replace it, without access to the workload cluster.
     Reactions on the Node use the workload cluster's kubeconfig, and replace nothing. Terminating the instance is for
@@ -54,10 +54,12 @@ class TaintEffect(StrEnum):
 
 
 class Draining(Model):
-    """Attributes:
-    pod_grace: how long a Pod may take to end; None for its own time.
-    node_grace: how long the whole drain may take; None for as long as AWS gives.
-    spares: whether Pods that say so (`perdure.dev/do-not-disrupt`) are left until the drain's time is over.
+    """How a Node is drained.
+
+    Attributes:
+        pod_grace: how long a Pod may take to end; None for its own time.
+        node_grace: how long the whole drain may take; None for as long as AWS gives.
+        spares: whether Pods that say so (`perdure.dev/do-not-disrupt`) are left until the drain's time is over.
     """
 
     pod_grace: timedelta | None = None
@@ -73,10 +75,12 @@ class Taint(Model):
 
 
 class Tainting(Model):
-    """Attributes:
-    value: empty for the cause's word.
-    nth_names: whether it has the key that the AWS Node Termination Handler gives for the cause, where it has one.
-    always: whether a Node that is cordoned or drained gets it as well.
+    """How a Node is tainted.
+
+    Attributes:
+        value: empty for the cause's word.
+        nth_names: whether it has the key that the AWS Node Termination Handler gives for the cause, where it has one.
+        always: whether a Node that is cordoned or drained gets it as well.
     """
 
     key: str = TAINT_KEY
@@ -119,23 +123,25 @@ class Channel(Model):
 
 
 class ReactionPolicy(Model):
-    """Attributes:
-    name: of the InterruptionPolicy, empty for the settings.
-    spot: hibernation leaves no time and is only labelled.
-    capacity_reservation: `label` only, as EC2 has no call that confirms it.
-    rebalance: `label` only, for the same reason.
-    ending: a scheduled event that the instance does not come back from by itself.
-    reboot: a drained Node is used again afterwards.
-    maintenance: a scheduled short loss of network or power.
-    terminating_hook: `label` leaves the hook to its owner.
-    launching_hook: complete the hook of a launch once the Node is ready.
-    abandon_failed_launch: terminate an instance whose Node is not ready within `launch_timeout`.
-    maintenance_lead: how long before its date a scheduled event is acted upon.
-    hook_margin: how long before Auto Scaling's limit a hook is completed, drained or not.
-    heartbeat: the longest interval of a hook's heartbeats; None for half of its timeout, at most five minutes.
-    hook_limit: a hook is completed this long after its beginning; None for AWS's limit.
-    most: machines of a node group that are disrupted at once; None for the setting.
-    replace_first: by cause, how long a replacement is awaited.
+    """The reaction to each cause, and limits.
+
+    Attributes:
+        name: of the InterruptionPolicy, empty for the settings.
+        spot: hibernation leaves no time and is only labelled.
+        capacity_reservation: `label` only, as EC2 has no call that confirms it.
+        rebalance: `label` only, for the same reason.
+        ending: a scheduled event that the instance does not come back from by itself.
+        reboot: a drained Node is used again afterwards.
+        maintenance: a scheduled short loss of network or power.
+        terminating_hook: `label` leaves the hook to its owner.
+        launching_hook: complete the hook of a launch once the Node is ready.
+        abandon_failed_launch: terminate an instance whose Node is not ready within `launch_timeout`.
+        maintenance_lead: how long before its date a scheduled event is acted upon.
+        hook_margin: how long before Auto Scaling's limit a hook is completed, drained or not.
+        heartbeat: the longest interval of a hook's heartbeats; None for half of its timeout, at most five minutes.
+        hook_limit: a hook is completed this long after its beginning; None for AWS's limit.
+        most: machines of a node group that are disrupted at once; None for the setting.
+        replace_first: by cause, how long a replacement is awaited.
     """
 
     name: str = ""

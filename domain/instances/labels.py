@@ -68,7 +68,7 @@ def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: dateti
 
 
 def story_of(meta: ObjectMeta) -> Story:
-    """Empty if the annotation is absent or not Perdure's."""
+    """What the annotation records; empty if it is absent or not Perdure's."""
     try:
         story = Story.model_validate_json(meta.annotations.get(EVENTS_ANNOTATION, "{}"))
     except ValidationError:

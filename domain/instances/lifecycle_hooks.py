@@ -23,14 +23,16 @@ from domain.model import Model
 
 
 class HookWork(Model):
-    """Attributes:
-    drain: whether the Node is to be drained for it.
-    unproven: whether a drain or the completion waits for AWS to confirm the action.
-    verdict: whether Auto Scaling confirms that the instance waits.
-    limit: when it is completed at the latest.
-    heartbeat: the heartbeat that is due.
-    complete: its completion, once it is due.
-    next_at: when to decide again.
+    """What is to be done for a lifecycle action.
+
+    Attributes:
+        drain: whether the Node is to be drained for it.
+        unproven: whether a drain or the completion waits for AWS to confirm the action.
+        verdict: whether Auto Scaling confirms that the instance waits.
+        limit: when it is completed at the latest.
+        heartbeat: the heartbeat that is due.
+        complete: its completion, once it is due.
+        next_at: when to decide again.
     """
 
     held: HeldHook

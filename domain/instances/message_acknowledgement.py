@@ -29,7 +29,8 @@ class Verdict(StrEnum):
 
 
 class Acknowledgement(Model):
-    """`delay`: until a kept message is seen again. `reason`: for the counter or the dead letter.
+    """What is done with a message. `delay`: until a kept one is seen again. `reason`: for the counter or the dead
+    letter.
 
     `counts` are each event's outcome, and the reasons of ignored parts.
     """

@@ -28,13 +28,15 @@ _CONFIRMATIONS = ("SubscriptionConfirmation", "UnsubscribeConfirmation")
 
 
 class Message(Model):
-    """Attributes:
-    body: untrusted.
-    message_id: empty only if the transport has none.
-    receives: how often it was received, this time included.
-    attributes: its string attributes; EventBridge's dead letters give their reason there.
-    account, region: the queue's.
-    others: other accounts whose events the queue carries, from the settings.
+    """A message from SQS.
+
+    Attributes:
+        body: untrusted.
+        message_id: empty only if the transport has none.
+        receives: how often it was received, this time included.
+        attributes: its string attributes; EventBridge's dead letters give their reason there.
+        account, region: the queue's.
+        others: other accounts whose events the queue carries, from the settings.
     """
 
     body: Annotated[str, SkipValidation]
@@ -103,7 +105,7 @@ class NotJsonError(ValueError):
 
 
 def decoded(text: str) -> object:
-    """Raises NotJsonError, and nothing else, whatever the text."""
+    """The text's JSON; raises NotJsonError, and nothing else, whatever the text."""
     try:
         return json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
     except NotJsonError:

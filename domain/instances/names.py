@@ -86,7 +86,9 @@ def instance_of_provider_id(provider_id: str) -> str:
 
 
 def instance_of_node(provider_id: str) -> str:
-    """Empty for other clouds, and for Fargate: `aws:///ZONE/UUID/fargate-ip-10-0-0-1.REGION.compute.internal`."""
+    """The instance's id; empty for other clouds, and for Fargate:
+    `aws:///ZONE/UUID/fargate-ip-10-0-0-1.REGION.compute.internal`.
+    """
     ours = provider_id.startswith("aws://") and provider_id.count("/") <= _SLASHES
     return instance_of_provider_id(provider_id) if ours else ""
 
@@ -134,7 +136,7 @@ def group_of_arn(text: str) -> GroupKey | None:
 
 
 def partition_of(region: str) -> str:
-    """`*` for any region, as in an IAM policy's ARN."""
+    """The region's partition; `*` for any region, as in an IAM policy's ARN."""
     if region == "*":
         return "*"
     for prefix, partition in _PARTITIONS.items():

@@ -162,7 +162,7 @@ class Migrated(Model):
 
 
 def policy_of_nth(values: Mapping[str, object], name: str) -> Migrated:
-    """Raises ValueError, which says what is allowed."""
+    """The policy for a chart's values. Raises ValueError, which says what is allowed."""
     chart = _Values(values)
     queued = chart.flag("enableSqsTerminationDraining", default=False)
     reactions = _reactions(chart, queued=queued)
@@ -401,7 +401,7 @@ class _Values:
         raise ValueError(f"{name}: {value!r} is neither true nor false")
 
     def seconds(self, name: str, allowed: tuple[int, int]) -> int | None:
-        """None if absent or negative, which the handler treats as absent."""
+        """The value in seconds; None if absent or negative, which the handler treats as absent."""
         value = self.given.get(name, -1)
         lowest, highest = allowed
         range_ = f"allowed are {lowest} to {highest} seconds, and a negative number, which counts as absent"

@@ -54,18 +54,20 @@ class Emptying(Model):
 
 
 class InstanceMemory(Model):
-    """Attributes:
-    record: None before the first event.
-    timings: the hooks of its group, by name.
-    recalled: whether an AWSMachine's or Node's annotation was read.
-    tags: its tags in EC2 that policies name; None until EC2 was asked.
-    turn: the last answer of the disruption budget.
-    turn_unused: a turn was asked for and may be entered in the ledger, but nothing was disrupted yet.
-    node: its Node, if no Machine names it and it was searched for.
-    left_with: the policy of its deleted Node in Perdure's own cluster, while lifecycle actions wait.
-    asked: the requested replacement of its Machine: the cache may not show the mark yet.
-    unreplaced: its Machine, if that cannot be replaced before it is deleted.
-    emptying: the drain of its Node, once something delays it.
+    """What an instance's lifecycle remembers.
+
+    Attributes:
+        record: None before the first event.
+        timings: the hooks of its group, by name.
+        recalled: whether an AWSMachine's or Node's annotation was read.
+        tags: its tags in EC2 that policies name; None until EC2 was asked.
+        turn: the last answer of the disruption budget.
+        turn_unused: a turn was asked for and may be entered in the ledger, but nothing was disrupted yet.
+        node: its Node, if no Machine names it and it was searched for.
+        left_with: the policy of its deleted Node in Perdure's own cluster, while lifecycle actions wait.
+        asked: the requested replacement of its Machine: the cache may not show the mark yet.
+        unreplaced: its Machine, if that cannot be replaced before it is deleted.
+        emptying: the drain of its Node, once something delays it.
     """
 
     record: InstanceRecord | None = None
@@ -83,15 +85,17 @@ class InstanceMemory(Model):
 
 
 class InstanceWorld(World):
-    """Attributes:
-    owner: its Machine.
-    own_node: its Node in Perdure's own cluster, if Nodes are served and neither AWSMachine nor pool names it.
-    replacement: the requested one, from the MachineDeployment's mark.
-    tag_keys: the tags that the policy's selection depends on.
-    chosen_by: the tags by which the policy was selected, as `known.tags`.
-    observing: whether nothing may be written.
-    may_appear: whether there are AWSMachines without an instance yet.
-    account_known: whether the machine's cluster confirms the account.
+    """An instance and the objects that name it.
+
+    Attributes:
+        owner: its Machine.
+        own_node: its Node in Perdure's own cluster, if Nodes are served and neither AWSMachine nor pool names it.
+        replacement: the requested one, from the MachineDeployment's mark.
+        tag_keys: the tags that the policy's selection depends on.
+        chosen_by: the tags by which the policy was selected, as `known.tags`.
+        observing: whether nothing may be written.
+        may_appear: whether there are AWSMachines without an instance yet.
+        account_known: whether the machine's cluster confirms the account.
     """
 
     known: InstanceMemory = InstanceMemory()

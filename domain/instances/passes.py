@@ -29,7 +29,7 @@ class GroupWorld(PassedWorld):
 
 
 class LookAtGroup(Action):
-    """`memory` has what the group's events reported."""
+    """Observe a group. `memory` has what its events reported."""
 
     activity: ClassVar[str] = "instances.look_at_group"
     queue: ClassVar[str] = Queue.INSTANCES

@@ -33,9 +33,11 @@ class ClusterEntry(Model):
 
 
 class ProviderCluster(Model):
-    """Attributes:
-    role: the ARN of its identity's role; empty if it has the provider's own credentials.
-    account: the role's, or the one of the process's own credentials.
+    """A cluster of the AWS provider.
+
+    Attributes:
+        role: the ARN of its identity's role; empty if it has the provider's own credentials.
+        account: the role's, or the one of the process's own credentials.
     """
 
     name: str

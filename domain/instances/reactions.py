@@ -332,7 +332,9 @@ def _machines(world: InstanceWorld) -> tuple[Key, ...]:
 
 
 def _taint(world: InstanceWorld, cause: Cause) -> Taint | None:
-    """None for no taint, or for out-of-service while the instance may still write to its volumes."""
+    """The taint for the cause; None for no taint, or for out-of-service while the instance may still write to its
+    volumes.
+    """
     tainting, standing = world.policy.tainting, world.record.standing
     if not (tainting.always or cause.reaction is Reaction.TAINT):
         return None
@@ -358,7 +360,9 @@ def _begun(world: InstanceWorld, cause: str, reaction: Reaction = Reaction.DRAIN
 
 
 def _own_drain(world: InstanceWorld) -> Drain | None:
-    """None if only an annotation reports it, which people can edit: the Node is cordoned and drained again."""
+    """The drain that has begun; None if only an annotation reports it, which people can edit: the Node is cordoned and
+    drained again.
+    """
     drain = world.record.drain
     return None if drain is None or drain.recalled else drain
 

@@ -134,9 +134,7 @@ class Unreplaced(Model):
 
 
 def mark_of(annotations: Mapping[str, str]) -> Mark | None:
-    """Raises:
-    UnreplaceableError: it was edited by hand.
-    """
+    """The mark; None if absent. Raises UnreplaceableError if it was edited by hand."""
     written = annotations.get(REPLACING_ANNOTATION)
     if written is None:
         return None

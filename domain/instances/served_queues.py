@@ -30,12 +30,14 @@ REGION_DEAD = f"{PREFIX}{DEAD}"
 
 
 class Place(Model):
-    """Attributes:
-    account: 12 digits.
-    queue: the name of its own queue.
-    role: the ARN of the role to assume; empty if the process's own credentials belong to the account.
-    shares: the place in whose queue its events arrive, as text; empty if it has its own.
-    senders: other accounts whose events arrive in its queue.
+    """An account and region whose instances are served.
+
+    Attributes:
+        account: 12 digits.
+        queue: the name of its own queue.
+        role: the ARN of the role to assume; empty if the process's own credentials belong to the account.
+        shares: the place in whose queue its events arrive, as text; empty if it has its own.
+        senders: other accounts whose events arrive in its queue.
     """
 
     account: str
@@ -84,7 +86,7 @@ def served(found: Sequence[Place]) -> frozenset[tuple[str, str]]:
 
 
 def place_of(text: str) -> Place:
-    """Raises ValueError."""
+    """The place of an entry; raises ValueError."""
     path, at, role = text.partition("@")
     own, equals, shared = path.partition("=")
     account, region, queue = _parts(text, own)

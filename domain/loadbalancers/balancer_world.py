@@ -19,9 +19,11 @@ from domain.writes import JsonPatch, Patch, Written
 
 
 class BalancerMemory(CloudMemory):
-    """Attributes:
-    drops_conditions: the API server drops conditions, because the replaced operator's CRD is installed.
-    released: the status says that no cloud object is left.
+    """What a LoadBalancer's lifecycle remembers.
+
+    Attributes:
+        drops_conditions: the API server drops conditions, because the replaced operator's CRD is installed.
+        released: the status says that no cloud object is left.
     """
 
     drops_conditions: bool = False

@@ -46,9 +46,11 @@ _NATURES = {
 
 
 class Blocker(Model):
-    """Attributes:
-    asked: the delay requested by the remote side.
-    ours: a limit of this process, which passes soon and is not reported.
+    """Why the cloud cannot be changed now.
+
+    Attributes:
+        asked: the delay requested by the remote side.
+        ours: a limit of this process, which passes soon and is not reported.
     """
 
     why: str

@@ -21,7 +21,7 @@ from domain.resource import parse_timestamp
 
 
 def boot_deadline(machine: LoadBalancerMachine, timeout: timedelta = BOOT_TIMEOUT) -> datetime | None:
-    """None if it has no creation time."""
+    """When the machine has to have reported; None if it has no creation time."""
     waited = parse_timestamp(machine.metadata.annotations.get(BOOTS_SINCE_ANNOTATION))
     born = waited or machine.metadata.creation_timestamp
     own = parse_duration(machine.metadata.annotations.get(CREATION_TIMEOUT_ANNOTATION, ""))

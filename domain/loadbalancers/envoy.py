@@ -69,7 +69,9 @@ class EnvoyConfiguration(Model):
 
 
 def envoy_configuration(balancer: LoadBalancer, *, listen_address: str, cpus: int) -> EnvoyConfiguration:
-    """`listen_address` is the virtual address on a real machine; limits are proportional to `cpus`."""
+    """Envoy's configuration for a LoadBalancer. `listen_address` is the virtual address on a real machine; limits are
+    proportional to `cpus`.
+    """
     options = balancer.spec.options
     ports, refused = _ports(balancer.spec.ports)
     endpoints, unreachable = _endpoints(balancer.spec.endpoints)

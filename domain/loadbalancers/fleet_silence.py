@@ -60,7 +60,7 @@ class AskFleet(Action):
 
 
 def report_of(machine: LoadBalancerMachine) -> Report | None:
-    """None if the machine never reported or is being deleted."""
+    """The machine's report; None if it never reported or is being deleted."""
     moment = None if machine.metadata.deleting else last_report(machine)
     return None if moment is None else (moment, _set_of(machine))
 

@@ -41,7 +41,7 @@ def parse_bool(text: str) -> bool | None:
 
 
 def parse_duration(text: str) -> timedelta | None:
-    """`5m30s` or `1.5h`; None for any other text. Only 0 needs no unit."""
+    """A duration such as `5m30s` or `1.5h`; None for any other text. Only 0 needs no unit."""
     sign, rest = (-1, text[1:]) if text[:1] == "-" else (1, text[1:] if text[:1] == "+" else text)
     if rest == "0":
         return timedelta(0)
@@ -60,7 +60,7 @@ def parse_duration(text: str) -> timedelta | None:
 
 
 def format_duration(duration: timedelta) -> str:
-    """`1h0m0s`, `5m30s`, `1.5s`, `250ms`, `0s`."""
+    """The duration as Go writes it: `1h0m0s`, `5m30s`, `1.5s`, `250ms`, `0s`."""
     if duration < timedelta(0):
         return f"-{format_duration(-duration)}"
     microseconds = duration // timedelta(microseconds=1)

@@ -62,15 +62,17 @@ class HealthState(StrEnum):
 
 
 class Health(Model):
-    """Attributes:
-    ready: a marked machine may count as ready, just before the mark is removed.
-    why: what is missing; empty if healthy.
-    reported: its agent has reported once.
-    hopeless: its server cannot be created or is gone, so it will never report.
-    mark: the time of a mark to write; None if it is not to be marked now.
-    unmark: its mark must be removed.
-    next_change: when the state may change without any write; None for never. The watcher tracks expiring reports
-        (`expires_at`).
+    """Whether a machine is healthy, and what follows.
+
+    Attributes:
+        ready: a marked machine may count as ready, just before the mark is removed.
+        why: what is missing; empty if healthy.
+        reported: its agent has reported once.
+        hopeless: its server cannot be created or is gone, so it will never report.
+        mark: the time of a mark to write; None if it is not to be marked now.
+        unmark: its mark must be removed.
+        next_change: when the state may change without any write; None for never. The watcher tracks expiring reports
+            (`expires_at`).
     """
 
     state: HealthState

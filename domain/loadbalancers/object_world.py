@@ -16,7 +16,8 @@ OBSERVE_AGAIN = "observe again"
 
 
 class ObjectMemory(Model):
-    """`version` is the resourceVersion of its last write; an older object is not observed again.
+    """What a lifecycle remembers. `version` is the resourceVersion of its last write; an older object is not observed
+    again.
 
     `balancer_generation` is that of a Service's LoadBalancer when its last pass ended.
     """
@@ -26,9 +27,11 @@ class ObjectMemory(Model):
 
 
 class ObjectWorld(object_world.ObjectWorld):
-    """Attributes:
-    left_to: why the replaced controller still owns the kind.
-    again: when another observation may differ without any write.
+    """An object of the area.
+
+    Attributes:
+        left_to: why the replaced controller still owns the kind.
+        again: when another observation may differ without any write.
     """
 
     left_to: str = ""

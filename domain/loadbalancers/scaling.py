@@ -46,13 +46,15 @@ from domain.writes import JsonPatch
 
 
 class SetPlan(Model):
-    """Attributes:
-    marks: machines whose mark changes, see `mark_patches`.
-    restamp: names of machines that need the set's revision.
-    annotate: the merge patch of the set itself: failed boots, and when all machines were ready.
-    status: the merge patch of the set's status; empty if up to date.
-    hold: why condemned machines are not replaced; empty if they are.
-    deadline: when the plan may change without any event.
+    """What a set is to do.
+
+    Attributes:
+        marks: machines whose mark changes, see `mark_patches`.
+        restamp: names of machines that need the set's revision.
+        annotate: the merge patch of the set itself: failed boots, and when all machines were ready.
+        status: the merge patch of the set's status; empty if up to date.
+        hold: why condemned machines are not replaced; empty if they are.
+        deadline: when the plan may change without any event.
     """
 
     create: tuple[str, ...] = ()
@@ -214,7 +216,7 @@ def _silence(fleet: Fleet) -> str:
 
 
 def config_fault(alive: Sequence[MachineReadiness], now: datetime, timings: Timings) -> str:
-    """Empty if Envoy rejects nothing, or one machine accepts the configuration.
+    """Why Envoy rejects the configuration; empty if it does not, or one machine accepts it.
 
     Only a rejection (NACK) counts: an Envoy that lags behind is broken, even if all do.
     """

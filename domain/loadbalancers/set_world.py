@@ -14,11 +14,13 @@ from domain.writes import JsonPatch
 
 
 class SetWorld(ObjectWorld):
-    """Attributes:
-    machines: its machines (`scaling.machines_of`), oldest first.
-    taken: names of machines that are not, or no longer, the set's.
-    fleet: all machines of the installation; None until requested.
-    noted: this pass has recorded readiness (`set_status.readiness_patch`).
+    """A set and its machines.
+
+    Attributes:
+        machines: its machines (`scaling.machines_of`), oldest first.
+        taken: names of machines that are not, or no longer, the set's.
+        fleet: all machines of the installation; None until requested.
+        noted: this pass has recorded readiness (`set_status.readiness_patch`).
     """
 
     about: ClassVar[str] = "machine_set"

@@ -20,7 +20,9 @@ _REASONS = {Nature.REFUSED: REFUSED, Nature.QUOTA: QUOTA_EXCEEDED}
 
 
 def stalled_patch(balancer: LoadBalancer, problem: str, blocker: Blocker | None, now: datetime) -> JsonPatch:
-    """`problem` is empty, and `blocker` (the cloud's refusal) None, if there is none."""
+    """The patch of the condition Stalled. `problem` is empty, and `blocker` (the cloud's refusal) None, if there is
+    none.
+    """
     if blocker is not None and blocker.nature not in _REASONS:
         return {}
     reason = _REASONS[blocker.nature] if blocker is not None and blocker.problem == problem else BLOCKED

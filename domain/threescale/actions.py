@@ -14,7 +14,7 @@ SECRET = "Secret"  # noqa: S105 - no secret itself
 
 
 class Stored(writes.Written):
-    """`obj` is empty if the object is gone. If its spec has changed, it is observed again."""
+    """The object after a write; `obj` is empty if it is gone. If its spec has changed, it is observed again."""
 
     obj: JsonObject = {}
     world: Any = None
@@ -45,7 +45,7 @@ class PatchObject(_OwnWrite, writes.Patch):
 
 
 class ShowStatus(_OwnWrite, writes.Patch):
-    """`in_sync`: the write only reports that the synchronization takes long."""
+    """Write the status. `in_sync`: only to report that the synchronization takes long."""
 
     subresource: str = "status"
     note: str = "write the status"
@@ -72,7 +72,7 @@ class DeleteObject(_OwnWrite, writes.Delete):
 
 
 class DropFinalizer(_OwnWrite, writes.DropFinalizer):
-    """`left` describes what stays in 3scale."""
+    """Remove our finalizer. `left` describes what stays in 3scale."""
 
     note: str = "remove the finalizer"
     left: tuple[str, ...] = ()

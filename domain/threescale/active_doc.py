@@ -45,10 +45,12 @@ class Text(Model):
 
 
 class ObservedDocument(ObservedOne):
-    """Attributes:
-    siblings: other ActiveDocs with its system name and tenant.
-    holders: siblings that have a document in 3scale, with its id.
-    wanted: another ActiveDoc now wants the system name of this one's document.
+    """An ActiveDoc and its document in 3scale.
+
+    Attributes:
+        siblings: other ActiveDocs with its system name and tenant.
+        holders: siblings that have a document in 3scale, with its id.
+        wanted: another ActiveDoc now wants the system name of this one's document.
     """
 
     item: ClassVar[type[FoundDocument]] = FoundDocument

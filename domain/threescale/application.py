@@ -46,11 +46,13 @@ from domain.threescale.resources.shared import Digests
 
 
 class ObservedApplication(ObservedOne):
-    """Attributes:
-    holders: other Applications of the account that have an application in 3scale, with its id.
-    secrets: existing keys of Secrets.
-    listed: the account's applications, if they were listed.
-    plans: the product's plans; None if not read.
+    """An Application and its application in 3scale.
+
+    Attributes:
+        holders: other Applications of the account that have an application in 3scale, with its id.
+        secrets: existing keys of Secrets.
+        listed: the account's applications, if they were listed.
+        plans: the product's plans; None if not read.
     """
 
     item: ClassVar[type[FoundApplication]] = FoundApplication

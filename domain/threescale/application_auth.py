@@ -31,9 +31,11 @@ USER_KEY, APPLICATION_ID, APPLICATION_KEY = "UserKey", "ApplicationID", "Applica
 
 
 class SecretContent(Model):
-    """Attributes:
-    there: the Secret's keys.
-    filled: keys with a value.
+    """What a Secret holds, without its values.
+
+    Attributes:
+        there: the Secret's keys.
+        filled: keys with a value.
     """
 
     name: str
@@ -43,8 +45,8 @@ class SecretContent(Model):
 
 
 class ObservedAuth(ObservedOne):
-    """`application`, `account`, `product` and `secret` are None if they do not exist. `done` has the slots of
-    completed writes.
+    """An ApplicationAuth. `application`, `account`, `product` and `secret` are None if they do not exist. `done` has
+    the slots of completed writes.
     """
 
     item: ClassVar[type[FoundApplication]] = FoundApplication

@@ -58,8 +58,8 @@ def sync_application(
     *,
     forgets: bool = False,
 ) -> Sync:
-    """`claimed` are applications of other objects that may have its name; `forgets`: the remembered id is
-    one of them.
+    """What is to be done in 3scale. `claimed` are applications of other objects that may have its name; `forgets`: the
+    remembered id is one of them.
     """
     known_id = 0 if forgets else known_id_of(application, product.status.provider_account_host or "")
     service_id, path = product.status.product_id or 0, f"accounts/{account_id}/applications"

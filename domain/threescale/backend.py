@@ -36,11 +36,13 @@ from domain.threescale.spec_validation import Fault, faults_of_backend, message_
 
 
 class ObservedBackend(Observed):
-    """Attributes:
-    products: those of its namespace, which may use it.
-    siblings: other Backends with its system name and tenant.
-    holders: siblings that have a backend in 3scale, with its id.
-    found: empty, or left by a previous pass of this process.
+    """A Backend and its backend in 3scale.
+
+    Attributes:
+        products: those of its namespace, which may use it.
+        siblings: other Backends with its system name and tenant.
+        holders: siblings that have a backend in 3scale, with its id.
+        found: empty, or left by a previous pass of this process.
     """
 
     resource: Backend

@@ -56,9 +56,11 @@ class SecretKey(Model):
 
 
 class Answer(Model):
-    """Attributes:
-    body: JSON; None of a read means absent, of a write no content.
-    beside: other changed fields of the world.
+    """3scale's answer.
+
+    Attributes:
+        body: JSON; None of a read means absent, of a write no content.
+        beside: other changed fields of the world.
     """
 
     body: Any = None
@@ -66,7 +68,8 @@ class Answer(Model):
 
 
 class Call(Action):
-    """`unsure`: a response was lost, so lists are not cached, and creations are preceded by a search."""
+    """A call of 3scale. `unsure`: a response was lost, so lists are not cached, and creations are preceded by a search.
+    """
 
     queue: ClassVar[str] = Queue.THREESCALE
     result: ClassVar[type[Model] | None] = Answer
@@ -141,12 +144,14 @@ TAKEN = "has already been taken"
 
 
 class Write(Call):
-    """Attributes:
-    path: relative to `api_of` the resource, without `.json`.
-    id: of the changed or deleted object; 0 for a creation.
-    of: the parent's id.
-    key: the natural key of a creation; `others` are ids of other entries that may have it.
-    deploys: the digest of the configuration that it deploys to staging.
+    """A call that changes something.
+
+    Attributes:
+        path: relative to `api_of` the resource, without `.json`.
+        id: of the changed or deleted object; 0 for a creation.
+        of: the parent's id.
+        key: the natural key of a creation; `others` are ids of other entries that may have it.
+        deploys: the digest of the configuration that it deploys to staging.
     """
 
     activity: ClassVar[str] = "threescale.write"

@@ -36,7 +36,7 @@ NO_ADMIN = "valid admin developer user CR not found"
 
 
 class ObservedAccount(ObservedOne):
-    """`holders` are others with its organisation name and tenant. `secrets` are existing keys."""
+    """A DeveloperAccount. `holders` are others with its organisation name and tenant. `secrets` are existing keys."""
 
     item: ClassVar[type[FoundAccount]] = FoundAccount
     wrapper: ClassVar[Resource] = Resource.ACCOUNT

@@ -21,8 +21,8 @@ NOT_ONE_KEY = "Secret was empty or contains too many fields. Only one is require
 
 
 def text_in_secret(path: str, namespace: str, name: str, data: Mapping[str, str] | None, version: str = "") -> Text:
-    """`path` is the field with the reference, such as `spec.openapiRef`; `data` is None if the Secret does not
-    exist.
+    """The document in a Secret. `path` is the field with the reference, such as `spec.openapiRef`; `data` is None if
+    the Secret does not exist.
     """
     waits_for = (f"Secret/{namespace}/{name}",)
     if data is not None and len(data) == 1:

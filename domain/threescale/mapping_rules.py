@@ -28,7 +28,7 @@ class FoundRule(Model):
 
 
 class RuleEdit(Model):
-    """`position` is None if the rule keeps its place."""
+    """A change of one rule. `position` is None if it keeps its place."""
 
     call: Literal["DELETE", "PUT", "POST"]
     id: int | None = None

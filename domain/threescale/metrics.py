@@ -101,7 +101,7 @@ def order(
     found: Sequence[FoundMappingRule],
     refused: Iterable[str] = (),
 ) -> tuple[Write, ...] | None:
-    """None while a metric that a rule uses does not exist yet.
+    """The calls that order mapping rules; None while a metric that one uses does not exist yet.
 
     Each call depends on the previous ones, so the list ends before the first slot in `refused`.
     """

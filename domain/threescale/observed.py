@@ -56,11 +56,13 @@ class Phase(StrEnum):
 
 
 class Memory(Model):
-    """Attributes:
-    retried: the person's retry for which refusals were dropped, until it completes.
-    begun: 3scale was written to, and the object has not been in sync since.
-    sweeps: determines which objects are compared completely.
-    compare_at: when to compare after a write based on cached state.
+    """What an object's lifecycle remembers.
+
+    Attributes:
+        retried: the person's retry for which refusals were dropped, until it completes.
+        begun: 3scale was written to, and the object has not been in sync since.
+        sweeps: determines which objects are compared completely.
+        compare_at: when to compare after a write based on cached state.
     """
 
     retried: str = ""
@@ -138,15 +140,17 @@ def acts(phase: Phase, why: str, *actions: Action, **more: Any) -> Decision:
 
 
 class Observed(World):
-    """Attributes:
-    look: the sweep or a person asks for a comparison with 3scale.
-    retry: a person's incomplete retry.
-    drops_refusals: the pass was woken, or has a new retry.
-    recalled: the previous pass's state of 3scale is used.
-    slot_held_for: the time since the first call.
-    reported_in_sync: the object shows a long sync, or need not.
-    mute: the API server refuses its status.
-    unwritable: why it refuses the defaulted spec.
+    """An object as a pass observes it.
+
+    Attributes:
+        look: the sweep or a person asks for a comparison with 3scale.
+        retry: a person's incomplete retry.
+        drops_refusals: the pass was woken, or has a new retry.
+        recalled: the previous pass's state of 3scale is used.
+        slot_held_for: the time since the first call.
+        reported_in_sync: the object shows a long sync, or need not.
+        mute: the API server refuses its status.
+        unwritable: why it refuses the defaulted spec.
     """
 
     # 3scale's state, which is not observed.

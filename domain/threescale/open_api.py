@@ -59,8 +59,8 @@ C = TypeVar("C", Product, Backend)
 
 
 class ObservedOpenApi(Observed):
-    """`text` is None if not fetched yet, `source` if the Secret does not exist. Products and backends: of its
-    namespace.
+    """An OpenAPI document and its objects. `text` is None if not fetched yet, `source` if the Secret does not exist.
+    Products and backends: of its namespace.
     """
 
     learnt: ClassVar[tuple[str, ...]] = ()

@@ -80,7 +80,9 @@ class _OperationExtension(KubeModel):
 
 
 def generate(spec: OpenApiSpec, api: Api, uid: str, system_name: str = "") -> Generated:
-    """`uid` makes names unique; `system_name` is the existing objects', empty if there are none. Raises Unreadable."""
+    """The Product and the Backend for a document. `uid` makes names unique; `system_name` is the existing objects',
+    empty if there are none. Raises Unreadable.
+    """
     title = api.info.title
     wanted = spec.product_system_name or system_name or _NOT_WORD.sub("_", title)
     authentication, warnings = _authentication(spec, api)

@@ -48,12 +48,14 @@ class SecretText(Model):
 
 
 class ObservedProduct(Observed):
-    """Attributes:
-    siblings: other Products with its system name and tenant.
-    holders: siblings that have a product in 3scale.
-    applications: while it is being deleted with `cascade`.
-    secrets: existing values of `secrets_of` its spec.
-    found: empty, or left by a previous pass.
+    """A Product and its product in 3scale.
+
+    Attributes:
+        siblings: other Products with its system name and tenant.
+        holders: siblings that have a product in 3scale.
+        applications: while it is being deleted with `cascade`.
+        secrets: existing values of `secrets_of` its spec.
+        found: empty, or left by a previous pass.
     """
 
     resource: Product

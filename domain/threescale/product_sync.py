@@ -35,11 +35,13 @@ _ASIDE = "/perdure-moves{}"
 
 
 class Wanted(Model):
-    """Attributes:
-    spec: with defaults and values from Secrets.
-    backends: ids of the used backends, by system name.
-    gateway: the digest of the gateway part.
-    promote: also deploy it to production.
+    """What a product in 3scale should be.
+
+    Attributes:
+        spec: with defaults and values from Secrets.
+        backends: ids of the used backends, by system name.
+        gateway: the digest of the gateway part.
+        promote: also deploy it to production.
     """
 
     spec: ProductSpec

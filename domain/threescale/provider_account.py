@@ -46,7 +46,7 @@ class ProviderAccount(Model):
 
 
 class NoAccount(Model):
-    """`incomplete`: the Secret exists and lacks something."""
+    """Why there is no tenant to call. `incomplete`: the Secret exists and lacks something."""
 
     why: str
     waits_for: str
@@ -60,7 +60,7 @@ class NoAccount(Model):
 def provider_account(
     namespace: str, named: str, secrets: Mapping[str, SecretView], installation: Installation | None = None
 ) -> ProviderAccount | NoAccount:
-    """`named` is the referenced Secret, empty if none."""
+    """The tenant, and how it is reached. `named` is the referenced Secret, empty if none."""
     chosen = named or DEFAULT_SECRET
     secret = secrets.get(chosen)
     if secret is not None:

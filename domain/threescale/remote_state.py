@@ -100,11 +100,13 @@ class FoundPlan(Identified):
 
 
 class FoundProduct(Found):
-    """Attributes:
-    lost: the remembered id does not exist.
-    used: metrics of backends, by backend id.
-    deployed: the digest of the configuration in staging; empty if unknown.
-    configs: the newest version by environment, 0 without one; read only for automatic promotion.
+    """A product as 3scale has it.
+
+    Attributes:
+        lost: the remembered id does not exist.
+        used: metrics of backends, by backend id.
+        deployed: the digest of the configuration in staging; empty if unknown.
+        configs: the newest version by environment, 0 without one; read only for automatic promotion.
     """
 
     looked: bool = False

@@ -58,12 +58,14 @@ TOKEN_SECRET_LABELS: Mapping[str, str] = {"app": "3scale-operator"}
 
 
 class ObservedTenant(Observed):
-    """Attributes:
-    provider: the installation's master, from `master_of`.
-    secret: the token's Secret, if it exists.
-    secrets: existing keys of other Secrets.
-    siblings: other Tenants with the same organisation and master, or the same token Secret.
-    holders: siblings of the same organisation that have a tenant.
+    """A Tenant and its tenant in 3scale.
+
+    Attributes:
+        provider: the installation's master, from `master_of`.
+        secret: the token's Secret, if it exists.
+        secrets: existing keys of other Secrets.
+        siblings: other Tenants with the same organisation and master, or the same token Secret.
+        holders: siblings of the same organisation that have a tenant.
     """
 
     resource: Tenant

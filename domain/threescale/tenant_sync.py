@@ -46,7 +46,7 @@ class KnownTenant(Model):
 
 
 def tenant_in(answer: object) -> FoundTenant:
-    """`{"signup": {"account": {...}}}`, for creations, reads and changes. Raises ValidationError."""
+    """The tenant in `{"signup": {"account": {...}}}`, for creations, reads and changes. Raises ValidationError."""
     return FoundTenant.model_validate(answer_of("account", answer_of(Resource.TENANT.value, answer)))
 
 

@@ -46,7 +46,7 @@ _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 
 
 class Request(NamedTuple):
-    """`attempt` says in errors what was tried; `accept` is JSON if empty."""
+    """A request. `attempt` says in errors what was tried; `accept` is JSON if empty."""
 
     method: str
     attempt: str
@@ -163,7 +163,7 @@ class KubeApi:
         return self._failed > self._heard
 
     async def ready(self) -> None:
-        """`Unavailable` if the API server cannot serve."""
+        """Raises Unavailable if the API server cannot serve."""
         attempt = "get /readyz of the API server"
         try:
             async with await self._answered(Request("GET", attempt, "/readyz")):
@@ -192,7 +192,7 @@ class KubeApi:
     # Reading.
 
     async def get(self, kind: Kind, namespace: str, name: str) -> JsonObject:
-        """`Absent` if it does not exist. Namespace is empty for cluster-scoped kinds."""
+        """Read the object; raises Absent if it does not exist. Namespace is empty for cluster-scoped kinds."""
         return await self._send(
             Request("GET", _attempt("get", kind, namespace, name), self.path(kind, namespace, name))
         )
@@ -217,7 +217,7 @@ class KubeApi:
         limit: int = 500,
         metadata_only: bool = False,
     ) -> AsyncGenerator[Listing, None]:
-        """`Expired` if it takes too long.
+        """A list, page by page; raises Expired if it takes too long.
 
         With `metadata_only` not even the content of a Secret is sent.
         """
@@ -343,7 +343,9 @@ class KubeApi:
     async def create(
         self, kind: Kind, obj: Mapping[str, object], namespace: str = "", *, field_manager: str = FIELD_MANAGER
     ) -> JsonObject:
-        """`Conflict` with code `AlreadyExists` if its name is taken. `obj` may lack `apiVersion` and `kind`."""
+        """Create the object; raises Conflict with code `AlreadyExists` if its name is taken. `obj` may lack
+        `apiVersion` and `kind`.
+        """
         name = text(obj, "metadata", "name") or text(obj, "metadata", "generateName")
         body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
         attempt = self._mutation(_attempt("create", kind, namespace, name))
@@ -419,7 +421,7 @@ class KubeApi:
         resource_version: str = "",
         grace_period: int | None = None,
     ) -> JsonObject:
-        """`Absent` if it does not exist, `Conflict` if its uid or version differs.
+        """Delete the object; raises Absent if it does not exist, Conflict if its uid or version differs.
 
         `grace_period` (seconds) replaces the object's own. Returns the object where finalizers keep it, else a Status.
         """

@@ -44,7 +44,7 @@ class Connection:
         return urlsplit(self.host).hostname in _LOOPBACK
 
     async def load(self, seen: int = 0) -> None:
-        """Skipped if they were loaded after load number `seen`. Raises ConfigException."""
+        """Load the credentials, unless they were loaded after load number `seen`. Raises ConfigException."""
         async with self._loading:
             if self._loaded > seen:
                 return
@@ -75,7 +75,7 @@ class Connection:
 
 
 def _kubeconfig_of_environment() -> str:
-    """Empty if there is no such file."""
+    """The path from KUBECONFIG, or of the default file; empty if there is none."""
     paths = os.environ.get("KUBECONFIG", "") or _DEFAULT_KUBECONFIG
     return paths if any(Path(path).expanduser().is_file() for path in paths.split(os.pathsep)) else ""
 

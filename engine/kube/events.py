@@ -52,7 +52,8 @@ class Subject(NamedTuple):
 
 
 class EventContent(NamedTuple):
-    """`type` is Normal or Warning, `component` the reporter, `host` where it runs if that matters."""
+    """What an Event says. `type` is Normal or Warning, `component` the reporter, `host` where it runs if that matters.
+    """
 
     type: str
     reason: str

@@ -20,7 +20,7 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 
 
 def parsed(body: bytes) -> object:
-    """ValueError if it is no JSON."""
+    """The body's JSON; raises ValueError if it is none."""
     try:
         return json.loads(body)
     except RecursionError:
@@ -28,7 +28,7 @@ def parsed(body: bytes) -> object:
 
 
 def _shallow(body: bytes) -> Iterator[bytes]:
-    """A word replaces each value that is nested too deeply."""
+    """The body, with a word in place of each value that is nested too deeply."""
     depth, begun = 0, 0
     for token in _TOKEN.finditer(body):
         if token[0] in b"[{":
@@ -54,7 +54,7 @@ def at(obj: object, *path: str) -> object:
 
 
 def text(obj: object, *path: str) -> str:
-    """Empty if there is no string."""
+    """The string at the path; empty if there is none."""
     value = at(obj, *path)
     return value if isinstance(value, str) else ""
 
@@ -64,12 +64,12 @@ def flag(obj: object, *path: str) -> bool:
 
 
 def mapping(obj: object, *path: str) -> Mapping[str, object]:
-    """Empty if there is no object."""
+    """The object at the path; empty if there is none."""
     value = at(obj, *path)
     return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 
 def sequence(obj: object, *path: str) -> Sequence[object]:
-    """Empty if there is no list."""
+    """The list at the path; empty if there is none."""
     value = at(obj, *path)
     return value if isinstance(value, list | tuple) else ()

@@ -26,7 +26,9 @@ _CONNECTIONS = 4
 
 @asynccontextmanager
 async def workload(kube: KubeApi, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
-    """`kube` itself without a namespace. `Absent` without a kubeconfig, `Invalid` if it cannot be used."""
+    """The cluster's API; `kube` itself without a namespace. Raises Absent without a kubeconfig, Invalid if it cannot be
+    used.
+    """
     if not namespace:
         yield kube
         return
@@ -39,7 +41,9 @@ async def workload(kube: KubeApi, namespace: str, cluster: str) -> AsyncIterator
 
 
 def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
-    """Raises Invalid for no kubeconfig, or one that names programs or files of the machine that uses it."""
+    """The Secret's kubeconfig; raises Invalid without one, or if it names programs or files of the machine that uses
+    it.
+    """
     try:
         content = yaml.safe_load(base64.b64decode(text(secret, "data", "value"), validate=True))
     except (binascii.Error, yaml.YAMLError, UnicodeDecodeError) as error:

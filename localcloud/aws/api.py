@@ -161,7 +161,7 @@ class ControlAPI:
 
 
 def change_config(changes: dict[str, object]) -> Config:
-    """Raises ValidationError, and changes nothing, if a name or value is wrong."""
+    """Change the configuration; raises ValidationError, and changes nothing, if a name or value is wrong."""
     changed = Config.model_validate({**runtime.config().model_dump(), **changes})
     runtime.set_config(changed)
     return changed

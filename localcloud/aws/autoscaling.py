@@ -143,7 +143,7 @@ class PerdureAutoScaling(AutoScalingBackend):
             self._terminated(group, state)
 
     def complete(self, group_name: str, hook: str, result: str, token: str | None, instance_id: str | None) -> None:
-        """Raises Refusal if no instance waits for the hook."""
+        """Complete a lifecycle action; raises Refusal if no instance waits for the hook."""
         wait = self._wait(group_name, hook, token, instance_id)
         self._finish(wait, result)
 

@@ -161,7 +161,7 @@ class CallCount(Counter):
 
 
 class Call(SingleCall):
-    """`named` are the instances and Auto Scaling groups in the request's form, as EC2 and Auto Scaling take them."""
+    """A call. `named` are the instances and Auto Scaling groups in its form, as EC2 and Auto Scaling take them."""
 
     service: str
     action: str
@@ -259,7 +259,7 @@ class RoleRecord(Model):
 
 
 class CustomerRequest(Model):
-    """`account` has twelve digits, or is "" for a new one."""
+    """A customer's account. `account` has twelve digits, or is "" for a new one."""
 
     account: str = Field(default="", pattern=r"^(\d{12})?$")
 

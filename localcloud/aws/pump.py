@@ -76,7 +76,7 @@ def clock_changed() -> None:
 
 
 def start(changed: Callable[[set[calls.Chunk]], None]) -> None:
-    """`changed` receives the chunks that the thread changed."""
+    """Start the thread; `changed` receives the chunks that it changed."""
     threading.Thread(target=_run, args=(changed,), name="pump", daemon=True).start()
 
 

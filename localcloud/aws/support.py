@@ -33,7 +33,7 @@ def install() -> None:
 
 @dataclass
 class Case:
-    """`resolve_at` is on the emulator's clock; None is never."""
+    """A support case. `resolve_at` is on the emulator's clock; None is never."""
 
     id: str
     display_id: str
@@ -191,7 +191,7 @@ def all_cases() -> list[tuple[str, Case]]:
 
 
 def decide_case(case_id: str, resolve: str) -> Case | None:
-    """`resolve` is now, never, or auto (by age); None if there is no such case."""
+    """Decide when a case is resolved. `resolve` is now, never, or auto (by age); None if there is no such case."""
     for account_id, case in all_cases():
         if case.id == case_id:
             instants = {"now": runtime.clock.now(), "never": None, "auto": case.born_at + runtime.config().case_seconds}

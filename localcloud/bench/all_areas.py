@@ -329,7 +329,7 @@ class Everything:
         return seconds
 
     async def settled(self, seconds: float = _SETTLING_SECONDS, *, entirely: bool = True) -> tuple[float, list[str]]:
-        """As `settle`, but returns the seconds and what differed at the end."""
+        """Settle, and return the seconds and what differed at the end."""
         began, logged_at = time.monotonic(), time.monotonic()
         while True:
             found = await self._disagreements(entirely=entirely)

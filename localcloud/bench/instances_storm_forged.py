@@ -72,7 +72,9 @@ _UNCONFIRMED: dict[str, Make] = {
 
 @dataclass
 class Forged:
-    """`member` is not affected by anything else; `group` is an Auto Scaling group that it does not belong to."""
+    """A forged message. `member` is not affected by anything else; `group` is an Auto Scaling group that it does not
+    belong to.
+    """
 
     kind: str
     member: Member

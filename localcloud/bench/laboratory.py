@@ -230,7 +230,7 @@ async def laboratory_with(
     api: type[KubeApi] = KubeApi,
     directory: Path | None = None,
 ) -> AsyncIterator[Laboratory]:
-    """Like `laboratory`, with only these services (default: all) and a client of this class. Raises DeploymentError."""
+    """A laboratory with only these services (default: all) and a client of this class. Raises DeploymentError."""
     with environment.restored(), tempfile.TemporaryDirectory(prefix="perdure-bench-", dir=directory) as temporary:
         for name, value in production_settings().items():
             os.environ.setdefault(name, value)

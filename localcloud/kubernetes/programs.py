@@ -23,7 +23,7 @@ def cache_directory() -> Path:
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> Binaries:
-    """Raises BuildError or ToolchainError."""
+    """The programs; raises BuildError or ToolchainError."""
     cache = cache or cache_directory()
     return (
         _named_by_user(narrator)

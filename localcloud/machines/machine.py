@@ -71,7 +71,7 @@ class Machine:
 
     @property
     def priority(self) -> int | None:
-        """None if the machine takes no part in the election."""
+        """The priority in the election; None if the machine takes no part."""
         if not (self.up and self._fare.keepalived and user_data.KEEPALIVED_SERVICE in self._birth.services):
             return None
         numbers = self._birth.vrrp

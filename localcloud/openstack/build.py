@@ -38,7 +38,7 @@ _DATABASES = ("keystone", "glance", "placement", "neutron", "nova_api", "nova_ce
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> OpenStackPrograms:
-    """Raises BuildError."""
+    """The programs; raises BuildError."""
     cache = cache or cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
     with only_builder(cache, "OpenStack", narrator):

@@ -45,7 +45,7 @@ def chosen(option: str | None) -> str:
 
 
 def find(choice: str, narrator: Narrator) -> ProductionTemporal | None:
-    """None for the development server. Raises BuildError or ToolchainError."""
+    """The production Temporal; None for the development server. Raises BuildError or ToolchainError."""
     name, _, url = choice.partition("=")
     if name == DEVELOPMENT:
         return None

@@ -61,7 +61,7 @@ _NO_WORKER = "is a worker running? On a local deployment: perdure status; elsewh
 
 
 async def find_object(session: ClusterSession, target: Target) -> JsonObject:
-    """Raises CommandError if it cannot be found."""
+    """The object; raises CommandError if it cannot be found."""
     if not target.kind.plural:
         raise CommandError(
             f"{target} is not a custom resource",

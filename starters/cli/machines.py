@@ -30,7 +30,7 @@ SHOWN_BY = f"kubectl shows them; `perdure list {EC2_INSTANCE.name}` shows the in
 
 
 class Named(Model):
-    """`region` is empty if the provider id has no zone."""
+    """An instance as a provider id names it. `region` is empty if that has no zone."""
 
     instance: str = ""
     region: str = ""
@@ -41,7 +41,9 @@ def others(target: Target) -> bool:
 
 
 async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) -> Key:
-    """Raises CommandError without an instance or group, or if its account and region are not served."""
+    """The lifecycle of the object's instance or group; raises CommandError without one, or if its account and region
+    are not served.
+    """
     if target.kind == AWS_MACHINE_POOL:
         group = group_of_arn(text(obj, "spec", "providerID"))
         if group is None:

@@ -66,7 +66,9 @@ def path(namespace: str, name: str) -> str:
 
 
 def target(kind: str, name: str) -> Target:
-    """Raises typer.BadParameter for an unknown kind, one without lifecycles, or a malformed name."""
+    """The object that the arguments name; raises typer.BadParameter for an unknown kind, one without lifecycles, or a
+    malformed name.
+    """
     found = _of_others(kind) or kind_named(kind)
     if not found.plural:
         return _without_object(found, name)

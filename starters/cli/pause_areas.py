@@ -64,7 +64,7 @@ def resume(what: str, reason: str, form: Format) -> None:
 
 
 async def current_pauses(session: ClusterSession) -> Pauses:
-    """Empty if unreadable: paused lifecycles report it themselves."""
+    """The pauses; empty if unreadable: paused lifecycles report it themselves."""
     try:
         return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))
     except Denied:

@@ -52,7 +52,7 @@ def plan_file(file: Path, namespace: str, form: Format) -> None:
 
 
 def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:
-    """Raises CommandError for unusable files."""
+    """The file's objects; raises CommandError if it is unusable."""
     try:
         found = [each for each in yaml.safe_load_all(file.read_text()) if each]
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

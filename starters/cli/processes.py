@@ -129,7 +129,7 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
 
 
 def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
-    """`execute`; entries `clusters` in the settings are replaced by the places of these clusters first."""
+    """Execute a process, with the places of clusters in place of the settings' entries `clusters`."""
     from domain.instances.queues_from_clusters import cluster_entries
 
     def end() -> None:

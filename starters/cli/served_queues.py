@@ -13,7 +13,7 @@ from starters.cli.session import ClusterSession, perform_on_cluster
 
 
 async def places_of(session: ClusterSession) -> tuple[Place, ...]:
-    """Raises CommandError if the setting is wrong, ApiError if the clusters' places cannot be found."""
+    """The places; raises CommandError if the setting is wrong, ApiError if the clusters' places cannot be found."""
     texts = session.settings.instances_queues
     try:
         check_entries(texts)

@@ -61,17 +61,17 @@ class Session(ClusterSession):
 
 
 def perform(work: Callable[[Session], Awaitable[T]]) -> T:
-    """Raises CommandError if a server could not be reached, or refused."""
+    """Do the work with both servers; raises CommandError if one could not be reached, or refused."""
     return _run(_within(session(), work))
 
 
 def perform_on_cluster(work: Callable[[ClusterSession], Awaitable[T]]) -> T:
-    """As `perform`, without Temporal."""
+    """Do the work without Temporal, else as `perform`."""
     return _run(_within(cluster_session(), work))
 
 
 def perform_on_temporal(work: Callable[[Settings, Client], Awaitable[T]]) -> T:
-    """As `perform`, without the cluster."""
+    """Do the work without the cluster, else as `perform`."""
 
     async def connected() -> T:
         found = _for_people()
@@ -139,7 +139,7 @@ async def _temporal(found: Settings) -> Client:
 
 
 def person() -> str:
-    """`PERDURE_USER`, else the login name and the machine."""
+    """Who runs the command: `PERDURE_USER`, else the login name and the machine."""
     named = os.environ.get("PERDURE_USER")
     if named:
         return named

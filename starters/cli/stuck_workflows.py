@@ -28,7 +28,7 @@ _NON_DETERMINISM = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERM
 
 
 async def stuck(client: Client, key: Key) -> CommandError | None:
-    """None if the last task did not fail."""
+    """Why the workflow's code cannot continue; None if the last task did not fail."""
     try:
         answer = await client.workflow_service.get_workflow_execution_history_reverse(
             GetWorkflowExecutionHistoryReverseRequest(

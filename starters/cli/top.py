@@ -36,7 +36,7 @@ WORST = 10
 
 
 class AreaAtAGlance(Model):
-    """`failing`, `stuck` and `missing_workers` need a person."""
+    """An area's counts, of which `failing`, `stuck` and `missing_workers` need a person."""
 
     area: str
     open: int
@@ -49,8 +49,8 @@ class AreaAtAGlance(Model):
 
 
 class Glance(Model):
-    """`worst`: longest open first. `backlog`: work that was not started or was broken off, which without failures is
-    the sign of an overloaded system.
+    """What `perdure top` shows. `worst`: longest open first. `backlog`: work that was not started or was broken off,
+    which without failures is the sign of an overloaded system.
     """
 
     at: datetime

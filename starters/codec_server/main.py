@@ -39,9 +39,8 @@ class Unguarded(ValueError):  # noqa: N818
 
 
 async def run_codec_server(settings: Settings, port: int, *, stop: asyncio.Event | None = None) -> None:
-    """Raises:
-    Unguarded: other machines could connect without protection.
-    KeysUnreadable: there are no keys.
+    """Serve until stopped. Raises Unguarded if other machines could connect without protection, KeysUnreadable if there
+    are no keys.
     """
     application = codec_application(settings)
     async with AsyncExitStack() as stack:

@@ -45,13 +45,15 @@ logger = logging.getLogger(__name__)
 
 
 class Consumer:
-    """Args:
-    pollers: concurrent receives.
-    most: maximum number of messages in progress.
-    visibility: timeout of received messages.
-    drain: how long messages in progress may take to end.
-    patience: longest backoff, in seconds.
-    missing: called, at most once a minute, when the queue does not exist.
+    """Consumes the events of a queue.
+
+    Args:
+        pollers: concurrent receives.
+        most: maximum number of messages in progress.
+        visibility: timeout of received messages.
+        drain: how long messages in progress may take to end.
+        patience: longest backoff, in seconds.
+        missing: called, at most once a minute, when the queue does not exist.
     """
 
     def __init__(

@@ -35,9 +35,11 @@ ACCOUNT, REGION = "123456789012", "eu-central-1"
 
 
 class MemoryQueue:
-    """Attributes:
-    dead: dead letters: body and message attributes.
-    refuse: raised by every call while it is set.
+    """A queue in memory.
+
+    Attributes:
+        dead: dead letters: body and message attributes.
+        refuse: raised by every call while it is set.
     """
 
     def __init__(

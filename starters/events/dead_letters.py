@@ -27,10 +27,12 @@ Home = Callable[[Message], SqsQueue | None]
 
 
 class DeadLetter(Model):
-    """Attributes:
-    queue: its origin.
-    of: its former message id, empty if SQS or EventBridge put it here.
-    told: its events, if it can be parsed now.
+    """A message that could not be handled.
+
+    Attributes:
+        queue: its origin.
+        of: its former message id, empty if SQS or EventBridge put it here.
+        told: its events, if it can be parsed now.
     """
 
     queue: str

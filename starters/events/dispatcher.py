@@ -93,8 +93,8 @@ class _Waiting:
 
 
 class Dispatcher:
-    """`doubtful`: whether the index may be incomplete. `at_once` limits concurrent hand-overs, `patience` is a
-    workflow's timeout.
+    """Hands events over to workflows. `doubtful`: whether the index may be incomplete. `at_once` limits concurrent
+    hand-overs, `patience` is a workflow's timeout.
     """
 
     def __init__(

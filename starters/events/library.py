@@ -28,7 +28,7 @@ class EventBridgeEvent(Model):
 
 
 async def get_event_from_sqs(queue: Queue) -> EventBridgeEvent | None:
-    """None if none came during a receive; raises ApiError."""
+    """The next event; None if none came during a receive. Raises ApiError."""
     found = await get_events_from_sqs(queue, 1)
     return found[0] if found else None
 

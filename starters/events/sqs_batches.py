@@ -22,9 +22,11 @@ logger = logging.getLogger(__name__)
 
 
 class Batches(Generic[T]):
-    """Args:
-    call: makes the call; returns for each entry whether it succeeded.
-    what: what it does, for logs.
+    """Joins entries of the same moment in one call.
+
+    Args:
+        call: makes the call; returns for each entry whether it succeeded.
+        what: what it does, for logs.
     """
 
     def __init__(self, call: Callable[[Sequence[T]], Awaitable[Sequence[bool]]], what: str) -> None:

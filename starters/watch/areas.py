@@ -28,7 +28,7 @@ def modules() -> list[ModuleType]:
 
 
 def modules_served(settings: Settings) -> list[ModuleType]:
-    """Raises ValueError for an unknown area."""
+    """The modules of the served areas; raises ValueError for an unknown one."""
     found = modules()
     known = sorted({area for area in map(_area, found) if area})
     if unknown := set(settings.areas) - set(known):

@@ -48,11 +48,13 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Attributes:
-    ours: the newest writer was certainly Perdure.
-    handed: the part of the fingerprint that other objects' workflows write.
-    others: a digest of other writers in managedFields; `own` are Perdure's entries there.
-    levers: a digest of the annotations with which people make requests.
+    """An object as the watcher keeps it.
+
+    Attributes:
+        ours: the newest writer was certainly Perdure.
+        handed: the part of the fingerprint that other objects' workflows write.
+        others: a digest of other writers in managedFields; `own` are Perdure's entries there.
+        levers: a digest of the annotations with which people make requests.
     """
 
     key: Key

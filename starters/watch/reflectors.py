@@ -95,7 +95,7 @@ class Mirrors:
         self._group = group
 
     def start(self, entry: Watched, *, missing: bool = False) -> None:
-        """`missing` if the kind was not found before."""
+        """Start a watch; `missing` if the kind was not found before."""
 
         def read(obj: JsonObject) -> Projection:
             return entry.project(self._cluster, obj)

@@ -12,8 +12,8 @@ class SupportCase(Facts):
 
 
 class OpenSupportCase(Action):
-    """With `search`, adopt a case of that subject. `once`: report any failure at once, so that a pending state change
-    is not delayed.
+    """Open the support case. With `search`, adopt one of that subject. `once`: report any failure at once, so that a
+    pending state change is not delayed.
     """
 
     activity: ClassVar[str] = "aws.open_support_case"

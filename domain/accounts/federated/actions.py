@@ -101,7 +101,9 @@ class IdentifyCustomer(CustomerAction):
 
 
 class GrantAction(CustomerAction):
-    """`digest` identifies the wanted state, and is remembered as `step` on success; names end with `uid`."""
+    """A step that grants access. `digest` identifies the wanted state, and is remembered as `step` on success; names
+    end with `uid`.
+    """
 
     step: ClassVar[str]
 

@@ -73,7 +73,7 @@ class ProviderReference(ObjectReference):
 
 
 class ResourceReference(ObjectReference):
-    """A managed resource."""
+    """A reference to a managed resource."""
 
     api_version: Required[str] = Field("", description="The resource's apiVersion.")
     kind: Required[str] = Field("", description="The resource's kind.")

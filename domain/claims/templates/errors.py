@@ -4,9 +4,11 @@ LONGEST_TEXT = 1000
 
 
 class TemplateError(Exception):
-    """Attributes:
-    what: the place, for its author: "provider x, override".
-    text: Jinja2's or Python's message, which some statuses quote.
+    """A template that cannot be rendered.
+
+    Attributes:
+        what: the place, for its author: "provider x, override".
+        text: Jinja2's or Python's message, which some statuses quote.
     """
 
     def __init__(self, what: str, text: str) -> None:

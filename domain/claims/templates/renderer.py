@@ -58,7 +58,7 @@ def condition_template(expression: str) -> str:
 
 class Renderer:
     def __init__(self, now: datetime, *, newer: bool = False) -> None:
-        """`now` is the start of the pass, aware."""
+        """`now` is the start of the pass, with a time zone."""
         self._clock = Clock(now)
         self._names = names(self._clock)
         self.newer = newer
@@ -72,12 +72,14 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> Json:
-        """Args:
-            what: the place of the template, for errors: "provider x, override".
-            lazy: weaker variables (vars of providers and handles), whose texts are templates under the newer rules.
+        """Render the strings of a template.
 
-        Raises:
-            TemplateError: it cannot be rendered, or exceeds a limit.
+        Args:
+                what: the place of the template, for errors: "provider x, override".
+                lazy: weaker variables (vars of providers and handles), whose texts are templates under the newer rules.
+
+            Raises:
+                TemplateError: it cannot be rendered, or exceeds a limit.
         """
         announce(what)
         run = _Run(self, variables, lazy or {})

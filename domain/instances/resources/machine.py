@@ -27,7 +27,8 @@ class MachineSpec(KubeModel):
 
 
 class HeldStatus(KubeModel):
-    """Only the condition of a pause: observations are part of histories, and the provider has a dozen conditions.
+    """The status, of which only the condition of a pause is read: observations are part of histories, and the provider
+    has a dozen conditions.
 
     Newer controllers set `Paused` also while the Cluster's own spec is paused.
     """

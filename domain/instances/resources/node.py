@@ -23,7 +23,7 @@ class NodeSpec(KubeModel):
 
 
 class NodeStatus(KubeModel):
-    """Only the condition Ready, because observations become part of histories."""
+    """The status, of which only the condition Ready is read, because observations become part of histories."""
 
     conditions: tuple[Condition, ...] = ()
 
@@ -46,7 +46,7 @@ class Node(CustomResource):
 
     @property
     def instance_id(self) -> str:
-        """Empty if there is none yet, or it is another cloud's."""
+        """Its EC2 instance; empty if there is none yet, or it is another cloud's."""
         return instance_of_node(self.spec.provider_id)
 
     @property

@@ -30,8 +30,8 @@ from domain.model import Model
 
 
 class Removal(Model):
-    """`retained` describes objects that stay: those that a person keeps, and those of our name without proof of
-    ownership.
+    """What is to be deleted. `retained` describes objects that stay: those that a person keeps, and those of our name
+    without proof of ownership.
     """
 
     steps: tuple[Step, ...] = ()

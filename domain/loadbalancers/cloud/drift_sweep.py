@@ -66,7 +66,7 @@ def orphans(
     servers: Iterable[Server],
     uids: Collection[str],
 ) -> tuple[Orphan, ...]:
-    """`uids` are of *all* clusters that share the project."""
+    """Marked cloud objects without an owner. `uids` are of *all* clusters that share the project."""
     found = [
         *(("security group", each.id, each.name, marked_for(each.description)) for each in security_groups),
         *(("port", each.id, each.name, marked_for(each.description)) for each in ports),

@@ -50,11 +50,13 @@ _IDENTIFIERS = (
 
 
 class CloudPlan(Model):
-    """Attributes:
-    steps: empty when done or blocked.
-    status: the merge patch of the LoadBalancer's status; empty if up to date.
-    problem: needs a person.
-    settled: everything exists, so that machines can be created.
+    """What a LoadBalancer needs in the cloud.
+
+    Attributes:
+        steps: empty when done or blocked.
+        status: the merge patch of the LoadBalancer's status; empty if up to date.
+        problem: needs a person.
+        settled: everything exists, so that machines can be created.
     """
 
     steps: tuple[Step, ...] = ()

@@ -33,10 +33,12 @@ class ServerState(StrEnum):
 
 
 class MachinePlan(Model):
-    """Attributes:
-    status: the merge patch of the machine's status; empty if up to date.
-    fault: Nova's message about a failed server.
-    settled: no step is left; the machine does the rest.
+    """What a machine needs in the cloud.
+
+    Attributes:
+        status: the merge patch of the machine's status; empty if up to date.
+        fault: Nova's message about a failed server.
+        settled: no step is left; the machine does the rest.
     """
 
     steps: tuple[Step, ...] = ()
@@ -54,7 +56,9 @@ class MachinePlan(Model):
 def plan_machine(
     machine: LoadBalancerMachine, cloud: MachineCloud, *, security_group_id: str, debug: DebugSettings
 ) -> MachinePlan:
-    """`security_group_id` and `debug` are its LoadBalancer's; the former is empty if it does not exist yet."""
+    """The machine's next steps. `security_group_id` and `debug` are its LoadBalancer's; the former is empty if it does
+    not exist yet.
+    """
     servers, ports = machine_servers(machine, cloud), machine_ports(machine, cloud)
     server, port = servers.selected, ports.selected
     state = _state(machine, server)

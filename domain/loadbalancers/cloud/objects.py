@@ -11,7 +11,7 @@ from domain.model import Model
 
 
 class SecurityGroupRule(Model):
-    """None or empty means any. `id` is empty for a desired rule."""
+    """A rule, in which None or empty means any. `id` is empty for a desired one."""
 
     id: str = ""
     direction: str
@@ -76,7 +76,7 @@ class ServerGroup(Model):
 
 
 class Server(Model):
-    """`uid` is the machine's from its metadata, empty if missing; `fault` is Nova's message."""
+    """A server. `uid` is the machine's from its metadata, empty if missing; `fault` is Nova's message."""
 
     id: str
     name: str = ""

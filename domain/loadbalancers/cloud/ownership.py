@@ -42,10 +42,12 @@ F = TypeVar("F", bound=_Dated)
 
 
 class Owner(Model):
-    """Attributes:
-    uid: of the custom resource.
-    recorded: the id in its status; empty if there is none.
-    inherited: unmarked objects of its name are its own: its status has the name and no id.
+    """The custom resource to which cloud objects may belong.
+
+    Attributes:
+        uid: of the custom resource.
+        recorded: the id in its status; empty if there is none.
+        inherited: unmarked objects of its name are its own: its status has the name and no id.
     """
 
     uid: str

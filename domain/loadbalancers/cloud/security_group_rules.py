@@ -65,7 +65,7 @@ def wanted_rules(balancer: LoadBalancer, security_group_id: str) -> WantedRules:
 def changed_rules(
     security_group_id: str, wanted: Iterable[SecurityGroupRule], present: Iterable[SecurityGroupRule]
 ) -> ChangeRules | None:
-    """None if nothing differs. Duplicate rules are deleted."""
+    """The change of a group's rules; None if nothing differs. Duplicates are deleted."""
     missing = {meaning(rule): rule for rule in wanted}
     unwanted: list[str] = []
     for rule in present:

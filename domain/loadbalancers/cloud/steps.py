@@ -153,7 +153,7 @@ class CreateFloatingIp(Step):
 
 
 class UpdateFloatingIp(Step):
-    """None leaves a field unchanged; an empty port detaches."""
+    """Change a floating IP. None leaves a field unchanged; an empty port detaches."""
 
     activity: ClassVar[str] = "openstack.update_floating_ip"
     title: ClassVar[str] = "update floating IP {floating_ip_id}"
@@ -223,7 +223,7 @@ class DeleteServerGroup(_Deletion):
 
 
 class DeleteServer(_Deletion):
-    """`asked`: the deletion was already requested; only wait."""
+    """Delete a server. `asked`: that was already requested; only wait."""
 
     activity: ClassVar[str] = "openstack.delete_server"
     title: ClassVar[str] = "delete server {id}"

@@ -35,11 +35,13 @@ class Verdict(NamedTuple):
 
 
 class CloudWorld(ObjectWorld):
-    """Attributes:
-    cloud: the candidates in the cloud; None if not observed.
-    seen: the fingerprint for which they were observed; incomplete if it differs from `look`.
-    changes: the number of steps that have ended; an observation during a step may be stale.
-    stale: a step has failed since, and may have taken effect.
+    """An object and its cloud objects.
+
+    Attributes:
+        cloud: the candidates in the cloud; None if not observed.
+        seen: the fingerprint for which they were observed; incomplete if it differs from `look`.
+        changes: the number of steps that have ended; an observation during a step may be stale.
+        stale: a step has failed since, and may have taken effect.
     """
 
     cloud: Any = None

@@ -24,9 +24,11 @@ _DEFAULT_NTP_POOL = "pool.ntp.org"
 
 
 class MachineSettings(Model):
-    """Attributes:
-    ntp_servers: without these and pools, the public pool is used.
-    requeue_time: the agents' report interval; their own default if None.
+    """Settings of every machine.
+
+    Attributes:
+        ntp_servers: without these and pools, the public pool is used.
+        requeue_time: the agents' report interval; their own default if None.
     """
 
     ntp_pools: tuple[str, ...] = ()

@@ -17,10 +17,12 @@ from domain.model import Model
 
 
 class MachineMemory(CloudMemory):
-    """Attributes:
-    granted: the mark for which this workflow created the access objects.
-    revoked: the access objects are deleted.
-    server_gone: the recorded server that no longer exists.
+    """What a machine's lifecycle remembers.
+
+    Attributes:
+        granted: the mark for which this workflow created the access objects.
+        revoked: the access objects are deleted.
+        server_gone: the recorded server that no longer exists.
     """
 
     granted: str = ""
@@ -29,11 +31,13 @@ class MachineMemory(CloudMemory):
 
 
 class MachineWorld(CloudWorld):
-    """Attributes:
-    balancer: its LoadBalancer; None if absent.
-    orphan: no set selects it.
-    sets_left_to: why the replaced controller still owns the sets.
-    fleet: all machines of the installation; None if not requested since the last observation.
+    """A LoadBalancerMachine and its cloud objects.
+
+    Attributes:
+        balancer: its LoadBalancer; None if absent.
+        orphan: no set selects it.
+        sets_left_to: why the replaced controller still owns the sets.
+        fleet: all machines of the installation; None if not requested since the last observation.
     """
 
     about: ClassVar[str] = "machine"
@@ -57,7 +61,7 @@ class MachineWorld(CloudWorld):
 
     @property
     def plan(self) -> MachinePlan | None:
-        """None until its cloud objects were observed."""
+        """The machine's next steps; None until its cloud objects were observed."""
         if self.cloud is None or self.balancer is None:
             return None
         return plan_machine(

@@ -32,7 +32,7 @@ class Selector(KubeModel):
 
 
 def owner_path(meta: ObjectMeta, kind: Kind) -> str:
-    """`Kind/namespace/name`; empty if there is none. Owners are in the same namespace."""
+    """The owner as `Kind/namespace/name`; empty if there is none. Owners are in the same namespace."""
     names = (each.name for each in meta.owner_references if each.kind == kind.name)
     return next((f"{kind.name}/{meta.namespace}/{name}" for name in names), "")
 

@@ -80,7 +80,7 @@ class _Reader:
         return f"{GROUP}/{name}" in self.annotations
 
     def read(self, name: str, parse: Callable[[str], T | None], form: str) -> T | None:
-        """None if absent, empty or unreadable (with a notice)."""
+        """The annotation's value; None if absent, empty or unreadable (with a notice)."""
         text = self.text(name)
         if not text:
             return None

@@ -13,10 +13,12 @@ from domain.writes import JsonPatch
 
 
 class ServiceWorld(ObjectWorld):
-    """Attributes:
-    balancer: the LoadBalancer of its name, if there is one.
-    nodes: every node of the cluster, if the Service needs a load balancer.
-    installation: the settings for all Services; None if none are served.
+    """A Service and its LoadBalancer.
+
+    Attributes:
+        balancer: the LoadBalancer of its name, if there is one.
+        nodes: every node of the cluster, if the Service needs a load balancer.
+        installation: the settings for all Services; None if none are served.
     """
 
     about: ClassVar[str] = "service"

@@ -31,7 +31,7 @@ _WORKFLOWS = "ExecutionStatus = 'Running' AND WorkflowType IN ('ResourceClaim', 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """`things` are the managed resources, which carry a handle's name."""
+    """What the audit reads. `things` are the managed resources, which carry a handle's name."""
 
     names: DomainNames
     claims: Sequence[JsonObject] = ()

@@ -28,8 +28,8 @@ _NOVA_KINDS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """`before`: refused without effect; `after`: done, but refused; `cut`: done, and the answer interrupted; `delay`:
-    only late. All kinds can be late.
+    """A fault. `before`: refused without effect; `after`: done, but refused; `cut`: done, and the answer interrupted;
+    `delay`: only late. All kinds can be late.
     """
 
     id: str = ""

@@ -23,7 +23,7 @@ _IDENTIFIER = re.compile(
 
 @dataclass(frozen=True)
 class Call:
-    """`status` is 0 if the answer was interrupted."""
+    """A call. `status` is 0 if the answer was interrupted."""
 
     at: float
     seconds: float
@@ -85,5 +85,5 @@ class Ledger:
 
 
 def route_of(path: str) -> str:
-    """`/v2.1/servers/{id}`: UUIDs, their short form and numbers are identifiers."""
+    """The path's route, such as `/v2.1/servers/{id}`: UUIDs, their short form and numbers are identifiers."""
     return _IDENTIFIER.sub("{id}", path.rstrip("/") or "/")

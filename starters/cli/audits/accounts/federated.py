@@ -90,7 +90,7 @@ def left(
 
 
 def _names_in(sessions: Sessions, account_id: str) -> list[tuple[str, str, str]]:
-    """Empty if the account cannot be entered."""
+    """The names in an account; empty if it cannot be entered."""
     try:
         iam = sessions.member(account_id).iam()
         roles = [role["RoleName"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]]

@@ -36,7 +36,7 @@ _NAMED = "delete it, unless it belongs to another cluster or to a person"
 
 @dataclass(frozen=True)
 class Owners:
-    """`rights`: by namespace, the machines for which Roles exist."""
+    """The area's objects. `rights`: by namespace, the machines for which Roles exist."""
 
     balancers: tuple[LoadBalancer, ...] = ()
     sets: tuple[LoadBalancerSet, ...] = ()
@@ -61,7 +61,7 @@ class Owners:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """`before`: the owners before the clouds were read."""
+    """What the audit reads. `before`: the owners before the clouds were read."""
 
     owners: Owners = Owners()
     before: Owners = Owners()
