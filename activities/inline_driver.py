@@ -82,24 +82,17 @@ class Passed(Generic[W]):
 
 @dataclass(frozen=True)
 class Inline(Generic[W]):
-    """How passes run.
-
-    Attributes:
-        effects: the functions of actions that run here, by activity.
-        observe: reads the world (True: from the API); without it a pass ends at the first refusal.
-        places: limits concurrent actions; passes over many objects share it.
-        cached: only a repeated observation asks the API.
-        in_order: each action of a decision builds on those before it.
-        second_looks: most immediate retries of outdated actions in a pass.
-    """
+    """How passes run."""
 
     decide: Callable[[W, datetime], Decision]
-    effects: Mapping[str, Effect]
+    effects: Mapping[str, Effect]  # the functions of actions that run here, by activity
+    # Reads the world (True: from the API); without it a pass ends at the first refusal.
     observe: Callable[[bool], Awaitable[W]] | None = None
+    # Limits concurrent actions; passes over many objects share it.
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
-    cached: bool = False
-    in_order: bool = False
-    second_looks: int = SECOND_LOOKS
+    cached: bool = False  # only a repeated observation asks the API
+    in_order: bool = False  # each action of a decision builds on those before it
+    second_looks: int = SECOND_LOOKS  # most immediate retries of outdated actions in a pass
 
     async def carry_out(self, request: Pass, known: Model) -> Passed[W]:
         """Observe and act until no decision has an action that can run now.

@@ -56,8 +56,7 @@ def belonging_of(kind: Kind, obj: Mapping[str, object]) -> Belonging:
 
 
 def all_crds(domain: str, *, selectable_fields: bool = True) -> list[Document]:
-    """Every CRD. `domain` is the OPERATOR_DOMAIN. API servers before Kubernetes 1.30 do not support `selectableFields`.
-    """
+    """Every CRD. `domain` is the OPERATOR_DOMAIN. `selectableFields` need Kubernetes 1.30."""
     return [crd_of(model, domain, selectable_fields=selectable_fields) for model in custom_resources()]
 
 

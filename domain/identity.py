@@ -22,30 +22,20 @@ from domain.operator_domain import PLACEHOLDER
 
 
 class Kind(Model):
-    """A kind without a `plural` is not a custom resource.
+    """A kind without a `plural` is not a custom resource."""
 
-    Attributes:
-        group: a placeholder if it is the OPERATOR_DOMAIN, like `finalizer`. `under` fills in the domain; Kubernetes
-            clients do so by themselves.
-        name: also the workflow type.
-        area: its area (`domain.areas`) and workflow task queue (`task_queue`).
-        finalizer: set on its objects while they have external resources; empty if never set.
-        lifecycle: False for kinds that are only read or written.
-        served: True for kinds whose objects live in the served cluster.
-        reporter: the component that reports the Events of its lifecycle, its name by default.
-        of_cluster: False for objects named by AWS: they have one lifecycle for all clusters.
-    """
-
-    name: str
+    name: str  # also the workflow type
+    # A placeholder if it is the OPERATOR_DOMAIN, like `finalizer`. `under` fills in the domain; Kubernetes clients do
+    # so by themselves.
     group: str
     version: str
     plural: str
-    area: str
-    finalizer: str = ""
-    lifecycle: bool = True
-    served: bool = False
-    reporter: str = ""
-    of_cluster: bool = True
+    area: str  # its area (`domain.areas`) and workflow task queue (`task_queue`)
+    finalizer: str = ""  # set on its objects while they have external resources; empty if never set
+    lifecycle: bool = True  # False for kinds that are only read or written
+    served: bool = False  # True for kinds whose objects live in the served cluster
+    reporter: str = ""  # the component that reports the Events of its lifecycle, its name by default
+    of_cluster: bool = True  # False for objects named by AWS: they have one lifecycle for all clusters
 
     @property
     def api_version(self) -> str:

@@ -15,21 +15,16 @@ class NoticeType(StrEnum):
 
 
 class Notice(Model):
-    """The content of a Kubernetes Event, which is recorded once while successive decisions contain it.
-
-    Attributes:
-        about: the object of the Event; None for the lifecycle's own.
-        cluster: the Cluster of Cluster API that the object is in, as `namespace/name`; empty for Perdure's own.
-        each_time: each recurrence is another Event. False: it is recorded again only once the API server has dropped
-            it, also across restarts.
-    """
+    """The content of a Kubernetes Event, which is recorded once while successive decisions contain it."""
 
     type: NoticeType
     reason: str
     message: str
     action: str = ""
-    about: Key | None = None
-    cluster: str = ""
+    about: Key | None = None  # the object of the Event; None for the lifecycle's own
+    cluster: str = ""  # the Cluster of Cluster API that the object is in, as `namespace/name`; empty for Perdure's own
+    # Each recurrence is another Event. False: it is recorded again only once the API server has dropped it, also across
+    # restarts.
     each_time: bool = False
 
     @property

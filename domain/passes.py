@@ -12,20 +12,13 @@ from domain.refusal import Refusal
 
 
 class Pass(Action):
-    """One whole pass over an object, as an activity.
-
-    Attributes:
-        woken: something may have changed; False: only the deadline has come.
-        dry_run: report the actions without running them.
-        refusals: of the last pass, by slot.
-        recorded: the notices that were recorded as Events (see `World`).
-    """
+    """One whole pass over an object, as an activity."""
 
     key: Key
-    woken: bool = True
-    dry_run: bool = False
-    refusals: dict[str, Refusal] = {}
-    recorded: dict[str, datetime | None] = {}
+    woken: bool = True  # something may have changed; False: only the deadline has come
+    dry_run: bool = False  # report the actions without running them
+    refusals: dict[str, Refusal] = {}  # of the last pass, by slot
+    recorded: dict[str, datetime | None] = {}  # the notices that were recorded as Events (see `World`)
 
 
 class PassedWorld(World):

@@ -49,25 +49,17 @@ class UnusableAnswerError(ValueError):
 
 
 class Refusal(Model):
-    """An action that failed.
-
-    Attributes:
-        code: the remote side's own error code, e.g. of AWS.
-        at: when, in UTC.
-        attempts: the number of consecutive failures.
-        since: when the first of them failed; None if this is the first.
-        pause: until the next attempt; None for one that grows with the attempts.
-        asked: the delay that the remote side has requested.
-    """
+    """An action that failed."""
 
     type: ErrorType
     message: str
+    # The remote side's own error code, e.g. of AWS.
     code: str = ""
-    at: datetime
-    attempts: int = 1
-    since: datetime | None = None
-    pause: timedelta | None = None
-    asked: timedelta = timedelta(0)
+    at: datetime  # when, in UTC
+    attempts: int = 1  # the number of consecutive failures
+    since: datetime | None = None  # when the first of them failed; None if this is the first
+    pause: timedelta | None = None  # until the next attempt; None for one that grows with the attempts
+    asked: timedelta = timedelta(0)  # the delay that the remote side has requested
 
     @property
     def stale(self) -> bool:

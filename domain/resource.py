@@ -96,26 +96,18 @@ AGE = PrinterColumn(name="Age", type="date", json_path=".metadata.creationTimest
 
 
 class Definition(Model):
-    """What a kind's CRD says besides its schema.
+    """What a kind's CRD says besides its schema."""
 
-    Attributes:
-        annotations: of the definition itself; the default is controller-gen's, because tools compare it.
-        name_pattern: a regular expression for `metadata.name`; empty for the API server's own rule.
-        name_length: the longest `metadata.name`; 0 for the API server's own rule.
-        status_subresource: whether the status is written separately.
-        scale_subresource: whether `kubectl scale` works: on `spec.replicas`, shown by `status.replicas`.
-        selectable_fields: field selectors of lists and watches (Kubernetes 1.30 on).
-    """
-
+    # Of the definition itself; the default is controller-gen's, because tools compare it.
     annotations: dict[str, str] = {"controller-gen.kubebuilder.io/version": "v0.16.4"}
     required: tuple[str, ...] = ()
-    name_pattern: str = ""
-    name_length: int = 0
+    name_pattern: str = ""  # a regular expression for `metadata.name`; empty for the API server's own rule
+    name_length: int = 0  # the longest `metadata.name`; 0 for the API server's own rule
     short_names: tuple[str, ...] = ()
     cluster_scoped: bool = False
-    status_subresource: bool = True
-    scale_subresource: bool = False
-    selectable_fields: tuple[str, ...] = ()
+    status_subresource: bool = True  # whether the status is written separately
+    scale_subresource: bool = False  # whether `kubectl scale` works: on `spec.replicas`, shown by `status.replicas`
+    selectable_fields: tuple[str, ...] = ()  # field selectors of lists and watches (Kubernetes 1.30 on)
 
 
 class CustomResource(KubeModel):

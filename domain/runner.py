@@ -51,52 +51,31 @@ OUTDATED = frozenset({ErrorType.CONFLICT, ErrorType.ABSENT})
 
 @dataclass(frozen=True)
 class Step:
-    """What follows from a decision.
-
-    Attributes:
-        start: actions to start now, in order.
-        cancel: slots whose actions are no longer wanted.
-        until: when to act without an event; None to wait for one.
-        summary: the timeline's text for that wait.
-        overdue: a deadline or retry time passed while the world was observed, so it is observed again.
-    """
+    """What follows from a decision."""
 
     decision: Decision
-    start: tuple[Action, ...] = ()
-    cancel: tuple[str, ...] = ()
-    until: datetime | None = None
-    summary: str = ""
-    overdue: bool = False
+    start: tuple[Action, ...] = ()  # actions to start now, in order
+    cancel: tuple[str, ...] = ()  # slots whose actions are no longer wanted
+    until: datetime | None = None  # when to act without an event; None to wait for one
+    summary: str = ""  # the timeline's text for that wait
+    overdue: bool = False  # a deadline or retry time passed while the world was observed, so it is observed again
 
 
 @dataclass(frozen=True)
 class State(Generic[W]):
-    """The state of a lifecycle between two events.
+    """The state of a lifecycle between two events."""
 
-    Attributes:
-        world: the observation, with results and messages applied.
-        observes_at_deadline: a deadline requires an observation, not only a decision.
-        dirty: the world must be observed before the next decision.
-        outdated: a write was refused because the object has changed.
-        asked: the next observation was requested by a wake; False: by time.
-        woken: the same for the current or last observation.
-        eager: refused slots that may be retried at once.
-        running: actions in progress by slot, in start order.
-        cancelled: those no longer wanted.
-        second_looks: the remaining immediate retries of outdated writes.
-    """
-
-    world: W
-    observes_at_deadline: bool = False
-    dirty: bool = True
-    outdated: bool = False
-    asked: bool = True
-    woken: bool = True
+    world: W  # the observation, with results and messages applied
+    observes_at_deadline: bool = False  # a deadline requires an observation, not only a decision
+    dirty: bool = True  # the world must be observed before the next decision
+    outdated: bool = False  # a write was refused because the object has changed
+    asked: bool = True  # the next observation was requested by a wake; False: by time
+    woken: bool = True  # the same for the current or last observation
     observed_at: datetime | None = None
-    eager: frozenset[str] = frozenset()
-    running: Mapping[str, Action] = field(default_factory=dict)
-    cancelled: frozenset[str] = frozenset()
-    second_looks: int = 0
+    eager: frozenset[str] = frozenset()  # refused slots that may be retried at once
+    running: Mapping[str, Action] = field(default_factory=dict)  # actions in progress by slot, in start order
+    cancelled: frozenset[str] = frozenset()  # those no longer wanted
+    second_looks: int = 0  # the remaining immediate retries of outdated writes
 
     # --- events ---
 

@@ -36,15 +36,7 @@ JsonObject = dict[str, object]
 
 @dataclass(frozen=True)
 class Marker:
-    """What a field's type does not say of its schema.
-
-    Attributes:
-        items_required: the required fields of a list's items.
-        preserve: keep unknown fields of the object.
-        one_of: exactly one of these fields is present.
-        immutable: the API server's message if a field that has a value is changed.
-        rules: CEL conditions, each with the API server's message for violations.
-    """
+    """What a field's type does not say of its schema."""
 
     required: bool = False
     format: str = ""
@@ -56,14 +48,14 @@ class Marker:
     max_length: int | None = None
     max_items: int | None = None
     default: str | int | bool | None = None
-    preserve: bool = False
+    preserve: bool = False  # keep unknown fields of the object
     map_type: Literal["", "atomic"] = ""
     list_type: Literal["", "atomic", "map"] = ""
     list_map_keys: tuple[str, ...] = ()
-    items_required: tuple[str, ...] = ()
-    one_of: tuple[str, ...] = ()
-    immutable: str = ""
-    rules: tuple[tuple[str, str], ...] = ()
+    items_required: tuple[str, ...] = ()  # the required fields of a list's items
+    one_of: tuple[str, ...] = ()  # exactly one of these fields is present
+    immutable: str = ""  # the API server's message if a field that has a value is changed
+    rules: tuple[tuple[str, str], ...] = ()  # CEL conditions, each with the API server's message for violations
 
 
 REQUIRED = Marker(required=True)

@@ -27,34 +27,21 @@ class Address(Model):
 
 
 class Options(Model):
-    """The agent's options.
+    """The agent's options."""
 
-    Attributes:
-        namespace: that of both objects.
-        listen_address: where Envoy listens, the virtual address on a real machine.
-        requeue: the longest time between two passes.
-        stats_file: the file that keepalived writes on SIGUSR2; None without keepalived.
-        health: where readyz is served; None for nowhere.
-        metrics: where the process' own metrics are served; None for nowhere.
-        kubeconfig: a file; empty for the environment's.
-        ads: where Envoy's configuration is served.
-        admin: the address of Envoy's admin interface.
-        snapshot_file: the file with the accepted snapshot.
-    """
-
-    namespace: str
+    namespace: str  # that of both objects
     load_balancer: str
     machine: str
-    listen_address: str = EVERY_ADDRESS
-    requeue: timedelta = timedelta(seconds=30)
-    stats_file: Path | None = Path(STATS_FILE)
+    listen_address: str = EVERY_ADDRESS  # where Envoy listens, the virtual address on a real machine
+    requeue: timedelta = timedelta(seconds=30)  # the longest time between two passes
+    stats_file: Path | None = Path(STATS_FILE)  # the file that keepalived writes on SIGUSR2; None without keepalived
     pid_file: Path = Path("/run/keepalived.pid")
-    health: Address | None = Address(host="127.0.0.1", port=8080)
-    metrics: Address | None = None
-    kubeconfig: str = ""
-    ads: Address = Address(host="127.0.0.1", port=18000)
-    admin: Address = Address(host="127.0.0.1", port=9000)
-    snapshot_file: Path = Path("/var/lib/yawollet/snapshot.json")
+    health: Address | None = Address(host="127.0.0.1", port=8080)  # where readyz is served; None for nowhere
+    metrics: Address | None = None  # where the process' own metrics are served; None for nowhere
+    kubeconfig: str = ""  # a file; empty for the environment's
+    ads: Address = Address(host="127.0.0.1", port=18000)  # where Envoy's configuration is served
+    admin: Address = Address(host="127.0.0.1", port=9000)  # the address of Envoy's admin interface
+    snapshot_file: Path = Path("/var/lib/yawollet/snapshot.json")  # the file with the accepted snapshot
 
 
 def server_address(text: str) -> Address | None:

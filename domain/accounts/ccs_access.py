@@ -14,15 +14,10 @@ from domain.model import Model
 
 
 class ConfigState(Model):
-    """What the Secret of a customer's access contains.
+    """What the Secret of a customer's access contains."""
 
-    Attributes:
-        arn: the key's value, empty if it is missing.
-        others: a digest of the other keys.
-    """
-
-    arn: str = ""
-    others: str = ""
+    arn: str = ""  # the key's value, empty if it is missing
+    others: str = ""  # a digest of the other keys
 
 
 class CcsAccess(Model):

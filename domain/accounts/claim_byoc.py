@@ -197,8 +197,7 @@ def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
 
 
 def _own_secret(claim: AccountClaim) -> str:
-    """The name of the claim's Secret; empty if that cannot be ours: it is written after Ready, and never in STS mode.
-    """
+    """The claim's Secret; empty if that cannot be ours: it is written after Ready, and never in STS mode."""
     given = not claim.spec.manual_sts_mode and condition_of(claim.status.conditions, "Claimed") is not None
     secret = claim.spec.aws_credential_secret.name
     return secret if given and secret != claim.spec.byoc_secret_ref.name else ""

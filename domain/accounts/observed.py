@@ -260,25 +260,20 @@ class ClaimMemory(Model):
 
 
 class ClaimWorld(AreaWorld):
-    """An AccountClaim and its account.
-
-    Attributes:
-        account: by `spec.accountLink`, or without a link one that names this claim; None if there is none.
-        unserved: why none of the pool's accounts fits.
-        accesses: names of federated accesses to a customer's account that end with the claim.
-    """
+    """An AccountClaim and its account."""
 
     about: ClassVar[str] = "claim"
 
     claim: AccountClaim = AccountClaim()
+    # By `spec.accountLink`, or without a link one that names this claim; None if there is none.
     account: Account | None = None
     pool_exists: bool = True
-    unserved: str = ""
+    unserved: str = ""  # why none of the pool's accounts fits
     by_pool: bool = False  # the pool's pass decides for the claim right after binding it
     rotate_keys: bool = True
     input_secret: InputSecret | None = None  # of a BYOC claim; None if absent
     delivered: bool = False  # whether a BYOC claim's own Secret exists
-    accesses: tuple[str, ...] = ()
+    accesses: tuple[str, ...] = ()  # names of federated accesses to a customer's account that end with the claim
     known: ClaimMemory = ClaimMemory()
 
     @property

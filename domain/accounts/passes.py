@@ -49,18 +49,12 @@ class ObserveClaim(Look):
 
 
 class PoolMemory(Model):
-    """What a pool's lifecycle remembers.
+    """What a pool's lifecycle remembers."""
 
-    Attributes:
-        unborn: members without an AWS account in the last pass.
-        died: members reported as failed since then.
-        bonds_seen: a pass has completed unfinished bindings, which requires reading all claims.
-    """
-
-    unborn: tuple[str, ...] = ()
-    died: tuple[str, ...] = ()
+    unborn: tuple[str, ...] = ()  # members without an AWS account in the last pass
+    died: tuple[str, ...] = ()  # members reported as failed since then
     deaths: FailedAccounts = FailedAccounts()
-    bonds_seen: bool = False
+    bonds_seen: bool = False  # a pass has completed unfinished bindings, which requires reading all claims
 
 
 class PoolWorld(PassedWorld):

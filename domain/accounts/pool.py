@@ -35,21 +35,15 @@ LONGEST_PAUSE = timedelta(hours=1)
 
 
 class Room(Model):
-    """The number of accounts that may still be created, from the organization's workflow.
+    """The number of accounts that may still be created, from the organization's workflow."""
 
-    Attributes:
-        active, limit, creating: awsLimitDelta is `limit` less the other two.
-        free: left under the account limit, less permitted ones.
-        budget: left in the create budget, less permitted ones.
-        budget_free_at: when the budget has room again.
-    """
-
+    # `active`, `limit`, `creating`: awsLimitDelta is `limit` less the other two.
     active: int
     limit: int | None
-    free: int
-    budget: int
+    free: int  # left under the account limit, less permitted ones
+    budget: int  # left in the create budget, less permitted ones
     creating: int = 0
-    budget_free_at: datetime | None = None
+    budget_free_at: datetime | None = None  # when the budget has room again
     measured_at: datetime | None = None
 
 

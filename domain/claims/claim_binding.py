@@ -56,19 +56,12 @@ class OfClaim(ClaimsAction):
 
 
 class Taken(Model):
-    """The result of binding a free handle.
+    """The result of binding a free handle."""
 
-    Attributes:
-        name: the chosen handle, empty if none matches.
-        handle: None if it was not available.
-        unusable: why this handle cannot be bound.
-        fault: why no handle can be bound.
-    """
-
-    name: str = ""
-    handle: GivenObject | None = None
-    unusable: Fault | None = None
-    fault: Fault | None = None
+    name: str = ""  # the chosen handle, empty if none matches
+    handle: GivenObject | None = None  # None if it was not available
+    unusable: Fault | None = None  # why this handle cannot be bound
+    fault: Fault | None = None  # why no handle can be bound
 
 
 class TakeHandle(OfClaim):
@@ -95,17 +88,11 @@ class TakeHandle(OfClaim):
 
 
 class Created(Model):
-    """The result of creating a handle.
+    """The result of creating a handle."""
 
-    Attributes:
-        handle: None if its name is taken.
-        plan: from which its body was created.
-        fault: why none can be created.
-    """
-
-    handle: GivenObject | None = None
-    plan: Annotated[HandlePlan | None, SkipValidation] = None
-    fault: Fault | None = None
+    handle: GivenObject | None = None  # None if its name is taken
+    plan: Annotated[HandlePlan | None, SkipValidation] = None  # from which its body was created
+    fault: Fault | None = None  # why none can be created
 
 
 class CreateHandle(OfClaim):

@@ -46,35 +46,22 @@ _PREPARED = "metadata and defaults"
 
 
 class Claim(HandleWorld):
-    """A claim and its handle during a pass; `handle` is empty while there is none.
-
-    Attributes:
-        claim_read: the claim is freshly read and the handle cached, because it has expired.
-        claim_plan: the claim's wanted object; None if unknown.
-        validated_again: the plan was made again in this pass, from its written statuses.
-        plans_only: nothing is written, so later steps are planned from the wanted objects.
-        has_another: whether a handle names the claim, whose own handle does not exist; None if unknown.
-        binds: the pass is the binder's.
-        handle_hold: why the handle may not be changed.
-        made: the handle was created in this pass.
-        tries: failed attempts by free handle.
-        unusable: why free handles cannot be bound.
-        salt: the number of taken names for a new handle.
-    """
+    """A claim and its handle during a pass; `handle` is empty while there is none."""
 
     claim_observed: GivenObject = {}
-    claim_read: bool = False
-    claim_plan: Annotated[ClaimPlan | None, SkipValidation] = None
-    validated_again: bool = False
-    plans_only: bool = False
+    claim_read: bool = False  # the claim is freshly read and the handle cached, because it has expired
+    claim_plan: Annotated[ClaimPlan | None, SkipValidation] = None  # the claim's wanted object; None if unknown
+    validated_again: bool = False  # the plan was made again in this pass, from its written statuses
+    plans_only: bool = False  # nothing is written, so later steps are planned from the wanted objects
+    # Whether a handle names the claim, whose own handle does not exist; None if unknown.
     has_another: bool | None = None
-    binds: bool = False
-    handle_hold: str = ""
-    made: bool = False
-    tries: dict[str, int] = {}
-    unusable: tuple[Fault, ...] = ()
+    binds: bool = False  # the pass is the binder's
+    handle_hold: str = ""  # why the handle may not be changed
+    made: bool = False  # the handle was created in this pass
+    tries: dict[str, int] = {}  # failed attempts by free handle
+    unusable: tuple[Fault, ...] = ()  # why free handles cannot be bound
     none_free: bool = False
-    salt: int = 0
+    salt: int = 0  # the number of taken names for a new handle
 
     @property
     def names(self) -> DomainNames:

@@ -65,25 +65,19 @@ class WantedEntry(Model):
 
 
 class ClaimPlan(Model):
-    """The evaluation of a claim before it has a handle.
+    """The evaluation of a claim before it has a handle."""
 
-    Attributes:
-        annotations, labels: to be added (including the init timestamp).
-        resources: the complete `spec.resources`; None leaves it.
-        status: the complete status before binding.
-        creation: a new handle without name, finalizer and claim labels; None if forbidden, for the reason
-            `no_creation`.
-    """
-
+    # `annotations`, `labels`: to be added (including the init timestamp).
     annotations: dict[str, str] = {}
     labels: dict[str, str] = {}
-    resources: tuple[JsonObject, ...] | None = None
-    status: JsonObject = {}
+    resources: tuple[JsonObject, ...] | None = None  # the complete `spec.resources`; None leaves it
+    status: JsonObject = {}  # the complete status before binding
     halt: Halt = Halt.NONE
     fault: Fault | None = None
     wanted: tuple[WantedEntry, ...] = ()
     wanted_pool: str = ""
     provider: str = ""  # the top-level one; empty in list mode
+    # A new handle without name, finalizer and claim labels; None if forbidden, for the reason `no_creation`.
     creation: JsonObject | None = None
     no_creation: str = ""
     by_clock: bool = False  # unbound or refused: the answer depends on time
@@ -117,30 +111,19 @@ class PoolQuestion(Question):
 
 
 class HandleQuestion(Question):
-    """A handle that is not being deleted.
-
-    Attributes:
-        claim: None for a free handle.
-        states: the live objects of its entries.
-        push: the claim was accepted in this pass, so its requests reach the handle.
-        shown: the claim's own object may be written.
-        honoured: the `wish` of the last answer; None if unknown.
-        unserved: resources whose recorded kind is served in no version.
-        outdated: resources whose kind is served only in another version.
-        unreadable: resources that may not be read.
-    """
+    """A handle that is not being deleted."""
 
     handle: JsonObject
-    claim: JsonObject | None = None
+    claim: JsonObject | None = None  # None for a free handle
     assigned: tuple[str, ...] = ()
-    states: tuple[JsonObject | None, ...] = ()
+    states: tuple[JsonObject | None, ...] = ()  # the live objects of its entries
     requester: Requester = NO_REQUESTER
-    push: bool = False
-    shown: bool = True
-    honoured: RequestedEnd | None = None
-    unserved: tuple[int, ...] = ()
-    outdated: tuple[int, ...] = ()
-    unreadable: tuple[int, ...] = ()
+    push: bool = False  # the claim was accepted in this pass, so its requests reach the handle
+    shown: bool = True  # the claim's own object may be written
+    honoured: RequestedEnd | None = None  # the `wish` of the last answer; None if unknown
+    unserved: tuple[int, ...] = ()  # resources whose recorded kind is served in no version
+    outdated: tuple[int, ...] = ()  # resources whose kind is served only in another version
+    unreadable: tuple[int, ...] = ()  # resources that may not be read
 
 
 class Operations(Model):

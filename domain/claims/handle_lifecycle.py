@@ -27,17 +27,11 @@ RECONCILING = Decision(phase="Reconciling", outcome=Outcome.WORKING, why="its re
 
 
 class Handle(HandleWorld):
-    """A ResourceHandle and what its decision depends on.
+    """A ResourceHandle and what its decision depends on."""
 
-    Attributes:
-        holder: the key of the claim that it names, if that exists.
-        claim_left_alone: the claim is ignored, so the handle reconciles itself.
-        duplicate: its claim also has another handle that names it; None if unknown.
-    """
-
-    holder: Key | None = None
-    claim_left_alone: bool = False
-    duplicate: bool | None = None
+    holder: Key | None = None  # the key of the claim that it names, if that exists
+    claim_left_alone: bool = False  # the claim is ignored, so the handle reconciles itself
+    duplicate: bool | None = None  # its claim also has another handle that names it; None if unknown
 
 
 class ObserveAgain(ClaimsAction):
@@ -84,13 +78,7 @@ class FindDuplicate(Finding):
 
 
 class EndHandle(ClaimsAction):
-    """Delete a handle at the end of its life.
-
-    Attributes:
-        as_seen: only if unchanged.
-        claim: if the pass has read it; deleted by its uid.
-        states: the resources, if the pass has read them.
-    """
+    """Delete a handle at the end of its life."""
 
     activity: ClassVar[str] = "claims.end_handle"
     title: ClassVar[str] = "delete its resources and itself"
@@ -98,10 +86,10 @@ class EndHandle(ClaimsAction):
 
     handle: GivenObject
     why: str
-    as_seen: bool = False
+    as_seen: bool = False  # only if unchanged
     expired: bool = False
-    claim: GivenObject | None = None
-    states: tuple[GivenObject | None, ...] = ()
+    claim: GivenObject | None = None  # if the pass has read it; deleted by its uid
+    states: tuple[GivenObject | None, ...] = ()  # the resources, if the pass has read them
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
         return world.model_copy(update={"end": result})

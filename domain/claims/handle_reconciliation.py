@@ -56,43 +56,27 @@ class HandleEnded(Model):
 
 
 class HandleWorld(ObjectsWorld):
-    """A handle with its claim and its resources during a pass.
-
-    Attributes:
-        question: handle, claim and live objects; read first.
-        states_known: live objects are known, because none was created yet.
-        read: everything in the question was read.
-        answer: the evaluator's; None after a change.
-        conditional: the claim has conditions; a failed evaluation is repeated without them.
-        unevaluated: why conditions could not be evaluated.
-        failed: why a resource could not be created or changed, by index.
-        sent: tried patches, by index.
-        begun: definitions of possibly created objects, including lost answers.
-        begun_upon: the handle at that time.
-        lost: the handle has ended, or the observation is outdated.
-        fresh: handle and claim were read from the API server.
-        cadence: when its lifecycle evaluates again by itself.
-    """
+    """A handle with its claim and its resources during a pass."""
 
     known: ObjectMemory = ObjectMemory()
-    question: Annotated[HandleQuestion, SkipValidation]
-    states_known: bool = False
-    read: bool = False
+    question: Annotated[HandleQuestion, SkipValidation]  # handle, claim and live objects; read first
+    states_known: bool = False  # live objects are known, because none was created yet
+    read: bool = False  # everything in the question was read
     handle_before: GivenObject
     claim_before: GivenObject | None = None
-    answer: Annotated[HandlePlan | None, SkipValidation] = None
-    conditional: bool = False
-    unevaluated: tuple[Fault, ...] = ()
-    failed: dict[int, Fault] = {}
-    sent: dict[int, tuple[tuple[JsonObject, ...], ...]] = {}
+    answer: Annotated[HandlePlan | None, SkipValidation] = None  # the evaluator's; None after a change
+    conditional: bool = False  # the claim has conditions; a failed evaluation is repeated without them
+    unevaluated: tuple[Fault, ...] = ()  # why conditions could not be evaluated
+    failed: dict[int, Fault] = {}  # why a resource could not be created or changed, by index
+    sent: dict[int, tuple[tuple[JsonObject, ...], ...]] = {}  # tried patches, by index
     changed: tuple[Operations, ...] = ()
-    begun: tuple[GivenObject, ...] = ()
-    begun_upon: GivenObject = {}
-    lost: bool = False
-    fresh: bool = True
+    begun: tuple[GivenObject, ...] = ()  # definitions of possibly created objects, including lost answers
+    begun_upon: GivenObject = {}  # the handle at that time
+    lost: bool = False  # the handle has ended, or the observation is outdated
+    fresh: bool = True  # handle and claim were read from the API server
     asked: bool = False
     end: SerializeAsAny[HandleEnded] | None = None
-    cadence: Cadence = Cadence()
+    cadence: Cadence = Cadence()  # when its lifecycle evaluates again by itself
 
     @classmethod
     def of(cls, key: Key, **more: Any) -> Self:

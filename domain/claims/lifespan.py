@@ -201,8 +201,8 @@ def settled_end(
             now: the time of the step.
             honoured: the last returned `wish`; None if unknown, which settles the end again.
 
-        Raises:
-            UnreadableDuration: a maximum is not a duration.
+    Raises:
+        UnreadableDuration: a maximum is not a duration.
     """
     now, requested = whole_seconds(now), whole_seconds(requested_end)
     maximum, relative = terms.maximum_duration, terms.relative_maximum_duration

@@ -22,15 +22,10 @@ MOST_ASKED = 200
 
 
 class Cadence(Model):
-    """When an object is evaluated again without a wake.
+    """When an object is evaluated again without a wake."""
 
-    Attributes:
-        by_clock: the interval for time-dependent templates.
-        refresh: the interval for changes without events.
-    """
-
-    by_clock: timedelta = timedelta(0)
-    refresh: timedelta = timedelta(0)
+    by_clock: timedelta = timedelta(0)  # the interval for time-dependent templates
+    refresh: timedelta = timedelta(0)  # the interval for changes without events
     faulty: timedelta = timedelta(0)
 
     def next(self, now: datetime, *, by_clock: bool, faulty: bool) -> datetime:

@@ -77,21 +77,14 @@ class NewHandle(Model):
 
 
 class PoolPlan(Model):
-    """What a pool is to do.
-
-    Attributes:
-        scalings: statuses to write after the handles in `create`.
-        giving_back: statuses to write before deleting the handles in `delete`.
-        begins_at: when the next scaling begins.
-        gives_up_at: when spared unhealthy handles are deleted.
-    """
+    """What a pool is to do."""
 
     delete: tuple[str, ...] = ()
     create: tuple[NewHandle, ...] = ()
-    giving_back: tuple[Scaling, ...] = ()
-    scalings: tuple[Scaling, ...] = ()
-    begins_at: datetime | None = None
-    gives_up_at: datetime | None = None
+    giving_back: tuple[Scaling, ...] = ()  # statuses to write before deleting the handles in `delete`
+    scalings: tuple[Scaling, ...] = ()  # statuses to write after the handles in `create`
+    begins_at: datetime | None = None  # when the next scaling begins
+    gives_up_at: datetime | None = None  # when spared unhealthy handles are deleted
 
 
 def plan(

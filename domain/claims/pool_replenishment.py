@@ -40,28 +40,18 @@ class Opened(Model):
 
 
 class Pool(ObjectsWorld):
-    """A ResourcePool and its free handles.
-
-    Attributes:
-        handles: free ones that are not being deleted.
-        scalings: from their statuses.
-        made: the slots of handles created in this pass.
-        opened: new handles whose lifecycles are not started yet.
-        fault: why no handle can be created.
-        interval: the pause after a fault.
-        pace: how long unhealthy replacements are spared.
-    """
+    """A ResourcePool and its free handles."""
 
     known: PoolMemory = PoolMemory()
     names: DomainNames = DomainNames(domain="")
     pool: GivenObject = {}
-    handles: tuple[PoolHandle, ...] = ()
-    scalings: tuple[Scaling, ...] = ()
-    made: tuple[str, ...] = ()
-    opened: tuple[Opened, ...] = ()
-    fault: Fault | None = None
-    interval: timedelta = timedelta(0)
-    pace: timedelta = MANAGE_POOLS_INTERVAL
+    handles: tuple[PoolHandle, ...] = ()  # free ones that are not being deleted
+    scalings: tuple[Scaling, ...] = ()  # from their statuses
+    made: tuple[str, ...] = ()  # the slots of handles created in this pass
+    opened: tuple[Opened, ...] = ()  # new handles whose lifecycles are not started yet
+    fault: Fault | None = None  # why no handle can be created
+    interval: timedelta = timedelta(0)  # the pause after a fault
+    pace: timedelta = MANAGE_POOLS_INTERVAL  # how long unhealthy replacements are spared
 
     def recall(self, before: World) -> Pool:
         world = super().recall(before)  # type: ignore[arg-type]

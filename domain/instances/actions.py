@@ -49,11 +49,6 @@ class LookAtInstance(_InstanceAction):
     """Read the objects of the instance, and write the labels that follow from the record.
 
     A local activity: a normal one would double the cost of an event (measured).
-
-    Attributes:
-        recall: whether to read the annotation, as this lifecycle has not seen it yet.
-        tags: the instance's tags that EC2 was asked for.
-        version: the last seen resourceVersion; older states are not accepted.
     """
 
     activity: ClassVar[str] = "instances.look"
@@ -63,9 +58,9 @@ class LookAtInstance(_InstanceAction):
 
     at: datetime
     record: InstanceRecord
-    recall: bool = False
-    tags: dict[str, str | None] | None = None
-    version: str = ""
+    recall: bool = False  # whether to read the annotation, as this lifecycle has not seen it yet
+    tags: dict[str, str | None] | None = None  # the instance's tags that EC2 was asked for
+    version: str = ""  # the last seen resourceVersion; older states are not accepted
     dry_run: bool = False
 
     @property
@@ -168,18 +163,12 @@ class _MachineAction(_InstanceAction):
 
 
 class _TakesTurn(_InstanceAction):
-    """Asks for permission to disrupt the machine first; it stays in the ledger if the disruption fails or is cancelled.
-
-    Attributes:
-        taken: whether AWS reclaims the instance right now.
-        most: machines of the node group that may be disrupted at once; None for the setting.
-        policy: the InterruptionPolicy, empty for the settings.
-    """
+    """Asks for permission to disrupt the machine first; it stays in the ledger if that fails or is cancelled."""
 
     cause: str
-    taken: bool = False
-    most: int | None = None
-    policy: str = ""
+    taken: bool = False  # whether AWS reclaims the instance right now
+    most: int | None = None  # machines of the node group that may be disrupted at once; None for the setting
+    policy: str = ""  # the InterruptionPolicy, empty for the settings
     because: Because | None = None
 
     def answered(self, world: InstanceWorld, turn: Turn, *, unused: bool) -> InstanceWorld:
@@ -224,17 +213,13 @@ class AskReplacement(_MachineAction, _TakesTurn):
 
 
 class EndReplacement(_MachineAction):
-    """Withdraw the request to replace a Machine, since it stays (`keep`) or is gone.
-
-    Attributes:
-        deployment: the MachineDeployment with one replica more for it; empty if only the Machine is marked.
-    """
+    """Withdraw the request to replace a Machine, since it stays (`keep`) or is gone."""
 
     activity: ClassVar[str] = "instances.end_replacement"
     result: ClassVar[type[Model] | None] = Reported
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
-    deployment: str = ""
+    deployment: str = ""  # the MachineDeployment with one replica more for it; empty if only the Machine is marked
     keep: bool = False
 
     @property
@@ -250,20 +235,15 @@ class Taking(Reported):
 
 
 class DeleteOwner(_MachineAction, _TakesTurn):
-    """Have Cluster API replace the Machine.
-
-    Attributes:
-        deployment: was asked for its replacement, if any was.
-        about: the objects whose Events report it, beside the Machine.
-    """
+    """Have Cluster API replace the Machine."""
 
     activity: ClassVar[str] = "instances.delete_machine"
     result: ClassVar[type[Model] | None] = Taking
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
-    deployment: str = ""
+    deployment: str = ""  # was asked for its replacement, if any was
     cluster: str = ""
-    about: tuple[Key, ...] = ()
+    about: tuple[Key, ...] = ()  # the objects whose Events report it, beside the Machine
 
     @property
     def summary(self) -> str:
@@ -322,22 +302,16 @@ class FindNode(_NodeAction):
 
 
 class CordonNode(_NodeAction, _TakesTurn):
-    """Cordon or taint a Node.
-
-    Attributes:
-        machine: empty if there is none.
-        reaction: taint, cordon or drain; the drain itself is another action.
-        about: the objects whose Events report it; none without a policy.
-    """
+    """Cordon or taint a Node."""
 
     activity: ClassVar[str] = "instances.cordon"
     result: ClassVar[type[Model] | None] = Taking
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
-    machine: str = ""
-    reaction: Reaction = Reaction.DRAIN
+    machine: str = ""  # empty if there is none
+    reaction: Reaction = Reaction.DRAIN  # taint, cordon or drain; the drain itself is another action
     taint: Taint | None = None
-    about: tuple[Key, ...] = ()
+    about: tuple[Key, ...] = ()  # the objects whose Events report it; none without a policy
 
     @property
     def disrupts(self) -> bool:
@@ -366,14 +340,7 @@ class Emptied(Done):
 
 
 class EmptyNode(_NodeAction):
-    """Evict Pods until the Node is empty or the time is over.
-
-    Attributes:
-        until: None for no limit.
-        how: also what happens to Pods that cannot be evicted.
-        begun: the drain as last reported; None at its beginning.
-        about: the objects whose Events report it; none without a policy.
-    """
+    """Evict Pods until the Node is empty or the time is over."""
 
     activity: ClassVar[str] = "instances.drain"
     result: ClassVar[type[Model] | None] = Emptied
@@ -382,10 +349,10 @@ class EmptyNode(_NodeAction):
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     cause: str
-    until: datetime | None = None
-    how: Draining = Draining()
-    begun: Emptying | None = None
-    about: tuple[Key, ...] = ()
+    until: datetime | None = None  # None for no limit
+    how: Draining = Draining()  # also what happens to Pods that cannot be evicted
+    begun: Emptying | None = None  # the drain as last reported; None at its beginning
+    about: tuple[Key, ...] = ()  # the objects whose Events report it; none without a policy
     because: Because | None = None
 
     @property
@@ -433,14 +400,11 @@ class TerminateInstance(_NodeAction):
 
 
 class ReleaseNode(_NodeAction):
-    """Uncordon the Node and end the disruption.
-
-    Attributes:
-        unused: it was probably never cordoned, so the ledger does not wait for its cluster; `node` may be empty.
-    """
+    """Uncordon the Node and end the disruption."""
 
     activity: ClassVar[str] = "instances.uncordon"
 
+    # It was probably never cordoned, so the ledger does not wait for its cluster; `node` may be empty.
     unused: bool = False
 
     @property
@@ -457,12 +421,6 @@ class Notify(_InstanceAction):
     """Notify a channel of the InterruptionPolicy that AWS reclaims the instance.
 
     Address, headers and format are read when it is sent: some of them are secret.
-
-    Attributes:
-        cause: sent once to each channel.
-        deadline: until when there is time to act; None if not known.
-        node: empty until it has joined.
-        about: the AWSMachine or Node whose Events report a failure.
     """
 
     activity: ClassVar[str] = "instances.notify"
@@ -475,16 +433,16 @@ class Notify(_InstanceAction):
 
     policy: str
     channel: str
-    cause: str
+    cause: str  # sent once to each channel
     sort: CauseSort
     reaction: Reaction
     received_at: datetime
-    deadline: datetime | None = None
+    deadline: datetime | None = None  # until when there is time to act; None if not known
     namespace: str = ""
     cluster: str = ""
     machine: str = ""
-    node: str = ""
-    about: tuple[Key, ...] = ()
+    node: str = ""  # empty until it has joined
+    about: tuple[Key, ...] = ()  # the AWSMachine or Node whose Events report a failure
 
     @property
     def id(self) -> str:

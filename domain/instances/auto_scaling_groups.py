@@ -101,19 +101,12 @@ def group_state(lifecycle_states: Iterable[str], record: GroupRecord) -> GroupSt
 
 
 class GroupStory(Model):
-    """The annotation's content.
+    """The annotation's content."""
 
-    Attributes:
-        in_service: the number of instances in service when it was written.
-        instances: the others' words by id.
-        more: the number of others that did not fit.
-        failed: the last launch or termination, if it failed.
-    """
-
-    in_service: int = 0
-    instances: dict[str, str] = {}
-    more: int = 0
-    failed: dict[str, LastResult] = {}
+    in_service: int = 0  # the number of instances in service when it was written
+    instances: dict[str, str] = {}  # the others' words by id
+    more: int = 0  # the number of others that did not fit
+    failed: dict[str, LastResult] = {}  # the last launch or termination, if it failed
 
     @property
     def worth_writing(self) -> tuple[object, ...]:

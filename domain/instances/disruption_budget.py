@@ -27,16 +27,11 @@ _MOST_NAMED = 3
 
 
 class Turn(Model):
-    """The answer to a machine's request to be disrupted, given `at`.
-
-    Attributes:
-        why: what the machine has to wait for; empty if it may be disrupted now.
-        taken: whether the request said that AWS is reclaiming the instance.
-    """
+    """The answer to a machine's request to be disrupted, given `at`."""
 
     at: datetime
-    why: str = ""
-    taken: bool = False
+    why: str = ""  # what the machine has to wait for; empty if it may be disrupted now
+    taken: bool = False  # whether the request said that AWS is reclaiming the instance
 
     def waits(self, now: datetime) -> bool:
         return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
@@ -59,19 +54,13 @@ class Limit(Model):
 
 
 class Disruption(Model):
-    """A machine that is disrupted, or was lately.
-
-    Attributes:
-        name: the Machine's, or the Node's if there is no Machine.
-        uid: of that.
-        size: the number of healthy machines in the group once it is over.
-    """
+    """A machine that is disrupted, or was lately."""
 
     instance: str
-    name: str
-    uid: str = ""
+    name: str  # the Machine's, or the Node's if there is no Machine
+    uid: str = ""  # of that
     at: datetime
-    size: int = 0
+    size: int = 0  # the number of healthy machines in the group once it is over
 
 
 class Ledger(Model):

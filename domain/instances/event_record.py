@@ -101,46 +101,28 @@ class LastEvent(Model):
 
 
 class InstanceRecord(Model):
-    """What events and AWS's answers have said about an instance.
-
-    Attributes:
-        opened_at: when the first event was received.
-        heard_at: when the last event was received.
-        ask_at: when EC2 is to be asked; None if there is no reason to.
-        only_to_check: EC2 is asked only to confirm a change that an event reported.
-        found: EC2 has known the instance in this account and region.
-        misses: how often in a row EC2 did not know it.
-        started_at: the latest reported start.
-        stopped_at: the latest reported stops, sorted.
-        planned: scheduled events by Health's ARN.
-        hooks: lifecycle actions by token.
-        refuted: the number of claims that EC2 did not confirm.
-        refuted_causes: those of them that would have caused a reaction.
-        impossible: causes whose reaction is not possible, reported already.
-        seen: the keys of the latest events.
-        notified: notifications that were sent or given up, as CHANNEL/CAUSE.
-    """
+    """What events and AWS's answers have said about an instance."""
 
     key: InstanceKey
-    opened_at: datetime
-    heard_at: datetime
+    opened_at: datetime  # when the first event was received
+    heard_at: datetime  # when the last event was received
     standing: LastState | None = None
-    ask_at: datetime | None = None
-    only_to_check: bool = False
-    found: bool = False
-    misses: int = 0
-    started_at: datetime | None = None
-    stopped_at: tuple[datetime, ...] = ()
+    ask_at: datetime | None = None  # when EC2 is to be asked; None if there is no reason to
+    only_to_check: bool = False  # EC2 is asked only to confirm a change that an event reported
+    found: bool = False  # EC2 has known the instance in this account and region
+    misses: int = 0  # how often in a row EC2 did not know it
+    started_at: datetime | None = None  # the latest reported start
+    stopped_at: tuple[datetime, ...] = ()  # the latest reported stops, sorted
     interruptions: dict[EventKind, Interruption] = {}
-    planned: dict[str, Planned] = {}
-    hooks: dict[str, HeldHook] = {}
+    planned: dict[str, Planned] = {}  # scheduled events by Health's ARN
+    hooks: dict[str, HeldHook] = {}  # lifecycle actions by token
     drain: Drain | None = None
     last: LastEvent | None = None
-    refuted: int = 0
-    refuted_causes: tuple[str, ...] = ()
-    impossible: tuple[str, ...] = ()
-    seen: tuple[str, ...] = ()
-    notified: tuple[str, ...] = ()
+    refuted: int = 0  # the number of claims that EC2 did not confirm
+    refuted_causes: tuple[str, ...] = ()  # those of them that would have caused a reaction
+    impossible: tuple[str, ...] = ()  # causes whose reaction is not possible, reported already
+    seen: tuple[str, ...] = ()  # the keys of the latest events
+    notified: tuple[str, ...] = ()  # notifications that were sent or given up, as CHANNEL/CAUSE
 
     @property
     def state(self) -> InstanceState | None:

@@ -185,8 +185,7 @@ def rule_arn_of(account: str, region: str, name: str) -> str:
 
 
 def rule_name(name: str) -> str:
-    """The rule's name, checked, as AWS's own refusal would not say which object's name is too long. Raises ValueError.
-    """
+    """The rule's name. Raises ValueError, as AWS's refusal would not say which object's name is too long."""
     if len(name) > _LONGEST_RULE_NAME:
         raise ValueError(
             f"the rule's name {name!r} has {len(name)} characters; EventBridge allows {_LONGEST_RULE_NAME}"

@@ -74,8 +74,8 @@ def wanted(place: Place, rules_of_queue: Sequence[str] = (), group_prefix: str =
             rules_of_queue: the names of the rules that deliver to its queue today.
             group_prefix: only events of Auto Scaling groups whose name begins so.
 
-        Raises:
-            ValueError: names would be longer than AWS allows.
+    Raises:
+        ValueError: names would be longer than AWS allows.
     """
     clusters = provider_clusters(place.queue, rules_of_queue)
     if not clusters:

@@ -65,24 +65,18 @@ class ScheduledEvent(Model):
 
 
 class Facts(Model):
-    """AWS's answers.
-
-    Attributes:
-        asked: which questions were asked; fields of others mean nothing.
-        spot_code: the status code of its Spot request.
-        lifecycle: its lifecycle state in the group.
-        tags: the requested tags, None for one that it does not have; None if none were requested.
-    """
+    """AWS's answers."""
 
     at: datetime
-    asked: tuple[Question, ...]
+    asked: tuple[Question, ...]  # which questions were asked; fields of others mean nothing
     found: bool = True
     state: InstanceState | None = None
     spot: bool = False
-    spot_code: str = ""
+    spot_code: str = ""  # the status code of its Spot request
     scheduled: tuple[ScheduledEvent, ...] = ()
     group: str = ""
-    lifecycle: str = ""
+    lifecycle: str = ""  # its lifecycle state in the group
+    # The requested tags, None for one that it does not have; None if none were requested.
     tags: dict[str, str | None] | None = None
 
     @property

@@ -110,36 +110,25 @@ class HealthNotice(Model):
 
 
 class InstanceEvent(Model):
-    """One thing that happened to one instance (or to a dedicated host, or to a group whose launch failed).
+    """One thing that happened to one instance (or to a dedicated host, or to a group whose launch failed)."""
 
-    Attributes:
-        event_id: AWS's id of the event, or a substitute.
-        account: the instance's, 12 digits.
-        instance_id: empty for an event of a group or a host.
-        received_at: when SQS took the message.
-        action: of Spot or a capacity reservation: terminate, stop, hibernate.
-        detail: the failure of an Auto Scaling activity.
-        topic: the SNS topic, empty if there is none.
-        degraded: fields that were filled in or left out, sorted.
-    """
-
-    event_id: str
+    event_id: str  # AWS's id of the event, or a substitute
     kind: EventKind
-    account: str
+    account: str  # the instance's, 12 digits
     region: str
-    instance_id: str = ""
+    instance_id: str = ""  # empty for an event of a group or a host
     host: str = ""
     group: str = ""
     time: datetime
-    received_at: datetime
+    received_at: datetime  # when SQS took the message
     state: InstanceState | None = None
-    action: str = ""
-    detail: str = ""
+    action: str = ""  # of Spot or a capacity reservation: terminate, stop, hibernate
+    detail: str = ""  # the failure of an Auto Scaling activity
     hook: HookAction | None = None
     health: HealthNotice | None = None
     message_id: str = ""
-    topic: str = ""
-    degraded: tuple[str, ...] = ()
+    topic: str = ""  # the SNS topic, empty if there is none
+    degraded: tuple[str, ...] = ()  # fields that were filled in or left out, sorted
 
     @property
     def key(self) -> str:

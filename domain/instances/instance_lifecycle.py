@@ -57,22 +57,15 @@ from domain.writes import JsonPatch
 
 
 class InstanceWork(Model):
-    """What is to be done for an instance.
-
-    Attributes:
-        patch: the merge patch of its AWSMachine or Node, applied first.
-        steps: the actions, in this order.
-        deadline: the earliest moment at which the decision may change.
-        close: nothing is left to do: the workflow ends.
-    """
+    """What is to be done for an instance."""
 
     phase: InstancePhase
     why: str = ""
-    patch: JsonPatch = {}
-    steps: tuple[Action, ...] = ()
+    patch: JsonPatch = {}  # the merge patch of its AWSMachine or Node, applied first
+    steps: tuple[Action, ...] = ()  # the actions, in this order
     notices: tuple[Notice, ...] = ()
-    deadline: datetime | None = None
-    close: bool = False
+    deadline: datetime | None = None  # the earliest moment at which the decision may change
+    close: bool = False  # nothing is left to do: the workflow ends
 
     @property
     def idle(self) -> bool:

@@ -54,27 +54,18 @@ _SEVERITY = (
 
 
 class Cause(Model):
-    """A reason to react.
-
-    Attributes:
-        claimed_at: when its event was received.
-        from_: when it is acted upon.
-        deadline: until when there is time to act; None for no limit.
-        ends: whether the instance does not come back from it by itself.
-        taken: whether AWS reclaims the instance right now, or has.
-        replaces_for: how long a replacement is awaited; None for not at all.
-    """
+    """A reason to react."""
 
     name: str
     reaction: Reaction
-    claimed_at: datetime
-    from_: datetime
-    deadline: datetime | None
-    ends: bool
+    claimed_at: datetime  # when its event was received
+    from_: datetime  # when it is acted upon
+    deadline: datetime | None  # until when there is time to act; None for no limit
+    ends: bool  # whether the instance does not come back from it by itself
     verdict: Verdict
-    taken: bool = False
+    taken: bool = False  # whether AWS reclaims the instance right now, or has
     sort: str
-    replaces_for: timedelta | None = None
+    replaces_for: timedelta | None = None  # how long a replacement is awaited; None for not at all
 
     @property
     def wanted(self) -> bool:

@@ -54,17 +54,12 @@ class TaintEffect(StrEnum):
 
 
 class Draining(Model):
-    """How a Node is drained.
+    """How a Node is drained."""
 
-    Attributes:
-        pod_grace: how long a Pod may take to end; None for its own time.
-        node_grace: how long the whole drain may take; None for as long as AWS gives.
-        spares: whether Pods that say so (`perdure.dev/do-not-disrupt`) are left until the drain's time is over.
-    """
-
-    pod_grace: timedelta | None = None
-    node_grace: timedelta | None = None
+    pod_grace: timedelta | None = None  # how long a Pod may take to end; None for its own time
+    node_grace: timedelta | None = None  # how long the whole drain may take; None for as long as AWS gives
     budgets: Budgets = Budgets.RESPECT
+    # Whether Pods that say so (`perdure.dev/do-not-disrupt`) are left until the drain's time is over.
     spares: bool = False
 
 
@@ -75,19 +70,14 @@ class Taint(Model):
 
 
 class Tainting(Model):
-    """How a Node is tainted.
-
-    Attributes:
-        value: empty for the cause's word.
-        nth_names: whether it has the key that the AWS Node Termination Handler gives for the cause, where it has one.
-        always: whether a Node that is cordoned or drained gets it as well.
-    """
+    """How a Node is tainted."""
 
     key: str = TAINT_KEY
-    value: str = ""
+    value: str = ""  # empty for the cause's word
     effect: TaintEffect = TaintEffect.NO_SCHEDULE
+    # Whether it has the key that the AWS Node Termination Handler gives for the cause, where it has one.
     nth_names: bool = False
-    always: bool = False
+    always: bool = False  # whether a Node that is cordoned or drained gets it as well
 
     def taint(self, sort: str) -> Taint:
         key = _NTH_KEYS.get(sort, self.key) if self.nth_names else self.key
@@ -123,49 +113,32 @@ class Channel(Model):
 
 
 class ReactionPolicy(Model):
-    """The reaction to each cause, and limits.
+    """The reaction to each cause, and limits."""
 
-    Attributes:
-        name: of the InterruptionPolicy, empty for the settings.
-        spot: hibernation leaves no time and is only labelled.
-        capacity_reservation: `label` only, as EC2 has no call that confirms it.
-        rebalance: `label` only, for the same reason.
-        ending: a scheduled event that the instance does not come back from by itself.
-        reboot: a drained Node is used again afterwards.
-        maintenance: a scheduled short loss of network or power.
-        terminating_hook: `label` leaves the hook to its owner.
-        launching_hook: complete the hook of a launch once the Node is ready.
-        abandon_failed_launch: terminate an instance whose Node is not ready within `launch_timeout`.
-        maintenance_lead: how long before its date a scheduled event is acted upon.
-        hook_margin: how long before Auto Scaling's limit a hook is completed, drained or not.
-        heartbeat: the longest interval of a hook's heartbeats; None for half of its timeout, at most five minutes.
-        hook_limit: a hook is completed this long after its beginning; None for AWS's limit.
-        most: machines of a node group that are disrupted at once; None for the setting.
-        replace_first: by cause, how long a replacement is awaited.
-    """
-
-    name: str = ""
+    name: str = ""  # of the InterruptionPolicy, empty for the settings
     terminated: Reaction = Reaction.LABEL
     stopped: Reaction = Reaction.LABEL
-    spot: Reaction = Reaction.LABEL
-    capacity_reservation: Reaction = Reaction.LABEL
-    rebalance: Reaction = Reaction.LABEL
-    ending: Reaction = Reaction.LABEL
-    reboot: Reaction = Reaction.LABEL
-    maintenance: Reaction = Reaction.LABEL
-    terminating_hook: Reaction = Reaction.LABEL
-    launching_hook: bool = False
-    abandon_failed_launch: bool = False
+    spot: Reaction = Reaction.LABEL  # hibernation leaves no time and is only labelled
+    capacity_reservation: Reaction = Reaction.LABEL  # `label` only, as EC2 has no call that confirms it
+    rebalance: Reaction = Reaction.LABEL  # `label` only, for the same reason
+    ending: Reaction = Reaction.LABEL  # a scheduled event that the instance does not come back from by itself
+    reboot: Reaction = Reaction.LABEL  # a drained Node is used again afterwards
+    maintenance: Reaction = Reaction.LABEL  # a scheduled short loss of network or power
+    terminating_hook: Reaction = Reaction.LABEL  # `label` leaves the hook to its owner
+    launching_hook: bool = False  # complete the hook of a launch once the Node is ready
+    abandon_failed_launch: bool = False  # terminate an instance whose Node is not ready within `launch_timeout`
     launch_timeout: timedelta = timedelta(minutes=15)
-    maintenance_lead: timedelta = timedelta(hours=24)
+    maintenance_lead: timedelta = timedelta(hours=24)  # how long before its date a scheduled event is acted upon
+    # How long before Auto Scaling's limit a hook is completed, drained or not.
     hook_margin: timedelta = timedelta(seconds=60)
+    # The longest interval of a hook's heartbeats; None for half of its timeout, at most five minutes.
     heartbeat: timedelta | None = None
-    hook_limit: timedelta | None = None
+    hook_limit: timedelta | None = None  # a hook is completed this long after its beginning; None for AWS's limit
     tainting: Tainting = Tainting()
     draining: Draining = Draining()
-    most: int | None = None
+    most: int | None = None  # machines of a node group that are disrupted at once; None for the setting
     channels: tuple[Channel, ...] = ()
-    replace_first: dict[str, timedelta] = {}
+    replace_first: dict[str, timedelta] = {}  # by cause, how long a replacement is awaited
 
     @property
     def needs_node(self) -> bool:

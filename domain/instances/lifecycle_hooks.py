@@ -23,26 +23,16 @@ from domain.model import Model
 
 
 class HookWork(Model):
-    """What is to be done for a lifecycle action.
-
-    Attributes:
-        drain: whether the Node is to be drained for it.
-        unproven: whether a drain or the completion waits for AWS to confirm the action.
-        verdict: whether Auto Scaling confirms that the instance waits.
-        limit: when it is completed at the latest.
-        heartbeat: the heartbeat that is due.
-        complete: its completion, once it is due.
-        next_at: when to decide again.
-    """
+    """What is to be done for a lifecycle action."""
 
     held: HeldHook
-    drain: bool = False
-    unproven: bool = False
-    verdict: Verdict
-    limit: datetime
-    heartbeat: BeatHook | None = None
-    complete: EndHook | None = None
-    next_at: datetime
+    drain: bool = False  # whether the Node is to be drained for it
+    unproven: bool = False  # whether a drain or the completion waits for AWS to confirm the action
+    verdict: Verdict  # whether Auto Scaling confirms that the instance waits
+    limit: datetime  # when it is completed at the latest
+    heartbeat: BeatHook | None = None  # the heartbeat that is due
+    complete: EndHook | None = None  # its completion, once it is due
+    next_at: datetime  # when to decide again
 
 
 def served(held: HeldHook, policy: ReactionPolicy) -> bool:

@@ -28,27 +28,19 @@ _CONFIRMATIONS = ("SubscriptionConfirmation", "UnsubscribeConfirmation")
 
 
 class Message(Model):
-    """A message from SQS.
+    """A message from SQS."""
 
-    Attributes:
-        body: untrusted.
-        message_id: empty only if the transport has none.
-        receives: how often it was received, this time included.
-        attributes: its string attributes; EventBridge's dead letters give their reason there.
-        account, region: the queue's.
-        others: other accounts whose events the queue carries, from the settings.
-    """
-
-    body: Annotated[str, SkipValidation]
-    message_id: str = ""
+    body: Annotated[str, SkipValidation]  # untrusted
+    message_id: str = ""  # empty only if the transport has none
     sent_at: datetime | None = None
     received_at: datetime
-    receives: int = 1
+    receives: int = 1  # how often it was received, this time included
     receipt_handle: str = ""
-    attributes: dict[str, str] = {}
+    attributes: dict[str, str] = {}  # its string attributes; EventBridge's dead letters give their reason there
+    # `account`, `region`: the queue's.
     account: str
     region: str
-    others: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()  # other accounts whose events the queue carries, from the settings
 
     @property
     def taken_at(self) -> datetime:

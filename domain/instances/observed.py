@@ -39,77 +39,49 @@ class KnownNode(Model):
 
 
 class Emptying(Model):
-    """A drain under way, as last reported.
-
-    Attributes:
-        reported: what delays it, as far as that is reported.
-        forced: whether its time is over, and it is reported that the Pods left are deleted.
-    """
+    """A drain under way, as last reported."""
 
     node: str
     cause: str
     since: datetime
-    reported: tuple[str, ...] = ()
-    forced: bool = False
+    reported: tuple[str, ...] = ()  # what delays it, as far as that is reported
+    forced: bool = False  # whether its time is over, and it is reported that the Pods left are deleted
 
 
 class InstanceMemory(Model):
-    """What an instance's lifecycle remembers.
+    """What an instance's lifecycle remembers."""
 
-    Attributes:
-        record: None before the first event.
-        timings: the hooks of its group, by name.
-        recalled: whether an AWSMachine's or Node's annotation was read.
-        tags: its tags in EC2 that policies name; None until EC2 was asked.
-        turn: the last answer of the disruption budget.
-        turn_unused: a turn was asked for and may be entered in the ledger, but nothing was disrupted yet.
-        node: its Node, if no Machine names it and it was searched for.
-        left_with: the policy of its deleted Node in Perdure's own cluster, while lifecycle actions wait.
-        asked: the requested replacement of its Machine: the cache may not show the mark yet.
-        unreplaced: its Machine, if that cannot be replaced before it is deleted.
-        emptying: the drain of its Node, once something delays it.
-    """
-
-    record: InstanceRecord | None = None
+    record: InstanceRecord | None = None  # None before the first event
     facts: Facts | None = None
-    timings: dict[str, HookTiming] = {}
-    recalled: bool = False
-    tags: dict[str, str | None] | None = None
-    node: KnownNode | None = None
-    turn: Turn | None = None
-    turn_unused: bool = False
+    timings: dict[str, HookTiming] = {}  # the hooks of its group, by name
+    recalled: bool = False  # whether an AWSMachine's or Node's annotation was read
+    tags: dict[str, str | None] | None = None  # its tags in EC2 that policies name; None until EC2 was asked
+    node: KnownNode | None = None  # its Node, if no Machine names it and it was searched for
+    turn: Turn | None = None  # the last answer of the disruption budget
+    turn_unused: bool = False  # a turn was asked for and may be entered in the ledger, but nothing was disrupted yet
+    # The policy of its deleted Node in Perdure's own cluster, while lifecycle actions wait.
     left_with: ReactionPolicy | None = None
-    asked: Replacement | None = None
-    unreplaced: Unreplaced | None = None
-    emptying: Emptying | None = None
+    asked: Replacement | None = None  # the requested replacement of its Machine: the cache may not show the mark yet
+    unreplaced: Unreplaced | None = None  # its Machine, if that cannot be replaced before it is deleted
+    emptying: Emptying | None = None  # the drain of its Node, once something delays it
 
 
 class InstanceWorld(World):
-    """An instance and the objects that name it.
-
-    Attributes:
-        owner: its Machine.
-        own_node: its Node in Perdure's own cluster, if Nodes are served and neither AWSMachine nor pool names it.
-        replacement: the requested one, from the MachineDeployment's mark.
-        tag_keys: the tags that the policy's selection depends on.
-        chosen_by: the tags by which the policy was selected, as `known.tags`.
-        observing: whether nothing may be written.
-        may_appear: whether there are AWSMachines without an instance yet.
-        account_known: whether the machine's cluster confirms the account.
-    """
+    """An instance and the objects that name it."""
 
     known: InstanceMemory = InstanceMemory()
     machine: AWSMachine | None = None
     pool: AWSMachinePool | None = None
-    owner: Machine | None = None
+    owner: Machine | None = None  # its Machine
+    # Its Node in Perdure's own cluster, if Nodes are served and neither AWSMachine nor pool names it.
     own_node: Node | None = None
-    replacement: Replacement | None = None
+    replacement: Replacement | None = None  # the requested one, from the MachineDeployment's mark
     policy: ReactionPolicy = ReactionPolicy()
-    tag_keys: tuple[str, ...] = ()
-    chosen_by: dict[str, str | None] | None = None
-    observing: bool = False
-    may_appear: bool = False
-    account_known: bool = False
+    tag_keys: tuple[str, ...] = ()  # the tags that the policy's selection depends on
+    chosen_by: dict[str, str | None] | None = None  # the tags by which the policy was selected, as `known.tags`
+    observing: bool = False  # whether nothing may be written
+    may_appear: bool = False  # whether there are AWSMachines without an instance yet
+    account_known: bool = False  # whether the machine's cluster confirms the account
 
     @property
     def labelled(self) -> AWSMachine | Node | None:

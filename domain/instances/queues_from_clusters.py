@@ -33,17 +33,12 @@ class ClusterEntry(Model):
 
 
 class ProviderCluster(Model):
-    """A cluster of the AWS provider.
-
-    Attributes:
-        role: the ARN of its identity's role; empty if it has the provider's own credentials.
-        account: the role's, or the one of the process's own credentials.
-    """
+    """A cluster of the AWS provider."""
 
     name: str
     region: str
-    role: str = ""
-    account: str
+    role: str = ""  # the ARN of its identity's role; empty if it has the provider's own credentials
+    account: str  # the role's, or the one of the process's own credentials
 
 
 def cluster_entries(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[ClusterEntry, ...]]:

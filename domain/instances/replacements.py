@@ -49,11 +49,7 @@ class UnreplaceableError(Exception):
 
 
 class Replaced(Model):
-    """A Machine for which a replacement was requested `at` that time.
-
-    Attributes:
-        raised: whether the replicas include one for it; no more once others have set them.
-    """
+    """A Machine for which a replacement was requested `at` that time."""
 
     account: str
     region: str
@@ -61,7 +57,7 @@ class Replaced(Model):
     name: str
     uid: str
     at: datetime
-    raised: bool = True
+    raised: bool = True  # whether the replicas include one for it; no more once others have set them
 
     @property
     def key(self) -> InstanceKey:
@@ -69,16 +65,11 @@ class Replaced(Model):
 
 
 class Mark(Model):
-    """The replacements that were requested from a MachineDeployment.
+    """The replacements that were requested from a MachineDeployment."""
 
-    Attributes:
-        replicas: their number without the replacements.
-        used: uids of replacements whose predecessor is deleted: each replaces one.
-    """
-
-    replicas: int
+    replicas: int  # their number without the replacements
     machines: tuple[Replaced, ...] = ()
-    used: tuple[str, ...] = ()
+    used: tuple[str, ...] = ()  # uids of replacements whose predecessor is deleted: each replaces one
 
     @property
     def expected(self) -> int:
@@ -112,20 +103,15 @@ class Mark(Model):
 
 
 class Replacement(Model):
-    """The progress of replacing an instance's Machine.
-
-    Attributes:
-        ready: the Machine that replaces it, once its Node is ready.
-        overridden: whether others have lowered the replicas since, so that no replacement will come.
-    """
+    """The progress of replacing an instance's Machine."""
 
     deployment: str
     namespace: str
     name: str
     uid: str
     asked_at: datetime
-    ready: str = ""
-    overridden: bool = False
+    ready: str = ""  # the Machine that replaces it, once its Node is ready
+    overridden: bool = False  # whether others have lowered the replicas since, so that no replacement will come
 
 
 class Unreplaced(Model):

@@ -30,22 +30,14 @@ REGION_DEAD = f"{PREFIX}{DEAD}"
 
 
 class Place(Model):
-    """An account and region whose instances are served.
+    """An account and region whose instances are served."""
 
-    Attributes:
-        account: 12 digits.
-        queue: the name of its own queue.
-        role: the ARN of the role to assume; empty if the process's own credentials belong to the account.
-        shares: the place in whose queue its events arrive, as text; empty if it has its own.
-        senders: other accounts whose events arrive in its queue.
-    """
-
-    account: str
+    account: str  # 12 digits
     region: str
-    queue: str = PREFIX
-    role: str = ""
-    shares: str = ""
-    senders: frozenset[str] = frozenset()
+    queue: str = PREFIX  # the name of its own queue
+    role: str = ""  # the ARN of the role to assume; empty if the process's own credentials belong to the account
+    shares: str = ""  # the place in whose queue its events arrive, as text; empty if it has its own
+    senders: frozenset[str] = frozenset()  # other accounts whose events arrive in its queue
 
     @property
     def dead_letters(self) -> str:

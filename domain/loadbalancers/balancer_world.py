@@ -19,15 +19,10 @@ from domain.writes import JsonPatch, Patch, Written
 
 
 class BalancerMemory(CloudMemory):
-    """What a LoadBalancer's lifecycle remembers.
+    """What a LoadBalancer's lifecycle remembers."""
 
-    Attributes:
-        drops_conditions: the API server drops conditions, because the replaced operator's CRD is installed.
-        released: the status says that no cloud object is left.
-    """
-
-    drops_conditions: bool = False
-    released: bool = False
+    drops_conditions: bool = False  # the API server drops conditions, because the replaced operator's CRD is installed
+    released: bool = False  # the status says that no cloud object is left
 
 
 class BalancerWorld(CloudWorld):

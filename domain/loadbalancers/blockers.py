@@ -46,17 +46,12 @@ _NATURES = {
 
 
 class Blocker(Model):
-    """Why the cloud cannot be changed now.
-
-    Attributes:
-        asked: the delay requested by the remote side.
-        ours: a limit of this process, which passes soon and is not reported.
-    """
+    """Why the cloud cannot be changed now."""
 
     why: str
     nature: Nature
-    asked: timedelta = timedelta(0)
-    ours: bool = False
+    asked: timedelta = timedelta(0)  # the delay requested by the remote side
+    ours: bool = False  # a limit of this process, which passes soon and is not reported
 
     @classmethod
     def of(cls, type_: ErrorType, why: str, *, code: str = "", delay: timedelta | None = None) -> Blocker:

@@ -62,26 +62,16 @@ class HealthState(StrEnum):
 
 
 class Health(Model):
-    """Whether a machine is healthy, and what follows.
-
-    Attributes:
-        ready: a marked machine may count as ready, just before the mark is removed.
-        why: what is missing; empty if healthy.
-        reported: its agent has reported once.
-        hopeless: its server cannot be created or is gone, so it will never report.
-        mark: the time of a mark to write; None if it is not to be marked now.
-        unmark: its mark must be removed.
-        next_change: when the state may change without any write; None for never. The watcher tracks expiring reports
-            (`expires_at`).
-    """
+    """Whether a machine is healthy, and what follows."""
 
     state: HealthState
-    ready: bool = False
-    why: str = ""
-    reported: bool = False
-    hopeless: bool = False
-    mark: datetime | None = None
-    unmark: bool = False
+    ready: bool = False  # a marked machine may count as ready, just before the mark is removed
+    why: str = ""  # what is missing; empty if healthy
+    reported: bool = False  # its agent has reported once
+    hopeless: bool = False  # its server cannot be created or is gone, so it will never report
+    mark: datetime | None = None  # the time of a mark to write; None if it is not to be marked now
+    unmark: bool = False  # its mark must be removed
+    # When the state may change without any write; None for never. The watcher tracks expiring reports (`expires_at`).
     next_change: datetime | None = None
 
 

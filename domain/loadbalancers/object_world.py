@@ -27,15 +27,10 @@ class ObjectMemory(Model):
 
 
 class ObjectWorld(object_world.ObjectWorld):
-    """An object of the area.
+    """An object of the area."""
 
-    Attributes:
-        left_to: why the replaced controller still owns the kind.
-        again: when another observation may differ without any write.
-    """
-
-    left_to: str = ""
-    again: datetime | None = None
+    left_to: str = ""  # why the replaced controller still owns the kind
+    again: datetime | None = None  # when another observation may differ without any write
     known: ObjectMemory = ObjectMemory()
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:

@@ -52,27 +52,18 @@ class SetPatch(Model):
 
 
 class Rollout(Model):
-    """The next changes of the sets, in this order.
+    """The next changes of the sets, in this order."""
 
-    Attributes:
-        revise: the merge patch of the LoadBalancer's revision, applied first.
-        create: the new set.
-        status: the merge patch of the LoadBalancer's machine counts.
-        done: only the current set serves.
-        problem: needs a person.
-        deadline: when the plan may change without any event.
-    """
-
-    revise: JsonPatch = {}
-    create: Document = {}
+    revise: JsonPatch = {}  # the merge patch of the LoadBalancer's revision, applied first
+    create: Document = {}  # the new set
     name: str = ""
     patches: tuple[SetPatch, ...] = ()
     delete: tuple[str, ...] = ()
-    status: JsonPatch = {}
-    done: bool = False
+    status: JsonPatch = {}  # the merge patch of the LoadBalancer's machine counts
+    done: bool = False  # only the current set serves
     why: str = ""
-    problem: str = ""
-    deadline: datetime | None = None
+    problem: str = ""  # needs a person
+    deadline: datetime | None = None  # when the plan may change without any event
 
 
 class Gate(Model):

@@ -46,26 +46,17 @@ from domain.writes import JsonPatch
 
 
 class SetPlan(Model):
-    """What a set is to do.
-
-    Attributes:
-        marks: machines whose mark changes, see `mark_patches`.
-        restamp: names of machines that need the set's revision.
-        annotate: the merge patch of the set itself: failed boots, and when all machines were ready.
-        status: the merge patch of the set's status; empty if up to date.
-        hold: why condemned machines are not replaced; empty if they are.
-        deadline: when the plan may change without any event.
-    """
+    """What a set is to do."""
 
     create: tuple[str, ...] = ()
     delete: tuple[str, ...] = ()
-    marks: tuple[MachineReadiness, ...] = ()
-    restamp: tuple[str, ...] = ()
-    annotate: JsonPatch = {}
-    status: JsonPatch = {}
-    hold: str = ""
+    marks: tuple[MachineReadiness, ...] = ()  # machines whose mark changes, see `mark_patches`
+    restamp: tuple[str, ...] = ()  # names of machines that need the set's revision
+    annotate: JsonPatch = {}  # the merge patch of the set itself: failed boots, and when all machines were ready
+    status: JsonPatch = {}  # the merge patch of the set's status; empty if up to date
+    hold: str = ""  # why condemned machines are not replaced; empty if they are
     why: str = ""
-    deadline: datetime | None = None
+    deadline: datetime | None = None  # when the plan may change without any event
     notices: tuple[Notice, ...] = ()
 
 

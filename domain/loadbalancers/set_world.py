@@ -14,23 +14,16 @@ from domain.writes import JsonPatch
 
 
 class SetWorld(ObjectWorld):
-    """A set and its machines.
-
-    Attributes:
-        machines: its machines (`scaling.machines_of`), oldest first.
-        taken: names of machines that are not, or no longer, the set's.
-        fleet: all machines of the installation; None until requested.
-        noted: this pass has recorded readiness (`set_status.readiness_patch`).
-    """
+    """A set and its machines."""
 
     about: ClassVar[str] = "machine_set"
 
     machine_set: LoadBalancerSet = LoadBalancerSet()
-    machines: tuple[LoadBalancerMachine, ...] = ()
-    taken: frozenset[str] = frozenset()
-    fleet: Fleet | None = None
+    machines: tuple[LoadBalancerMachine, ...] = ()  # its machines (`scaling.machines_of`), oldest first
+    taken: frozenset[str] = frozenset()  # names of machines that are not, or no longer, the set's
+    fleet: Fleet | None = None  # all machines of the installation; None until requested
     timings: Timings = Timings()
-    noted: bool = False
+    noted: bool = False  # this pass has recorded readiness (`set_status.readiness_patch`)
 
     def written(self, patch: JsonPatch, resource_version: str, *, gone: bool = False) -> Self:
         world = super().written(patch, resource_version, gone=gone)

@@ -45,13 +45,7 @@ class Text(Model):
 
 
 class ObservedDocument(ObservedOne):
-    """An ActiveDoc and its document in 3scale.
-
-    Attributes:
-        siblings: other ActiveDocs with its system name and tenant.
-        holders: siblings that have a document in 3scale, with its id.
-        wanted: another ActiveDoc now wants the system name of this one's document.
-    """
+    """An ActiveDoc and its document in 3scale."""
 
     item: ClassVar[type[FoundDocument]] = FoundDocument
     wrapper: ClassVar[Resource] = Resource.DOCUMENT
@@ -59,10 +53,10 @@ class ObservedDocument(ObservedOne):
     resource: ActiveDoc
     text: Text = Text()
     products: tuple[Product, ...] = ()
-    siblings: tuple[ObjectMeta, ...] = ()
-    holders: tuple[Holder, ...] = ()
+    siblings: tuple[ObjectMeta, ...] = ()  # other ActiveDocs with its system name and tenant
+    holders: tuple[Holder, ...] = ()  # siblings that have a document in 3scale, with its id
     found: One[FoundDocument] = One()
-    wanted: bool = False
+    wanted: bool = False  # another ActiveDoc now wants the system name of this one's document
 
     def decide(self, now: datetime) -> Decision:
         document = self.resource

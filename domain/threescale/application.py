@@ -46,14 +46,7 @@ from domain.threescale.resources.shared import Digests
 
 
 class ObservedApplication(ObservedOne):
-    """An Application and its application in 3scale.
-
-    Attributes:
-        holders: other Applications of the account that have an application in 3scale, with its id.
-        secrets: existing keys of Secrets.
-        listed: the account's applications, if they were listed.
-        plans: the product's plans; None if not read.
-    """
+    """An Application and its application in 3scale."""
 
     item: ClassVar[type[FoundApplication]] = FoundApplication
     wrapper: ClassVar[Resource] = Resource.APPLICATION
@@ -62,11 +55,12 @@ class ObservedApplication(ObservedOne):
     resource: Application
     account: DeveloperAccount | None = None
     product: Product | None = None
+    # Other Applications of the account that have an application in 3scale, with its id.
     holders: tuple[Holder, ...] = ()
-    secrets: tuple[SecretKey, ...] = ()
+    secrets: tuple[SecretKey, ...] = ()  # existing keys of Secrets
     found: One[FoundApplication] = One()
-    listed: tuple[FoundApplication, ...] = ()
-    plans: tuple[FoundPlan, ...] | None = None
+    listed: tuple[FoundApplication, ...] = ()  # the account's applications, if they were listed
+    plans: tuple[FoundPlan, ...] | None = None  # the product's plans; None if not read
 
     def decide(self, now: datetime) -> Decision:
         application = self.resource

@@ -31,16 +31,11 @@ USER_KEY, APPLICATION_ID, APPLICATION_KEY = "UserKey", "ApplicationID", "Applica
 
 
 class SecretContent(Model):
-    """What a Secret holds, without its values.
-
-    Attributes:
-        there: the Secret's keys.
-        filled: keys with a value.
-    """
+    """What a Secret holds, without its values."""
 
     name: str
-    there: tuple[str, ...] = ()
-    filled: tuple[str, ...] = ()
+    there: tuple[str, ...] = ()  # the Secret's keys
+    filled: tuple[str, ...] = ()  # keys with a value
     application_id: str = ""
 
 

@@ -36,20 +36,13 @@ from domain.threescale.spec_validation import Fault, faults_of_backend, message_
 
 
 class ObservedBackend(Observed):
-    """A Backend and its backend in 3scale.
-
-    Attributes:
-        products: those of its namespace, which may use it.
-        siblings: other Backends with its system name and tenant.
-        holders: siblings that have a backend in 3scale, with its id.
-        found: empty, or left by a previous pass of this process.
-    """
+    """A Backend and its backend in 3scale."""
 
     resource: Backend
-    products: tuple[Product, ...] = ()
-    siblings: tuple[ObjectMeta, ...] = ()
-    holders: tuple[Holder, ...] = ()
-    found: FoundBackend = FoundBackend()
+    products: tuple[Product, ...] = ()  # those of its namespace, which may use it
+    siblings: tuple[ObjectMeta, ...] = ()  # other Backends with its system name and tenant
+    holders: tuple[Holder, ...] = ()  # siblings that have a backend in 3scale, with its id
+    found: FoundBackend = FoundBackend()  # empty, or left by a previous pass of this process
 
     def decide(self, now: datetime) -> Decision:
         return self.begins(_leaving, now, of_backend(self.resource.spec)) or _decided(self, now)

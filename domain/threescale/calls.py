@@ -56,20 +56,14 @@ class SecretKey(Model):
 
 
 class Answer(Model):
-    """3scale's answer.
+    """3scale's answer."""
 
-    Attributes:
-        body: JSON; None of a read means absent, of a write no content.
-        beside: other changed fields of the world.
-    """
-
-    body: Any = None
-    beside: dict[str, Any] = {}
+    body: Any = None  # JSON; None of a read means absent, of a write no content
+    beside: dict[str, Any] = {}  # other changed fields of the world
 
 
 class Call(Action):
-    """A call of 3scale. `unsure`: a response was lost, so lists are not cached, and creations are preceded by a search.
-    """
+    """A call of 3scale. `unsure`: a response was lost, so lists are not cached, and creations follow a search."""
 
     queue: ClassVar[str] = Queue.THREESCALE
     result: ClassVar[type[Model] | None] = Answer
@@ -148,23 +142,19 @@ class Write(Call):
 
     Attributes:
         path: relative to `api_of` the resource, without `.json`.
-        id: of the changed or deleted object; 0 for a creation.
-        of: the parent's id.
-        key: the natural key of a creation; `others` are ids of other entries that may have it.
-        deploys: the digest of the configuration that it deploys to staging.
     """
 
     activity: ClassVar[str] = "threescale.write"
 
     method: Literal["POST", "PUT", "PATCH", "DELETE"]
-    id: int = 0
-    of: int = 0
+    id: int = 0  # of the changed or deleted object; 0 for a creation
+    of: int = 0  # the parent's id
     fields: dict[str, Json] = {}
     secrets: dict[str, SecretKey] = {}
-    key: dict[str, Json] = {}
+    key: dict[str, Json] = {}  # the natural key of a creation; `others` are ids of other entries that may have it
     others: tuple[int, ...] = ()
     about: str = ""
-    deploys: str = ""
+    deploys: str = ""  # the digest of the configuration that it deploys to staging
 
     @property
     def slot(self) -> str:

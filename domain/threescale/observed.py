@@ -56,20 +56,13 @@ class Phase(StrEnum):
 
 
 class Memory(Model):
-    """What an object's lifecycle remembers.
+    """What an object's lifecycle remembers."""
 
-    Attributes:
-        retried: the person's retry for which refusals were dropped, until it completes.
-        begun: 3scale was written to, and the object has not been in sync since.
-        sweeps: determines which objects are compared completely.
-        compare_at: when to compare after a write based on cached state.
-    """
-
-    retried: str = ""
-    begun: bool = False
+    retried: str = ""  # the person's retry for which refusals were dropped, until it completes
+    begun: bool = False  # 3scale was written to, and the object has not been in sync since
     next_sweep: datetime | None = None
-    sweeps: int = 0
-    compare_at: datetime | None = None
+    sweeps: int = 0  # determines which objects are compared completely
+    compare_at: datetime | None = None  # when to compare after a write based on cached state
 
 
 class Unreadable(World):
@@ -115,19 +108,12 @@ def failed(message: str, *waits_for: str) -> Blocker:
 
 
 class Leaving(Model):
-    """The deletion of an object's counterpart.
+    """The deletion of an object's counterpart."""
 
-    Attributes:
-        look: None if the id is known or nothing is searched.
-        write: None if nothing is left in 3scale.
-        holders: other objects of its kind in the tenant.
-        blocker: what must stop using it first.
-    """
-
-    look: Read | None = None
-    write: Write | None = None
-    holders: tuple[Holder, ...] = ()
-    blocker: Blocker | None = None
+    look: Read | None = None  # None if the id is known or nothing is searched
+    write: Write | None = None  # None if nothing is left in 3scale
+    holders: tuple[Holder, ...] = ()  # other objects of its kind in the tenant
+    blocker: Blocker | None = None  # what must stop using it first
 
 
 def outcome_of(phase: str, actions: tuple[Action, ...]) -> Outcome:
@@ -140,18 +126,7 @@ def acts(phase: Phase, why: str, *actions: Action, **more: Any) -> Decision:
 
 
 class Observed(World):
-    """An object as a pass observes it.
-
-    Attributes:
-        look: the sweep or a person asks for a comparison with 3scale.
-        retry: a person's incomplete retry.
-        drops_refusals: the pass was woken, or has a new retry.
-        recalled: the previous pass's state of 3scale is used.
-        slot_held_for: the time since the first call.
-        reported_in_sync: the object shows a long sync, or need not.
-        mute: the API server refuses its status.
-        unwritable: why it refuses the defaulted spec.
-    """
+    """An object as a pass observes it."""
 
     # 3scale's state, which is not observed.
     learnt: ClassVar[tuple[str, ...]] = ("found",)
@@ -160,14 +135,14 @@ class Observed(World):
     provider: ProviderAccount | NoAccount
     known: Memory = Memory()
     tenants: tuple[Tenant, ...] = ()
-    look: bool = False
-    retry: str = ""
-    drops_refusals: bool = False
-    recalled: bool = False
-    slot_held_for: timedelta | None = None
-    reported_in_sync: bool = False
-    mute: bool = False
-    unwritable: str = ""
+    look: bool = False  # the sweep or a person asks for a comparison with 3scale
+    retry: str = ""  # a person's incomplete retry
+    drops_refusals: bool = False  # the pass was woken, or has a new retry
+    recalled: bool = False  # the previous pass's state of 3scale is used
+    slot_held_for: timedelta | None = None  # the time since the first call
+    reported_in_sync: bool = False  # the object shows a long sync, or need not
+    mute: bool = False  # the API server refuses its status
+    unwritable: str = ""  # why it refuses the defaulted spec
 
     @property
     def known_id(self) -> int:

@@ -48,23 +48,15 @@ class SecretText(Model):
 
 
 class ObservedProduct(Observed):
-    """A Product and its product in 3scale.
-
-    Attributes:
-        siblings: other Products with its system name and tenant.
-        holders: siblings that have a product in 3scale.
-        applications: while it is being deleted with `cascade`.
-        secrets: existing values of `secrets_of` its spec.
-        found: empty, or left by a previous pass.
-    """
+    """A Product and its product in 3scale."""
 
     resource: Product
     backends: tuple[Backend, ...] = ()
-    siblings: tuple[ObjectMeta, ...] = ()
-    holders: tuple[Holder, ...] = ()
-    applications: tuple[Application, ...] = ()
-    secrets: tuple[SecretText, ...] = ()
-    found: FoundProduct = FoundProduct()
+    siblings: tuple[ObjectMeta, ...] = ()  # other Products with its system name and tenant
+    holders: tuple[Holder, ...] = ()  # siblings that have a product in 3scale
+    applications: tuple[Application, ...] = ()  # while it is being deleted with `cascade`
+    secrets: tuple[SecretText, ...] = ()  # existing values of `secrets_of` its spec
+    found: FoundProduct = FoundProduct()  # empty, or left by a previous pass
 
     def decide(self, now: datetime) -> Decision:
         return self.begins(_leaving, now, of_product(self.resource.spec)) or _decided(self, now)

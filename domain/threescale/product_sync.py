@@ -35,19 +35,12 @@ _ASIDE = "/perdure-moves{}"
 
 
 class Wanted(Model):
-    """What a product in 3scale should be.
+    """What a product in 3scale should be."""
 
-    Attributes:
-        spec: with defaults and values from Secrets.
-        backends: ids of the used backends, by system name.
-        gateway: the digest of the gateway part.
-        promote: also deploy it to production.
-    """
-
-    spec: ProductSpec
-    backends: dict[str, int] = {}
-    gateway: str = ""
-    promote: bool = False
+    spec: ProductSpec  # with defaults and values from Secrets
+    backends: dict[str, int] = {}  # ids of the used backends, by system name
+    gateway: str = ""  # the digest of the gateway part
+    promote: bool = False  # also deploy it to production
 
 
 class Sync(Model):

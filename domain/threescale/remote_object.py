@@ -19,17 +19,12 @@ T = TypeVar("T", bound=Identified)
 
 
 class One(Model, Generic[T]):
-    """A search for one object in 3scale, and its result.
+    """A search for one object in 3scale, and its result."""
 
-    Attributes:
-        looked: it was searched for.
-        lost: it does not exist under the remembered id, or was deleted; then the list is searched.
-        former: the id of an object with the former name, to be deleted after its replacement is created; 0 if none.
-    """
-
-    looked: bool = False
-    lost: bool = False
+    looked: bool = False  # it was searched for
+    lost: bool = False  # it does not exist under the remembered id, or was deleted; then the list is searched
     item: T | None = None
+    # The id of an object with the former name, to be deleted after its replacement is created; 0 if none.
     former: int = 0
 
     @property

@@ -100,17 +100,10 @@ class FoundPlan(Identified):
 
 
 class FoundProduct(Found):
-    """A product as 3scale has it.
-
-    Attributes:
-        lost: the remembered id does not exist.
-        used: metrics of backends, by backend id.
-        deployed: the digest of the configuration in staging; empty if unknown.
-        configs: the newest version by environment, 0 without one; read only for automatic promotion.
-    """
+    """A product as 3scale has it."""
 
     looked: bool = False
-    lost: bool = False
+    lost: bool = False  # the remembered id does not exist
     service: FoundService | None = None
     metrics: tuple[FoundMetric, ...] | None = None
     rules: tuple[FoundMappingRule, ...] | None = None
@@ -119,9 +112,9 @@ class FoundProduct(Found):
     proxy: dict[str, Json] | None = None
     chain: tuple[dict[str, Json], ...] | None = None
     flow: dict[str, Json] | None = None
-    used: dict[int, tuple[FoundMetric, ...]] = {}
-    deployed: str = ""
-    configs: dict[str, int] = {}
+    used: dict[int, tuple[FoundMetric, ...]] = {}  # metrics of backends, by backend id
+    deployed: str = ""  # the digest of the configuration in staging; empty if unknown
+    configs: dict[str, int] = {}  # the newest version by environment, 0 without one; read only for automatic promotion
 
 
 class FoundBackend(Found):

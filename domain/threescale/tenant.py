@@ -62,17 +62,14 @@ class ObservedTenant(Observed):
 
     Attributes:
         provider: the installation's master, from `master_of`.
-        secret: the token's Secret, if it exists.
-        secrets: existing keys of other Secrets.
-        siblings: other Tenants with the same organisation and master, or the same token Secret.
-        holders: siblings of the same organisation that have a tenant.
     """
 
     resource: Tenant
-    secret: SecretView | None = None
-    secrets: tuple[SecretKey, ...] = ()
+    secret: SecretView | None = None  # the token's Secret, if it exists
+    secrets: tuple[SecretKey, ...] = ()  # existing keys of other Secrets
+    # Other Tenants with the same organisation and master, or the same token Secret.
     siblings: tuple[ObjectMeta, ...] = ()
-    holders: tuple[Holder, ...] = ()
+    holders: tuple[Holder, ...] = ()  # siblings of the same organisation that have a tenant
     found: KnownTenant = KnownTenant()
 
     def decide(self, now: datetime) -> Decision:

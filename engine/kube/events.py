@@ -52,8 +52,7 @@ class Subject(NamedTuple):
 
 
 class EventContent(NamedTuple):
-    """What an Event says. `type` is Normal or Warning, `component` the reporter, `host` where it runs if that matters.
-    """
+    """What an Event says. `type` is Normal or Warning, `component` the reporter, `host` its host if that matters."""
 
     type: str
     reason: str

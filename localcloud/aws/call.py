@@ -11,24 +11,17 @@ Chunk = tuple[str, str]
 
 @dataclass
 class CallInHand:
-    """One AWS request, by the service's name in the credential scope.
-
-    Attributes:
-        access_key_id: the signing key, "" if unsigned; `account` is the key's.
-        failure_reason: what an `async-failure` fault wants this CreateAccount to end with.
-        touched: chunks whose backends were looked up; saved if `changed` is set.
-        changed: whether state changed, whatever the operation.
-    """
+    """One AWS request, by the service's name in the credential scope."""
 
     service: str
     action: str
     region: str
-    access_key_id: str = ""
+    access_key_id: str = ""  # the signing key, "" if unsigned; `account` is the key's
     account: str = ""
     mutating: bool = False
-    failure_reason: str | None = None
-    touched: set[Chunk] = field(default_factory=set)
-    changed: bool = False
+    failure_reason: str | None = None  # what an `async-failure` fault wants this CreateAccount to end with
+    touched: set[Chunk] = field(default_factory=set)  # chunks whose backends were looked up; saved if `changed` is set
+    changed: bool = False  # whether state changed, whatever the operation
 
 
 _in_hand: ContextVar[CallInHand | None] = ContextVar("call in hand", default=None)

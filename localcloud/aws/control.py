@@ -78,8 +78,7 @@ class Emulator(DisturbableCloud):
         return self._send("POST", "clock", {"speed": speed, "advance_seconds": advance_seconds}, ClockReading)
 
     def announce(self, kind: str, account: str, region: str, *instances: str, **more: object) -> Published:
-        """Publish a notice. `kind` is spot, rebalance, capacity-reservation or health; `more` are fields of `Notice`.
-        """
+        """Publish a notice: spot, rebalance, capacity-reservation or health; `more` are fields of `Notice`."""
         event = {"kind": kind, "account": account, "region": region, "instances": instances, **more}
         return self._send("POST", "notices", Notice.model_validate(event).model_dump(mode="json"), Published)
 

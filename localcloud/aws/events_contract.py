@@ -38,26 +38,23 @@ class EventRecord(BaseModel):
 
 
 class Notice(BaseModel):
-    """AWS's announcement about instances of one account and region; `start` and `end` in seconds since the epoch.
-
-    Attributes:
-        kind: instances of `spot` are reclaimed after `spot_lead_seconds`.
-        code: the type of a Health event; `event` is the one to update, empty for a new one.
-        entity_status: that of every instance.
-    """
+    """AWS's announcement about instances of one account and region; `start` and `end` in seconds since the epoch."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    # Instances of `spot` are reclaimed after `spot_lead_seconds`.
     kind: Literal["spot", "rebalance", "capacity-reservation", "health"]
     account: str
     region: str
     instances: tuple[str, ...] = Field(min_length=1)
     action: Literal["terminate", "stop", "hibernate"] = "terminate"
+    # The type of a Health event; `event` is the one to update, empty for a new one.
     code: str = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"
     event: str = ""
     start: float | None = None
     end: float | None = None
     status: Literal["upcoming", "open", "closed"] = "upcoming"
+    # That of every instance.
     entity_status: Literal["IMPAIRED", "UNIMPAIRED", "PENDING", "RESOLVED", "UNKNOWN"] = "PENDING"
 
 

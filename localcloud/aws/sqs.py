@@ -42,11 +42,10 @@ class PerdureQueue(Queue):
         held: messages by id, in order of arrival.
         ready: ids of visible messages, in the order in which they became visible.
         hidden: a heap of when the others become visible, in milliseconds; outdated entries are skipped.
-        late: ids of messages sent with a delay.
     """
 
     message_retention_period: int
-    late: frozenset[str] = frozenset()
+    late: frozenset[str] = frozenset()  # ids of messages sent with a delay
 
     def __init__(self, name: str, region: str, account_id: str, **kwargs: Any) -> None:
         self.held: dict[str, Message] = {}

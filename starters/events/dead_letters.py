@@ -27,20 +27,14 @@ Home = Callable[[Message], SqsQueue | None]
 
 
 class DeadLetter(Model):
-    """A message that could not be handled.
+    """A message that could not be handled."""
 
-    Attributes:
-        queue: its origin.
-        of: its former message id, empty if SQS or EventBridge put it here.
-        told: its events, if it can be parsed now.
-    """
-
-    queue: str
+    queue: str  # its origin
     message_id: str
     reason: str
-    of: str = ""
+    of: str = ""  # its former message id, empty if SQS or EventBridge put it here
     sent_at: datetime
-    told: str
+    told: str  # its events, if it can be parsed now
     body: str
     attributes: dict[str, str] = {}
 

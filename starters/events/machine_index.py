@@ -33,22 +33,15 @@ _GONE_REMEMBERED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The search keys of an AWSMachine, AWSMachinePool or Node.
-
-    Attributes:
-        region: a machine's or Node's, empty if unknown.
-        host: the dedicated host of a machine's instance.
-        group: a pool's Auto Scaling group.
-        expectant: a machine that has no instance yet.
-    """
+    """The search keys of an AWSMachine, AWSMachinePool or Node."""
 
     name: Name
     resource_version: str
     instances: tuple[str, ...] = ()
-    region: str = ""
-    host: str = ""
-    group: GroupKey | None = None
-    expectant: bool = False
+    region: str = ""  # a machine's or Node's, empty if unknown
+    host: str = ""  # the dedicated host of a machine's instance
+    group: GroupKey | None = None  # a pool's Auto Scaling group
+    expectant: bool = False  # a machine that has no instance yet
 
     def lives_in(self, account: str, region: str) -> bool:
         """Whether the object may be in this account and region; True if it does not say where it is."""

@@ -48,27 +48,20 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """An object as the watcher keeps it.
-
-    Attributes:
-        ours: the newest writer was certainly Perdure.
-        handed: the part of the fingerprint that other objects' workflows write.
-        others: a digest of other writers in managedFields; `own` are Perdure's entries there.
-        levers: a digest of the annotations with which people make requests.
-    """
+    """An object as the watcher keeps it."""
 
     key: Key
     resource_version: str
     fingerprint: int
-    handed: int
+    handed: int  # the part of the fingerprint that other objects' workflows write
     settled: bool
-    ours: bool
+    ours: bool  # the newest writer was certainly Perdure
     deleting: bool
     facts: Mapping[str, str] = field(default_factory=dict)
-    others: int = 0
+    others: int = 0  # a digest of other writers in managedFields; `own` are Perdure's entries there
     own: tuple[tuple[str, str, int], ...] = ()
     shown: Mapping[Place, Shown] = field(default_factory=dict)
-    levers: int = 0
+    levers: int = 0  # a digest of the annotations with which people make requests
 
     @property
     def name(self) -> Name:

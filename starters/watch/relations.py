@@ -69,15 +69,12 @@ def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel 
 
 @dataclass(frozen=True)
 class _Reading:
-    """How objects of a kind are read for their relations.
-
-    Attributes:
-        asked: each function once, with the conversion of its result.
-        groups: places that show the same, with the positions of names, hashes and trait among the results.
-    """
+    """How objects of a kind are read for their relations."""
 
     model: type[KubeModel]
+    # Each function once, with the conversion of its result.
     asked: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...]
+    # Places that show the same, with the positions of names, hashes and trait among the results.
     groups: tuple[tuple[int, _Compared, int, tuple[Place, ...]], ...]
 
 

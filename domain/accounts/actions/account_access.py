@@ -8,17 +8,13 @@ from domain.model import Model
 
 
 class Access(Model):
-    """One of three ways into an account that the organization has not created.
+    """One of three ways into an account that the organization has not created."""
 
-    Attributes:
-        support_role: a role in the account that the payer assumes.
-        namespace, secret: the Secret with the customer's own key.
-        jump_role, sts_role, external_id: the customer's role, assumed from the payer's jump role.
-    """
-
-    support_role: str = ""
+    support_role: str = ""  # a role in the account that the payer assumes
+    # `namespace`, `secret`: the Secret with the customer's own key.
     namespace: str = ""
     secret: str = ""
+    # `jump_role`, `sts_role`, `external_id`: the customer's role, assumed from the payer's jump role.
     jump_role: str = ""
     sts_role: str = ""
     external_id: str = ""

@@ -22,23 +22,16 @@ class QuotaStatuses(Model):
 
 
 class RaiseQuotas(MemberAction):
-    """Create missing quota requests in one region; polls by the server's retries until a status changes.
-
-    Attributes:
-        region: empty for account-wide quotas.
-        quotas: those that may have an open request now, with their last statuses.
-        since: earlier refusals are ignored.
-        vcpus_asked: the region's initialisation had an open request.
-    """
+    """Create missing quota requests in one region; polls by the server's retries until a status changes."""
 
     activity: ClassVar[str] = "aws.raise_quotas"
     result: ClassVar[type[Model] | None] = QuotaStatuses
     renewable: ClassVar[bool] = True
 
-    region: str
-    quotas: dict[str, ServiceQuota]
-    since: datetime | None = None
-    vcpus_asked: bool = False
+    region: str  # empty for account-wide quotas
+    quotas: dict[str, ServiceQuota]  # those that may have an open request now, with their last statuses
+    since: datetime | None = None  # earlier refusals are ignored
+    vcpus_asked: bool = False  # the region's initialisation had an open request
 
     @property
     def slot(self) -> str:

@@ -78,8 +78,8 @@ class Renderer:
                 what: the place of the template, for errors: "provider x, override".
                 lazy: weaker variables (vars of providers and handles), whose texts are templates under the newer rules.
 
-            Raises:
-                TemplateError: it cannot be rendered, or exceeds a limit.
+        Raises:
+            TemplateError: it cannot be rendered, or exceeds a limit.
         """
         announce(what)
         run = _Run(self, variables, lazy or {})

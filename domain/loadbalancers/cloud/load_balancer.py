@@ -50,20 +50,13 @@ _IDENTIFIERS = (
 
 
 class CloudPlan(Model):
-    """What a LoadBalancer needs in the cloud.
+    """What a LoadBalancer needs in the cloud."""
 
-    Attributes:
-        steps: empty when done or blocked.
-        status: the merge patch of the LoadBalancer's status; empty if up to date.
-        problem: needs a person.
-        settled: everything exists, so that machines can be created.
-    """
-
-    steps: tuple[Step, ...] = ()
-    status: JsonPatch = {}
+    steps: tuple[Step, ...] = ()  # empty when done or blocked
+    status: JsonPatch = {}  # the merge patch of the LoadBalancer's status; empty if up to date
     notices: tuple[Notice, ...] = ()
-    problem: str = ""
-    settled: bool = False
+    problem: str = ""  # needs a person
+    settled: bool = False  # everything exists, so that machines can be created
 
 
 def plan_cloud(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> CloudPlan:

@@ -33,20 +33,14 @@ class ServerState(StrEnum):
 
 
 class MachinePlan(Model):
-    """What a machine needs in the cloud.
-
-    Attributes:
-        status: the merge patch of the machine's status; empty if up to date.
-        fault: Nova's message about a failed server.
-        settled: no step is left; the machine does the rest.
-    """
+    """What a machine needs in the cloud."""
 
     steps: tuple[Step, ...] = ()
-    status: JsonPatch = {}
+    status: JsonPatch = {}  # the merge patch of the machine's status; empty if up to date
     server: ServerState = ServerState.ABSENT
-    fault: str = ""
+    fault: str = ""  # Nova's message about a failed server
     problem: str = ""
-    settled: bool = False
+    settled: bool = False  # no step is left; the machine does the rest
 
     @property
     def given_up(self) -> bool:

@@ -42,17 +42,11 @@ F = TypeVar("F", bound=_Dated)
 
 
 class Owner(Model):
-    """The custom resource to which cloud objects may belong.
+    """The custom resource to which cloud objects may belong."""
 
-    Attributes:
-        uid: of the custom resource.
-        recorded: the id in its status; empty if there is none.
-        inherited: unmarked objects of its name are its own: its status has the name and no id.
-    """
-
-    uid: str
-    recorded: str = ""
-    inherited: bool = False
+    uid: str  # of the custom resource
+    recorded: str = ""  # the id in its status; empty if there is none
+    inherited: bool = False  # unmarked objects of its name are its own: its status has the name and no id
 
     def owns(self, id_: str, mark: str) -> bool:
         if id_ == self.recorded:

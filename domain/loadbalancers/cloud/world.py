@@ -18,15 +18,10 @@ LEAVING = "leaving"  # the fingerprint of an object that is being deleted
 
 
 class CloudMemory(ObjectMemory):
-    """What was observed before; losing it costs an observation of the cloud.
+    """What was observed before; losing it costs an observation of the cloud."""
 
-    Attributes:
-        settled: the fingerprint (`CloudWorld.look`) for which the cloud was complete.
-        blocked_since: since when the cloud has a problem that is not a refused call.
-    """
-
-    settled: str = ""
-    blocked_since: datetime | None = None
+    settled: str = ""  # the fingerprint (`CloudWorld.look`) for which the cloud was complete
+    blocked_since: datetime | None = None  # since when the cloud has a problem that is not a refused call
 
 
 class Verdict(NamedTuple):
@@ -35,20 +30,13 @@ class Verdict(NamedTuple):
 
 
 class CloudWorld(ObjectWorld):
-    """An object and its cloud objects.
+    """An object and its cloud objects."""
 
-    Attributes:
-        cloud: the candidates in the cloud; None if not observed.
-        seen: the fingerprint for which they were observed; incomplete if it differs from `look`.
-        changes: the number of steps that have ended; an observation during a step may be stale.
-        stale: a step has failed since, and may have taken effect.
-    """
-
-    cloud: Any = None
-    seen: str = ""
+    cloud: Any = None  # the candidates in the cloud; None if not observed
+    seen: str = ""  # the fingerprint for which they were observed; incomplete if it differs from `look`
     seen_at: datetime | None = None
-    changes: int = 0
-    stale: bool = False
+    changes: int = 0  # the number of steps that have ended; an observation during a step may be stale
+    stale: bool = False  # a step has failed since, and may have taken effect
     known: CloudMemory = CloudMemory()
 
     @property

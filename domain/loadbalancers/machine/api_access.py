@@ -102,8 +102,7 @@ def has_access(machine: LoadBalancerMachine) -> bool:
 
 
 def kubeconfig(server: str, namespace: str, credentials: Credentials) -> str:
-    """The machine's kubeconfig. `server` is the API server's address for machines, such as https://api.example.com:443.
-    """
+    """The machine's kubeconfig. `server` is the API server's address for machines, such as https://api.example.com:443."""
     cluster, user, context = "default-cluster", "user", "context"
     ca = base64.b64encode(credentials.ca).decode()
     document: Document = {

@@ -24,16 +24,11 @@ _DEFAULT_NTP_POOL = "pool.ntp.org"
 
 
 class MachineSettings(Model):
-    """Settings of every machine.
-
-    Attributes:
-        ntp_servers: without these and pools, the public pool is used.
-        requeue_time: the agents' report interval; their own default if None.
-    """
+    """Settings of every machine."""
 
     ntp_pools: tuple[str, ...] = ()
-    ntp_servers: tuple[str, ...] = ()
-    requeue_time: timedelta | None = None
+    ntp_servers: tuple[str, ...] = ()  # without these and pools, the public pool is used
+    requeue_time: timedelta | None = None  # the agents' report interval; their own default if None
 
 
 def user_data(

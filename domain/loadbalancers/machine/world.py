@@ -17,38 +17,25 @@ from domain.model import Model
 
 
 class MachineMemory(CloudMemory):
-    """What a machine's lifecycle remembers.
+    """What a machine's lifecycle remembers."""
 
-    Attributes:
-        granted: the mark for which this workflow created the access objects.
-        revoked: the access objects are deleted.
-        server_gone: the recorded server that no longer exists.
-    """
-
-    granted: str = ""
-    revoked: bool = False
-    server_gone: str = ""
+    granted: str = ""  # the mark for which this workflow created the access objects
+    revoked: bool = False  # the access objects are deleted
+    server_gone: str = ""  # the recorded server that no longer exists
 
 
 class MachineWorld(CloudWorld):
-    """A LoadBalancerMachine and its cloud objects.
-
-    Attributes:
-        balancer: its LoadBalancer; None if absent.
-        orphan: no set selects it.
-        sets_left_to: why the replaced controller still owns the sets.
-        fleet: all machines of the installation; None if not requested since the last observation.
-    """
+    """A LoadBalancerMachine and its cloud objects."""
 
     about: ClassVar[str] = "machine"
 
     machine: LoadBalancerMachine = LoadBalancerMachine()
-    balancer: ServedBalancer | None = None
-    orphan: bool = False
-    sets_left_to: str = ""
+    balancer: ServedBalancer | None = None  # its LoadBalancer; None if absent
+    orphan: bool = False  # no set selects it
+    sets_left_to: str = ""  # why the replaced controller still owns the sets
     timings: Timings = Timings()
     cloud: MachineCloud | None = None
-    fleet: Fleet | None = None
+    fleet: Fleet | None = None  # all machines of the installation; None if not requested since the last observation
     known: MachineMemory = MachineMemory()
 
     @property

@@ -110,17 +110,9 @@ class BalancerEvent(KubeModel):
 
 
 class Installation(Model):
-    """The settings of an installation, as in yawol's cloud controller.
+    """The settings of an installation, as in yawol's cloud controller."""
 
-    Attributes:
-        control_namespace: the namespace of LoadBalancers and of the credentials Secret.
-        classes: served classes of Services; yawol's own if empty.
-        unclassed: Services without a class are served.
-        release_foreign: our finalizer is removed from a Service whose class changed to another one. yawol keeps it,
-            because another installation may add it again; the Service can then hang in deletion.
-    """
-
-    control_namespace: str
+    control_namespace: str  # the namespace of LoadBalancers and of the credentials Secret
     secret_name: str
     floating_net_id: str
     network_id: str
@@ -133,8 +125,10 @@ class Installation(Model):
     image_search: str | None = None
     availability_zone: str = ""
     internal: bool = False
-    classes: tuple[str, ...] = Field(default=(DEFAULT_CLASS,))
-    unclassed: bool = True
+    classes: tuple[str, ...] = Field(default=(DEFAULT_CLASS,))  # served classes of Services; yawol's own if empty
+    unclassed: bool = True  # Services without a class are served
+    # Our finalizer is removed from a Service whose class changed to another one. yawol keeps it, because another
+    # installation may add it again; the Service can then hang in deletion.
     release_foreign: bool = False
 
     def serves(self, service: Service) -> bool:

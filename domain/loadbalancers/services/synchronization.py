@@ -56,24 +56,16 @@ _ENDPOINTS_SYNCED = "LoadBalancer endpoints successfully synced with nodes addre
 
 
 class ServiceWork(Model):
-    """The next changes, in this order.
+    """The next changes, in this order."""
 
-    Attributes:
-        add_finalizer: before anything else exists for the Service.
-        delete: the LoadBalancer's workflow removes machines and cloud objects.
-        clear_ingress: remove the Service's address.
-        waits_for: what must happen first.
-        problem: needs a person.
-    """
-
-    add_finalizer: bool = False
+    add_finalizer: bool = False  # before anything else exists for the Service
     create: Document = {}
     patch: JsonPatch = {}
-    delete: bool = False
-    clear_ingress: bool = False
+    delete: bool = False  # the LoadBalancer's workflow removes machines and cloud objects
+    clear_ingress: bool = False  # remove the Service's address
     drop_finalizer: bool = False
-    waits_for: str = ""
-    problem: str = ""
+    waits_for: str = ""  # what must happen first
+    problem: str = ""  # needs a person
     notices: tuple[Notice, ...] = ()
 
     @property

@@ -13,20 +13,14 @@ from domain.writes import JsonPatch
 
 
 class ServiceWorld(ObjectWorld):
-    """A Service and its LoadBalancer.
-
-    Attributes:
-        balancer: the LoadBalancer of its name, if there is one.
-        nodes: every node of the cluster, if the Service needs a load balancer.
-        installation: the settings for all Services; None if none are served.
-    """
+    """A Service and its LoadBalancer."""
 
     about: ClassVar[str] = "service"
 
     service: Service = Service()
-    balancer: LoadBalancer | None = None
-    nodes: tuple[Node, ...] = ()
-    installation: Installation | None = None
+    balancer: LoadBalancer | None = None  # the LoadBalancer of its name, if there is one
+    nodes: tuple[Node, ...] = ()  # every node of the cluster, if the Service needs a load balancer
+    installation: Installation | None = None  # the settings for all Services; None if none are served
 
     def with_balancer(self, balancer: LoadBalancer | None) -> Self:
         generation = balancer.metadata.generation if balancer else 0
