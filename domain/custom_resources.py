@@ -39,7 +39,7 @@ def custom_resources() -> tuple[type[CustomResource], ...]:
 
 
 class Belonging(NamedTuple):
-    """References (`Kind/namespace/name`); both are empty if the object cannot be read.
+    """An object's delegate and owner, as `Kind/namespace/name`; both are empty if the object cannot be read.
 
     `delegate` is the object whose workflow does the work for this one; empty if it has its own. `owner` is the object
     that this one exists for.

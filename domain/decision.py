@@ -108,7 +108,7 @@ class Action(Model):
 
     @property
     def slot(self) -> str:
-        """What serializes actions: the activity or, with `slot_by`, each of its values."""
+        """The target, for which one action runs at a time: the activity or, with `slot_by`, each of its values."""
         return f"{self.activity}/{getattr(self, self.slot_by)}" if self.slot_by else self.activity
 
     @property

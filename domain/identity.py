@@ -22,7 +22,7 @@ from domain.operator_domain import PLACEHOLDER
 
 
 class Kind(Model):
-    """A kind without a `plural` is not a custom resource."""
+    """A kind; without a `plural` it is not a custom resource."""
 
     name: str  # also the workflow type
     # A placeholder if it is the OPERATOR_DOMAIN, like `finalizer`. `under` fills in the domain; Kubernetes clients do

@@ -21,7 +21,9 @@ EVENTS_KEPT = timedelta(minutes=65)
 
 
 class KubeModel(Model):
-    """Fields in Python's spelling, camelCase on the wire; names that Go spells otherwise carry their own alias."""
+    """A model with fields in Python's spelling, in camelCase on the wire; names that Go spells otherwise carry their
+    own alias.
+    """
 
     model_config = {**Model.model_config, "alias_generator": to_camel}
 
@@ -146,7 +148,7 @@ class SecretReference(KubeModel):
 
 
 def timestamp(moment: datetime) -> str:
-    """RFC 3339, UTC, whole seconds."""
+    """The time in RFC 3339, in UTC and whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -36,7 +36,7 @@ JsonObject = dict[str, object]
 
 @dataclass(frozen=True)
 class Marker:
-    """What a field's type does not say of its schema."""
+    """A marker of a field: what its type does not say of the schema."""
 
     required: bool = False
     format: str = ""
@@ -142,7 +142,7 @@ def _schema_of_marker(marker: Marker, schema: Document) -> Document:
 
 
 def _type(annotation: object) -> Document:
-    """A scalar, a model, a free-form value, a tuple or map of one type, or an optional one."""
+    """The schema of a type: a scalar, a model, a free-form value, a tuple or map of one type, or an optional one."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _marked(_type(arguments[0]), arguments[1:])

@@ -14,7 +14,7 @@ from domain.model import Model
 
 
 class ConfigState(Model):
-    """What the Secret of a customer's access contains."""
+    """What a comparison has found in the ConfigMap."""
 
     arn: str = ""  # the key's value, empty if it is missing
     others: str = ""  # a digest of the other keys

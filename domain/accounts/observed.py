@@ -36,7 +36,7 @@ class Verdict(StrEnum):
 
 
 class Permit(Model):
-    """A granted permit is valid `until` then.
+    """A permit to create the AWS account, valid `until` then.
 
     `request_id` and `account_id` are an existing request or account of this name, to be adopted.
     """
@@ -107,7 +107,7 @@ class AreaWorld(ObjectWorld):
 
 
 class AccountMemory(Model):
-    """Losing it costs queries, never an object in AWS.
+    """What an Account's lifecycle remembers; losing it costs queries, never an object in AWS.
 
     `inherited`: the first observation found a lifecycle in progress, so first attempts must search, too.
     """
@@ -239,7 +239,7 @@ class AccountWorld(AreaWorld):
 
 
 class ClaimMemory(Model):
-    """Losing it costs repeated steps, never an object in AWS.
+    """What a claim's lifecycle remembers; losing it costs repeated steps, never an object in AWS.
 
     `fulfilled` names the Account that was handed over before Ready.
     """

@@ -193,7 +193,7 @@ class Account(CustomResource):
 
     @property
     def iam_user_id(self) -> str:
-        """Six characters in the names of IAM user and support role; empty if not set yet."""
+        """The id in the names of IAM user and support role, six characters; empty if not set yet."""
         return self.metadata.labels.get(IAM_USER_ID_LABEL, "")
 
     @property
@@ -244,7 +244,7 @@ class AccountPoolStatus(KubeModel):
 
 
 class AccountPool(CustomResource):
-    """Keeps a number of never-claimed accounts."""
+    """A number of never-claimed accounts that is kept."""
 
     kind_of: ClassVar[Kind] = ACCOUNT_POOL
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (

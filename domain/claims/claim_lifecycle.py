@@ -38,9 +38,7 @@ class ClaimRead(Model):
 
 
 class ReadClaim(ClaimsAction):
-    """Reads the claim before it is deleted as expired: its end may have been extended, and its handle must be
-    unchanged.
-    """
+    """Read a claim before it is deleted as expired: its end may have been extended, its handle must be unchanged."""
 
     activity: ClassVar[str] = "claims.read_claim"
     result: ClassVar[type[Model] | None] = ClaimRead
@@ -59,7 +57,7 @@ class ReadClaim(ClaimsAction):
 
 
 class FindAnother(Finding):
-    """Whether some handle names the claim, because the status may have a wrong name."""
+    """Find out whether some handle names the claim, because the status may have a wrong name."""
 
     activity: ClassVar[str] = "claims.find_another_handle"
     fact: ClassVar[str] = "has_another"

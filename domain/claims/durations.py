@@ -88,7 +88,7 @@ def parse_moment(text: str, what: str = "moment") -> datetime:
 
 
 def after(moment: datetime, duration: timedelta) -> datetime:
-    """The sum, at most the calendar's last moment: a maximum of 9999999d means unlimited."""
+    """The moment plus the duration, at most the calendar's last moment: a maximum of 9999999d means unlimited."""
     try:
         return min(moment + duration, FOREVER)
     except OverflowError:

@@ -41,7 +41,7 @@ class ObserveAgain(ClaimsAction):
 
 
 class AskBinder(ClaimsAction):
-    """Reports a claim that does not name the handle."""
+    """Report to the binder a claim that does not name the handle."""
 
     activity: ClassVar[str] = "claims.ask_binder"
 

@@ -17,7 +17,7 @@ from domain.model import Model
 
 
 class Pushed(Model):
-    """What a claim changes in its handle. `provider` is None if the claim lists its resources."""
+    """The provider and resources to write from the claim. `provider` is None if the claim lists its resources."""
 
     provider: JsonObject | None
     resources: tuple[JsonObject, ...]

@@ -194,12 +194,12 @@ def settled_end(
     """The end that the terms allow for a request.
 
     Args:
-            terms: the handle's.
-            requested_end: the claim's `spec.lifespan.end`.
-            current: the handle's end.
-            base: the start of the maximum, see `timestamps.base_of`.
-            now: the time of the step.
-            honoured: the last returned `wish`; None if unknown, which settles the end again.
+        terms: the handle's.
+        requested_end: the claim's `spec.lifespan.end`.
+        current: the handle's end.
+        base: the start of the maximum, see `timestamps.base_of`.
+        now: the time of the step.
+        honoured: the last returned `wish`; None if unknown, which settles the end again.
 
     Raises:
         UnreadableDuration: a maximum is not a duration.

@@ -68,7 +68,7 @@ class OfPool(ClaimsAction):
 
 
 class Made(Model):
-    """The handle, maybe of an earlier attempt, or `fault`: why none can be created."""
+    """A created handle, maybe of an earlier attempt, or `fault`: why none can be created."""
 
     handle: PoolHandle | None = None
     opened: Opened | None = None

@@ -27,7 +27,9 @@ class NotAssigned(Faulty):
 
 
 def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str, ...]:
-    """NotAssigned if an entry has no provider, several match, or the named one does not exist."""
+    """The providers' names, one for each resource. NotAssigned if an entry has no provider, several match, or the named
+    one does not exist.
+    """
     before = [provider_name(entry) for entry in objects_at(claim, "status", "resources")]
     matches = {name: value_at(provider, "spec", "match") for name, provider in providers.items()}
     assigned = []

@@ -93,7 +93,7 @@ def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -
 
 
 def _identity(defined: JsonObject) -> tuple[str, ...]:
-    """What identifies the object; all versions of a group count as the same kind."""
+    """The fields that identify the object; all versions of a group count as the same kind."""
     metadata = object_at(defined, "metadata")
     return _group(defined), text_at(defined, "kind"), text_at(metadata, "namespace"), text_at(metadata, "name")
 

@@ -64,7 +64,7 @@ def _checked(scene: Scene, provider: JsonObject, state: JsonObject, check: str) 
 
 
 def overall(each: Iterable[bool | None]) -> bool | None:
-    """False if one is False, None if one is None or there is none, else True."""
+    """The value of all together: False if one is False, None if one is None or there is none, else True."""
     found = list(each)
     if any(one is False for one in found):
         return False

@@ -32,7 +32,7 @@ class SchemaError(Exception):
 
 
 def violation(schema: JsonValue, value: JsonValue, what: str = "") -> str | None:
-    """A multi-line text; None if valid; SchemaError if the schema itself is at fault.
+    """The first violation as text of several lines; None if valid; SchemaError if the schema itself is at fault.
 
     A `pattern` may run endlessly: `what` names it to the process that ends it.
     """

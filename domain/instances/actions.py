@@ -163,7 +163,9 @@ class _MachineAction(_InstanceAction):
 
 
 class _TakesTurn(_InstanceAction):
-    """Asks for permission to disrupt the machine first; it stays in the ledger if that fails or is cancelled."""
+    """An action that first asks for permission to disrupt the machine. The permission stays in the ledger if the
+    disruption fails or is cancelled.
+    """
 
     cause: str
     taken: bool = False  # whether AWS reclaims the instance right now
@@ -235,7 +237,7 @@ class Taking(Reported):
 
 
 class DeleteOwner(_MachineAction, _TakesTurn):
-    """Have Cluster API replace the Machine."""
+    """Delete the Machine, so that Cluster API replaces it."""
 
     activity: ClassVar[str] = "instances.delete_machine"
     result: ClassVar[type[Model] | None] = Taking
@@ -257,7 +259,7 @@ class DeleteOwner(_MachineAction, _TakesTurn):
 
 
 class _NodeAction(_InstanceAction):
-    """Reaches a Node of the workload cluster, whose kubeconfig is a Secret of the cluster's namespace.
+    """An action on a Node of the workload cluster, whose kubeconfig is a Secret of the cluster's namespace.
 
     Without a namespace it is a Node of Perdure's own cluster.
     """

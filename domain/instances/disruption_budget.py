@@ -111,7 +111,7 @@ def waits_for(
     *,
     taken: bool,
 ) -> str:
-    """Names the group, the machines waited for, and the limit; empty if the machine may be disrupted.
+    """Why the machine has to wait: the group, the machines waited for, and the limit; empty if it may be disrupted.
 
     `members` are the machines of its node group; `under_way` the group's entries in the ledger; `taken`: AWS reclaims
     the instance now.

@@ -276,7 +276,7 @@ def _with_planned(record: InstanceRecord, event: InstanceEvent, notice: HealthNo
 
 
 def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
-    """Orders two notices of one event; of the same update, the withdrawal is the later one."""
+    """The order of two notices of one event; of the same update, the withdrawal is the later one."""
     return planned.told_at, planned.notice.over, planned.received_at, planned.key
 
 

@@ -71,8 +71,9 @@ def wanted(place: Place, rules_of_queue: Sequence[str] = (), group_prefix: str =
     """The queues and rules that a place should have.
 
     Args:
-            rules_of_queue: the names of the rules that deliver to its queue today.
-            group_prefix: only events of Auto Scaling groups whose name begins so.
+        place: the account and region, with its queue's name.
+        rules_of_queue: the names of the rules that deliver to its queue today.
+        group_prefix: only events of Auto Scaling groups whose name begins so.
 
     Raises:
         ValueError: names would be longer than AWS allows.

@@ -139,7 +139,7 @@ def _as_received(held: HeldHook) -> HeldHook:
 
 
 def _fitting(story: Story) -> Story:
-    """The annotation within its limit: the oldest lifecycle actions are dropped, as they end first."""
+    """The annotation's content within its limit: the oldest lifecycle actions are dropped, as they end first."""
     while len(_written(story).encode()) > LONGEST_ANNOTATION:
         if not story.hooks:
             return Story()  # cannot happen with bounded ids; the API server must never refuse it

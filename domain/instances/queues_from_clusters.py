@@ -60,7 +60,7 @@ def cluster_entries(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[Cluste
 
 
 def check_entries(texts: Iterable[str]) -> None:
-    """Needs no clusters; raises ValueError."""
+    """Check the entries, without any cluster; raises ValueError."""
     others, of_clusters = cluster_entries(texts)
     if of_clusters:
         for text in others:

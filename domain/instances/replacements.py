@@ -45,7 +45,7 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class UnreplaceableError(Exception):
-    """A Machine cannot be replaced before it is deleted, and why."""
+    """Why a Machine cannot be replaced before it is deleted."""
 
 
 class Replaced(Model):

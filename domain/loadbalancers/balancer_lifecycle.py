@@ -139,7 +139,7 @@ def _observations(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[Look
 
 
 def _plan(world: BalancerWorld, today: LoadBalancer, now: datetime) -> CloudPlan:
-    """An empty plan until the cloud has been observed."""
+    """The plan for the cloud; empty until the cloud has been observed."""
     if world.cloud is not None and world.seen == world.look:
         return plan_cloud(today, world.cloud, now)
     return CloudPlan(settled=world.known.settled == world.look)
@@ -178,7 +178,7 @@ def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
 
 
 def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reached: bool) -> JsonPatch:
-    """The finalizer, and the revision of the first set.
+    """The patch with the finalizer and the revision of the first set.
 
     A new LoadBalancer whose project cannot be reached is annotated: until then no cloud object can exist for it.
     """
@@ -217,7 +217,7 @@ def _phase(
 
 
 def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
-    """Deletes machines first, because they use all other objects."""
+    """Delete everything, machines first, because they use all other objects."""
     balancer = world.balancer
     if adopt(world):
         return gone("it has released everything")

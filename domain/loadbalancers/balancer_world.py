@@ -84,7 +84,7 @@ class LookAtBalancer(Look):
 
 
 class WriteStatus(Patch):
-    """Remembers that the API server drops conditions, so they are not written again."""
+    """Write the status, and remember if the API server drops conditions, so that they are not written again."""
 
     releases: bool = False  # the status says that no cloud object is left
 
@@ -105,7 +105,7 @@ class _SetAction(Action):
 
 
 class CreateSet(_SetAction):
-    """Creates the set; if one of its name exists, the LoadBalancer is observed again."""
+    """Create the set; if one of its name exists, the LoadBalancer is observed again."""
 
     activity: ClassVar[str] = "loadbalancers.create_set"
     title: ClassVar[str] = "create LoadBalancerSet {name}"

@@ -65,7 +65,7 @@ class Blocker(Model):
 
     @property
     def weight(self) -> tuple[int, bool]:
-        """The higher, the more important for people."""
+        """The blocker's importance for people."""
         return list(Nature).index(self.nature), not self.ours
 
     @property

@@ -8,7 +8,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def ip_version(text: str) -> int:
-    """4 or 6; 0 for anything else."""
+    """The address's version, 4 or 6; 0 for anything else."""
     try:
         return ipaddress.ip_address(text).version
     except ValueError:

@@ -70,7 +70,7 @@ class CreateMachine(_MachineAction):
 
 
 class PatchMachine(_MachineAction):
-    """Either patch may be empty.
+    """Patch a machine and its status; either patch may be empty.
 
     A status patch replaces the agent's list, so it applies to this resourceVersion only.
     """

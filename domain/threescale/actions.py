@@ -94,7 +94,7 @@ class ClusterWrite(Action):
 
 
 class WriteSecret(ClusterWrite):
-    """Random values for the keys in `generated`, given ones for `values`."""
+    """Write a Secret: random values for the keys in `generated`, given ones for `values`."""
 
     generated: tuple[str, ...] = ()
     values: dict[str, str] = {}

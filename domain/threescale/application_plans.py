@@ -36,7 +36,7 @@ def references(plans: Mapping[str, ApplicationPlan]) -> set[MetricReference]:
 
 
 def reads(found: Sequence[FoundPlan], wanted: Mapping[str, ApplicationPlan]) -> Iterable[Read]:
-    """Reads the parts only of plans that stay."""
+    """The reads of plans' parts, only for plans that stay."""
     for plan in found:
         if plan.system_name not in wanted:
             continue

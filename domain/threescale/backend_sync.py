@@ -19,7 +19,7 @@ from domain.threescale.resources.backend import BackendSpec
 
 
 def sync_backend(spec: BackendSpec, found: FoundBackend, known_id: int = 0, refused: Iterable[str] = ()) -> Sync:
-    """Given the defaulted spec; slots in `refused` are skipped."""
+    """The next calls. `spec` has its defaults; slots in `refused` are skipped."""
     backend, held = found.backend, set(refused)
     if backend is None:
         if not found.looked:

@@ -186,7 +186,7 @@ class Observed(World):
     def begins(
         self, leaving: Callable[[Any], Leaving], now: datetime, defaults: JsonPatch | None = None
     ) -> Decision | None:
-        """Deletion, finalizer and defaults, missing tenant; None if all are done."""
+        """The decision on deletion, finalizer, defaults, or a missing tenant; None if none of them is due."""
         if self.resource.metadata.deleting:
             return self.deprovision(leaving(self), now)
         patch = finalizer_set(self.resource) | ({"spec": defaults} if defaults else {})
@@ -252,7 +252,7 @@ class Observed(World):
         fields: Mapping[str, object] | None = None,
         phase: Phase | None = None,
     ) -> Decision:
-        """The refusals determine the object's state until the first may be retried."""
+        """Show the refusals as the object's state until the first may be retried."""
         situation = situation_of(refusals.values())
         return acts(
             phase or _PHASES[situation.state],

@@ -90,7 +90,7 @@ class ObservedOpenApi(Observed):
 
 
 class WriteChild(ClusterWrite):
-    """A creation (`body`), merge patch (`patch`) or deletion (`delete`), in the OpenAPI's namespace."""
+    """Create (`body`), patch (`patch`) or delete (`delete`) an object in the OpenAPI's namespace."""
 
     kind: str
     name: str

@@ -158,7 +158,7 @@ def _tokens(tenant: CustomResource) -> list[str]:
 
 
 def _rank(resource: CustomResource) -> tuple[str, str, bool]:
-    """Age, tenant, and whether it is refused."""
+    """The object's age and tenant, and whether it is refused: of equals the older one counts."""
     refused = phase_of(resource) in (Phase.INVALID, Phase.FAILED)
     return str(resource.metadata.creation_timestamp or ""), _home(resource), refused
 

@@ -17,7 +17,7 @@ MANAGED_BY = {"managed_by": "operator"}
 
 
 def missing_mark(annotations: Mapping[str, Json]) -> dict[str, Json]:
-    """Adds our mark to these annotations; empty if they have it."""
+    """The annotations with our mark; empty if they have it."""
     return {} if MANAGED_BY.items() <= annotations.items() else {"annotations": {**annotations, **MANAGED_BY}}
 
 

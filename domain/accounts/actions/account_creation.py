@@ -24,7 +24,7 @@ class CreateRequest(Facts):
 
 
 class CreateAccount(Action):
-    """Creates the account, but not after `until`.
+    """Create the account, but not after `until`.
 
     The server retries throttling, concurrent modification and outages, each time after a search by name and e-mail.
 
@@ -60,7 +60,7 @@ class CreatedAccount(Facts):
 
 
 class AwaitAccount(Action):
-    """Polls by the server's retries every few seconds.
+    """Wait until AWS has created the account, by the server's retries every few seconds.
 
     Raises:
         Invalid: the request failed; the code is the FailureReason.

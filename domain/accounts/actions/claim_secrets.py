@@ -82,7 +82,7 @@ class DeliverRole(SecretAction):
 
 
 class FakeSecret(SecretAction):
-    """A Secret without real keys. An existing one stays unchanged, and one with other keys is never deleted."""
+    """Create a Secret without real keys. An existing one stays unchanged, and one with other keys is never deleted."""
 
     activity: ClassVar[str] = "accounts.fake_secret"
 

@@ -14,7 +14,7 @@ _MADE = {"identities_deleted": False}
 
 
 class EnsureSupportRole(MemberAction):
-    """A role with AdministratorAccess, trusted by the operator and the jump role."""
+    """Create the support role: with AdministratorAccess, trusted by the operator and the jump role."""
 
     activity: ClassVar[str] = "aws.ensure_support_role"
     title: ClassVar[str] = "create support role ManagedOpenShift-Support-{iam_user_id}"
@@ -31,8 +31,8 @@ class AdminSecret(Facts):
 
 
 class EnsureAdminUser(MemberAction):
-    """A user with AdministratorAccess and one access key, in the Secret `<account>-secret`. Without an existing Secret
-    all keys of the user are deleted first, so that no unknown key stays valid.
+    """Create the admin user, with AdministratorAccess and one access key in the Secret `<account>-secret`. Without an
+    existing Secret all keys of the user are deleted first, so that no unknown key stays valid.
     """
 
     activity: ClassVar[str] = "aws.ensure_admin_user"
@@ -48,7 +48,7 @@ class EnsureAdminUser(MemberAction):
 
 
 class DeleteIdentities(MemberAction):
-    """Deletes only identities with this Account's tags."""
+    """Delete the IAM identities with this Account's tags, and no others."""
 
     activity: ClassVar[str] = "aws.delete_identities"
     title: ClassVar[str] = "delete IAM users and roles of {name} in {account_id}"
@@ -61,7 +61,7 @@ class DeleteIdentities(MemberAction):
 
 
 class RotateKeys(MemberAction):
-    """Deletes all older keys of the admin user."""
+    """Replace the admin user's key, and delete all older ones."""
 
     activity: ClassVar[str] = "aws.rotate_keys"
     title: ClassVar[str] = "rotate the key of osdManagedAdmin-{iam_user_id}"
@@ -73,8 +73,8 @@ class RotateKeys(MemberAction):
 
 
 class EnsureFleetRole(MemberAction):
-    """A role with one inline policy and one trusted principal; our IAM user is deleted. An existing role is updated
-    without interruption.
+    """Create or update, without interruption, the fleet role: with one inline policy and one trusted principal. Our IAM
+    user is deleted.
     """
 
     activity: ClassVar[str] = "aws.ensure_fleet_role"
@@ -89,7 +89,7 @@ class EnsureFleetRole(MemberAction):
 
 
 class DeleteFleetRole(MemberAction):
-    """Ends all outside access to the account."""
+    """Delete the fleet role, which ends all outside access to the account."""
 
     activity: ClassVar[str] = "aws.delete_fleet_role"
     title: ClassVar[str] = "delete role managed-sts-role in {account_id}"

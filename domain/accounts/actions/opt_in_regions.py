@@ -22,7 +22,7 @@ class AskToOptIn(Action):
 
 
 class RegionStatuses(Model):
-    """ENABLED, ENABLING, TODO or MANUAL_ACTION by region; an unknown region has an empty status."""
+    """The status of each region: ENABLED, ENABLING, TODO or MANUAL_ACTION; of an unknown region it is empty."""
 
     statuses: dict[str, str]
 

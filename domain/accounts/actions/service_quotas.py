@@ -1,4 +1,4 @@
-"""All quotas of a region are raised by one action."""
+"""The action that raises quotas, all of a region at once."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class FederatedRoleWorld(ObjectWorld):
 
 
 class AccessMemory(Model):
-    """Losing it costs repeated steps, never an object in AWS.
+    """What an access's lifecycle remembers; losing it costs repeated steps, never an object in AWS.
 
     `policy`, `role` and `attached` are the digests for which each step was done.
     """

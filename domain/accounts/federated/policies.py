@@ -52,7 +52,7 @@ def _compact(value: Mapping[str, object]) -> str:
 
 
 def uid_of(access: AWSFederatedAccountAccess) -> str:
-    """Six characters: recorded, otherwise derived from the object's uid."""
+    """The access's suffix of names, six characters: recorded, otherwise derived from the object's uid."""
     return access.place.uid or suffix_of(access.metadata.uid)
 
 

@@ -38,7 +38,7 @@ class AccessState:
 
 
 class PolicyCondition(KubeModel):
-    """When a statement applies."""
+    """A condition under which a statement applies."""
 
     string_equals: dict[str, str] = Field({}, alias="StringEquals", description="Keys that must equal their values.")
     string_like: dict[str, str] = Field(
@@ -71,7 +71,7 @@ class CustomPolicy(KubeModel):
 
 
 class FederatedRoleSpec(KubeModel):
-    """What the role is called, and what it may do."""
+    """The role's name and permissions."""
 
     role_display_name: Required[str] = Field("", description="The role's name for people.")
     role_description: Required[str] = Field("", description="The role's description, in IAM too.")
@@ -88,7 +88,7 @@ class FederatedRoleStatus(KubeModel):
 
 
 class AWSFederatedRole(CustomResource):
-    """What a federated access allows, for any number of accesses."""
+    """The permissions of federated accesses, for any number of them."""
 
     kind_of: ClassVar[Kind] = AWS_FEDERATED_ROLE
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (_STATE, AGE)
@@ -109,7 +109,7 @@ class RoleReference(KubeModel):
 
 
 class FederatedAccessSpec(KubeModel):
-    """Who gets which role, in whose account."""
+    """The outside identity, its role, and the account."""
 
     external_customer_aws_iam_arn: Required[str] = Field(
         "", alias="externalCustomerAWSIAMARN", description="The outside identity that may assume the role."

@@ -34,7 +34,7 @@ class Condition(Open):
 
 
 class ClaimLifespan(Open):
-    """When the claim should begin and end."""
+    """The claim's wanted start and end."""
 
     start: DateTime[str] = Field("", description="Nothing is done for the claim before this time.")
     end: DateTime[str] = Field("", description="When to delete the claim; cut to what its provider allows.")
@@ -51,7 +51,7 @@ class ClaimResource(Open):
 
 
 class ResourceClaimSpec(Open):
-    """What the user asks for: a provider with parameter values, or a list of resources."""
+    """The user's request: a provider with parameter values, or a list of resources."""
 
     auto_delete: Condition | None = Field(None, description="Deletes the claim once the condition holds.")
     auto_detach: Condition | None = Field(

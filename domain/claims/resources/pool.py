@@ -70,7 +70,7 @@ class ResourcePoolSpec(Open):
 
 
 class HandleCount(Open):
-    """How many free handles there are."""
+    """Counts of free handles."""
 
     available: int = Field(0, description="Free handles.")
     ready: int = Field(0, description="Free handles that are ready.")
@@ -121,7 +121,7 @@ class PoolReference(Open):
 
 
 class ResourcePoolScalingSpec(Open):
-    """How many handles to make, for which pool, and when."""
+    """The number of handles to make, for which pool, and when."""
 
     at: DateTime[str] = Field("", description="When to begin; at once if absent.")
     count: Required[Count] = Field(0, description="Number of handles to create above the pool's minimum.")

@@ -62,7 +62,7 @@ class Check(Open):
 
 
 class Validation(Open):
-    """What values are valid."""
+    """The validation of values."""
 
     checks: tuple[Check, ...] = Field((), description="Conditions that valid values fulfil.")
     open_api_v3_schema: JsonObject | None = Field(

@@ -17,7 +17,7 @@ from domain.schema import JsonObject, Marker, Preserved, Required
 
 
 class ResourceWatchSpec(Open):
-    """What is watched."""
+    """The kind that is watched."""
 
     api_version: Required[str] = Field("", description="The apiVersion of the watched kind.")
     kind: Required[str] = Field("", description="The watched kind.")
@@ -32,7 +32,7 @@ class WatchPod(Open):
 
 
 class ResourceWatchStatus(Open):
-    """Left by the replaced operator."""
+    """The status that the replaced operator has left."""
 
     diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
     kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")

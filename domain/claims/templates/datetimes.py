@@ -28,7 +28,7 @@ class Clock:
         return self._instant + timedelta(seconds=time.monotonic() - self._began)  # noqa: TID251 - elapsed time
 
     def now(self, utc: bool = False, fmt: str | None = None) -> datetime | str:
-        """Naive in the process's time zone, or aware in UTC; as text with a format."""
+        """The current time: naive in the process's time zone, or aware in UTC; as text with a format."""
         moment = self.instant() if utc else self._local()
         return moment.strftime(fmt) if fmt else moment
 

@@ -75,8 +75,10 @@ class Renderer:
         """Render the strings of a template.
 
         Args:
-                what: the place of the template, for errors: "provider x, override".
-                lazy: weaker variables (vars of providers and handles), whose texts are templates under the newer rules.
+            template: text, list or object.
+            variables: what its expressions may read.
+            what: the place of the template, for errors: "provider x, override".
+            lazy: weaker variables (vars of providers and handles), whose texts are templates under the newer rules.
 
         Raises:
             TemplateError: it cannot be rendered, or exceeds a limit.

@@ -14,14 +14,14 @@ from domain.resource import KubeModel
 
 
 class AWSMachineSpec(KubeModel):
-    """Immutable but for the ids, which the provider fills in together once the instance exists."""
+    """The spec, immutable but for the ids, which the provider fills in together once the instance exists."""
 
     provider_id: str = Field("", alias="providerID")
     instance_id: str = Field("", alias="instanceID")
 
 
 class AWSMachine(HeldObject):
-    """One instance, as Cluster API's AWS provider has it."""
+    """An EC2 instance, as Cluster API's AWS provider has it."""
 
     kind_of: ClassVar[Kind] = AWS_MACHINE
 

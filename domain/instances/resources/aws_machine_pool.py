@@ -21,7 +21,7 @@ class AWSMachinePoolSpec(KubeModel):
 
 
 class AWSMachinePool(HeldObject):
-    """One group of instances."""
+    """A group of instances, as Cluster API's AWS provider has it."""
 
     kind_of: ClassVar[Kind] = AWS_MACHINE_POOL
 

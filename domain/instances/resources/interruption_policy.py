@@ -102,7 +102,7 @@ ReplacementSeconds = Annotated[int, Marker(minimum=1, maximum=_LONGEST_REPLACEME
 
 
 class ReplaceFirst(KubeModel):
-    """How many seconds a replacement is waited for before the Machine is deleted, by the cause.
+    """The seconds that a replacement is waited for before the Machine is deleted, by the cause.
 
     The wait ends sooner where AWS reclaims the instance sooner. What is left until then is the time to drain.
     """

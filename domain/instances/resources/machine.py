@@ -20,7 +20,7 @@ class NodeReference(KubeModel):
 
 
 class MachineSpec(KubeModel):
-    """Which cluster it belongs to, and its instance."""
+    """The Machine's cluster and instance."""
 
     cluster_name: str = ""
     provider_id: str = Field("", alias="providerID")

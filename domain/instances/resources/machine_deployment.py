@@ -18,7 +18,7 @@ class MachineDeploymentSpec(KubeModel):
 
 
 class MachineDeploymentStatus(HeldStatus):
-    """How many Machines there are, and how many of them are made from the current template."""
+    """The number of Machines, and of those made from the current template."""
 
     replicas: int = 0
     updated_replicas: int = 0

@@ -67,7 +67,7 @@ class Step(CloudAction):
 
 
 class Look(CloudAction):
-    """Observes cloud objects by name, mark, and the ids in the object's status."""
+    """Observe cloud objects by name, mark, and the ids in the object's status."""
 
     reads: ClassVar[bool] = True
 
@@ -94,7 +94,7 @@ def in_project(steps: Iterable[Step], project: ProjectReference) -> tuple[Step, 
 
 
 class CreateSecurityGroup(Step):
-    """A security group, which starts with Neutron's two rules that allow all egress."""
+    """Create a security group, which starts with Neutron's two rules that allow all egress."""
 
     activity: ClassVar[str] = "openstack.create_security_group"
     title: ClassVar[str] = "create security group {name}"
@@ -104,7 +104,7 @@ class CreateSecurityGroup(Step):
 
 
 class ChangeRules(Step):
-    """Creates in one call before deleting, so that permitted traffic is never interrupted."""
+    """Change a group's rules: new ones are created first, so that permitted traffic is never interrupted."""
 
     activity: ClassVar[str] = "openstack.change_rules"
 
@@ -118,7 +118,7 @@ class ChangeRules(Step):
 
 
 class CreatePort(Step):
-    """A port, created with all its fields, so that it never has the project's default group."""
+    """Create a port with all its fields, so that it never has the project's default group."""
 
     activity: ClassVar[str] = "openstack.create_port"
     title: ClassVar[str] = "create port {name}"
@@ -142,7 +142,7 @@ class UpdatePort(Step):
 
 
 class CreateFloatingIp(Step):
-    """A floating IP, created attached to its port, by which a later attempt finds it."""
+    """Create a floating IP attached to its port, by which a later attempt finds it."""
 
     activity: ClassVar[str] = "openstack.create_floating_ip"
     title: ClassVar[str] = "create floating IP"
@@ -164,7 +164,7 @@ class UpdateFloatingIp(Step):
 
 
 class CreateServerGroup(Step):
-    """Soft policies need Nova API 2.15 or later."""
+    """Create a server group; soft policies need Nova API 2.15 or later."""
 
     activity: ClassVar[str] = "openstack.create_server_group"
     title: ClassVar[str] = "create server group {name} ({policy})"
@@ -174,7 +174,7 @@ class CreateServerGroup(Step):
 
 
 class CreateServer(Step):
-    """A server, whose user data the activity generates, because it contains a token."""
+    """Create a server, whose user data the activity generates, because it contains a token."""
 
     activity: ClassVar[str] = "openstack.create_server"
     title: ClassVar[str] = "create server {name}"
@@ -195,28 +195,28 @@ class CreateServer(Step):
 
 
 class DeleteSecurityGroup(_Deletion):
-    """Refused by Neutron while a port uses the group."""
+    """Delete a security group, which Neutron refuses while a port uses it."""
 
     activity: ClassVar[str] = "openstack.delete_security_group"
     title: ClassVar[str] = "delete security group {id}"
 
 
 class DeletePort(_Deletion):
-    """Neutron then detaches the floating IP."""
+    """Delete a port; Neutron then detaches its floating IP."""
 
     activity: ClassVar[str] = "openstack.delete_port"
     title: ClassVar[str] = "delete port {id}"
 
 
 class DeleteFloatingIp(_Deletion):
-    """The address is lost for good."""
+    """Delete a floating IP, whose address is then lost for good."""
 
     activity: ClassVar[str] = "openstack.delete_floating_ip"
     title: ClassVar[str] = "delete floating IP {id}"
 
 
 class DeleteServerGroup(_Deletion):
-    """The group's servers stay."""
+    """Delete a server group, whose servers stay."""
 
     activity: ClassVar[str] = "openstack.delete_server_group"
     title: ClassVar[str] = "delete server group {id}"

@@ -18,7 +18,7 @@ LEAVING = "leaving"  # the fingerprint of an object that is being deleted
 
 
 class CloudMemory(ObjectMemory):
-    """What was observed before; losing it costs an observation of the cloud."""
+    """What was observed of the cloud before; losing it costs an observation."""
 
     settled: str = ""  # the fingerprint (`CloudWorld.look`) for which the cloud was complete
     blocked_since: datetime | None = None  # since when the cloud has a problem that is not a refused call

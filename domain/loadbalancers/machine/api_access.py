@@ -27,7 +27,9 @@ REMOVED = ("ServiceAccount", "RoleBinding", "Role")
 
 
 class Credentials(Model):
-    """Never logged, never stored in a workflow. `ca` are the API server's certificates, PEM."""
+    """A machine's credentials, never logged and never stored in a workflow. `ca` are the API server's certificates,
+    PEM.
+    """
 
     token: str = Field(repr=False)
     ca: bytes

@@ -13,7 +13,7 @@ from domain.schema import AtomicObject, Required
 
 
 class Network(KubeModel):
-    """Where the virtual address and the machines' ports live."""
+    """The network of the virtual address and the machines' ports."""
 
     floating_net_id: str | None = Field(
         None, alias="floatingNetID", description="The external network that floating IPs come from."

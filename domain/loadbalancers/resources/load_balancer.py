@@ -41,7 +41,7 @@ class Port(KubeModel):
 
 
 class LogForward(KubeModel):
-    """Where the machines' logs go."""
+    """The receiver of the machines' logs."""
 
     enabled: bool = Field(False, description="True to forward the machines' logs.")
     loki_url: str = Field("", description="Loki's address.")

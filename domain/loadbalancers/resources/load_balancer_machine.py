@@ -27,7 +27,7 @@ class LoadBalancerReference(KubeModel):
 
 
 class MachineSpec(KubeModel):
-    """What the machine is made from."""
+    """The parts that the machine is made from."""
 
     infrastructure: Required[Infrastructure] = Field(
         Infrastructure(), description="Infrastructure of the machine, and its project."

@@ -36,7 +36,7 @@ class LoadBalancerIngress(KubeModel):
 
 
 class ServiceCondition(KubeModel):
-    """A write must contain all conditions."""
+    """A condition of a Service; a write must contain all of them."""
 
     type: str = ""
     status: str = ""

@@ -14,7 +14,7 @@ from domain.threescale.resources.shared import Conditions, Int64, LocalReference
 
 
 class PolicySchema(KubeModel):
-    """What a policy is, and how it is configured."""
+    """A policy's name, version and configuration."""
 
     name: Required[str] = Field("", description="Its name for people.")
     version: Required[str] = Field("", description="Its version.")

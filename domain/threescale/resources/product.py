@@ -30,7 +30,7 @@ from domain.threescale.resources.shared import (
 
 
 class UserKey(KubeModel):
-    """Callers authenticate by one key."""
+    """Authentication of callers by one key."""
 
     auth_user_key: str | None = Field(None, description="The name of the parameter or header with the key.")
     credentials: CredentialsLocation = Field(None, description="Where callers put the key.")
@@ -41,7 +41,7 @@ class UserKey(KubeModel):
 
 
 class AppKeyAppId(KubeModel):
-    """Callers authenticate by an id and a key."""
+    """Authentication of callers by an id and a key."""
 
     app_id: str | None = Field(None, alias="appID", description="The name of the parameter or header with the id.")
     app_key: str | None = Field(None, description="The name of the parameter or header with the key.")
@@ -53,7 +53,7 @@ class AppKeyAppId(KubeModel):
 
 
 class Authentication(KubeModel):
-    """How callers authenticate."""
+    """The authentication of callers."""
 
     userkey: UserKey | None = Field(None, description="Callers authenticate by one key.")
     app_key_app_id: AppKeyAppId | None = Field(
@@ -84,7 +84,7 @@ class SelfManaged(KubeModel):
 
 
 class Deployment(KubeModel):
-    """Where the gateway runs."""
+    """The place where the gateway runs."""
 
     apicast_hosted: Hosted | None = Field(None, description="A gateway that 3scale runs.")
     apicast_self_managed: SelfManaged | None = Field(None, description="A self-managed gateway.")
@@ -97,7 +97,7 @@ class Deployment(KubeModel):
 
 
 class Limit(KubeModel):
-    """How much an application may use."""
+    """A limit of an application's use."""
 
     period: Required[Annotated[str, Marker(enum=("eternity", "year", "month", "week", "day", "hour", "minute"))]] = (
         Field("", description="The period of the limit.")
@@ -107,7 +107,7 @@ class Limit(KubeModel):
 
 
 class PricingRule(KubeModel):
-    """What an application pays for a range of use."""
+    """The price of an application's use, for a range of it."""
 
     from_: Required[int] = Field(0, alias="from", description="The first unit of the range.")
     to: Required[int] = Field(0, description="The last unit of the range.")
@@ -116,7 +116,7 @@ class PricingRule(KubeModel):
 
 
 class ApplicationPlan(KubeModel):
-    """What applications may use and pay."""
+    """A plan: what applications may use and pay."""
 
     name: str | None = Field(None, description="Its name for people; the system name if absent.")
     apps_require_approval: bool | None = Field(None, description="True if each application must be approved by hand.")

@@ -77,7 +77,7 @@ class ObjectReference(KubeModel):
 
 
 class Document(KubeModel):
-    """Where a document is: in a Secret, or at an address."""
+    """The place of a document: in a Secret, or at an address."""
 
     secret_ref: ObjectReference | None = Field(None, description="A Secret with the document under its only key.")
     url: Url | None = Field(None, description="The document's address.")
@@ -87,7 +87,7 @@ OneDocument = Annotated[Document, Marker(one_of=("secretRef", "url"))]
 
 
 class Metric(KubeModel):
-    """Something that is counted."""
+    """A metric, which counts hits."""
 
     friendly_name: Required[str] = Field("", description="Its name for people.")
     unit: Required[str] = Field("", description="What it counts.")
@@ -152,7 +152,7 @@ class AuthenticationFlow(KubeModel):
 
 
 class OpenIdConnect(KubeModel):
-    """Callers authenticate by a token of an issuer."""
+    """Authentication of callers by a token of an issuer."""
 
     issuer_type: Required[Annotated[str, Marker(enum=("keycloak", "rest"))]] = Field(
         "", description="The kind of issuer, which decides how 3scale registers clients there."
