@@ -123,9 +123,7 @@ async def polled_queues(client: Client, deployment: str, build_id: str) -> set[t
 
 
 async def make_current(client: Client, deployment: str, build_id: str) -> str:
-    """Make the version current.
-
-    Send new runs to this version; returns the former one.
+    """Make the version current, so that new runs are sent to it; returns the former one.
 
     `FAILED_PRECONDITION` if its workers do not poll all queues that the current version's do.
     """

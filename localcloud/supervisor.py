@@ -242,7 +242,7 @@ def tail(path: Path, count: int) -> list[str]:
 
 
 def last_message(log: Path, since: datetime) -> str:
-    """Reads text or JSON; returns nothing if nothing was written since then."""
+    """The log's last message, from text or JSON; empty if nothing was written since then."""
     lines = tail(log, 1)
     if not lines or log.stat().st_mtime < since.timestamp():
         return ""

@@ -55,7 +55,7 @@ class Conversation:
             self._on_answer()
 
     async def serve(self, balancer: LoadBalancer, listen_address: str, cpus: int) -> tuple[bool, tuple[Notice, ...]]:
-        """Returns whether anything was new, and what had to be left out.
+        """Serve the LoadBalancer to Envoy; returns whether anything was new, and what had to be left out.
 
         Before that, what Envoy refuses is set aside and the rest is served.
         """

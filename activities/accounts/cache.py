@@ -82,7 +82,7 @@ class Reader:
         return await self.one(Account, OPERATOR_NAMESPACE, name)
 
     async def all(self, model: type[R], namespace: str = "") -> tuple[R, ...]:
-        """All that can be parsed: a malformed one must not block the others."""
+        """All objects that can be parsed: a malformed one must not block the others."""
         return read_all(model, (await self.kube.list(model.kind_of, namespace)).items)[0]
 
     async def accounts(

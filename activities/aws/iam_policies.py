@@ -51,7 +51,7 @@ def attached_policies(iam: IAMClient, role: str) -> list[str]:
 
 
 def managed_policies(iam: IAMClient) -> dict[str, str]:
-    """AWS's own: ARNs by name."""
+    """AWS's own policies: ARNs by name."""
     pages = iam.get_paginator("list_policies").paginate(Scope="AWS", PaginationConfig={"PageSize": 1000})
     return {policy["PolicyName"]: policy["Arn"] for page in pages for policy in page["Policies"]}
 

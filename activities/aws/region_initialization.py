@@ -266,7 +266,7 @@ def client_token(action: InitializeRegion, *, second: bool = False) -> str:
 
 
 def instances_of(ec2: EC2Client, tags: dict[str, str]) -> list[InstanceTypeDef]:
-    """Unterminated ones with our four marks, the first two with this Account's values."""
+    """The unterminated instances with our four marks, the first two with this Account's values."""
     filters: list[FilterTypeDef] = [
         {"Name": "tag:clusterAccountName", "Values": [tags["clusterAccountName"]]},
         {"Name": "tag:clusterNamespace", "Values": [tags["clusterNamespace"]]},

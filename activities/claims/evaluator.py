@@ -44,7 +44,7 @@ class EvaluationLimit(TemplateError):  # noqa: N818 - its text says the limit
 
 
 class EvaluationBug(Exception):  # noqa: N818 - it is a bug
-    """The text is the traceback of anything but a TemplateError."""
+    """A bug in an evaluation; the text is the traceback of anything but a TemplateError."""
 
 
 class Evaluator:

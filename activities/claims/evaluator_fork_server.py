@@ -116,7 +116,7 @@ class Nursery:
             os.close(place_descriptor)
 
     async def reap(self, process: Process) -> int | None:
-        """Returns the exit code (negative: a signal), None if unknown."""
+        """The ended process's exit code (negative: a signal), None if unknown."""
         process.close()
         try:
             answer = await asyncio.shield(self._order({"reap": process.pid}, [], of=process.generation))

@@ -35,7 +35,7 @@ class Comparison(Model):
 
 
 class TopologyActivities(Activities):
-    """Keeps the queues; with `group_prefix` only for events of groups whose name begins so."""
+    """Keeps queues and rules; with `group_prefix` only for events of groups whose name begins so."""
 
     def __init__(
         self, places: Sequence[Place], caller: Callable[[Place], Services], *, group_prefix: str, observing: bool

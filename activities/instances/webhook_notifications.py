@@ -44,7 +44,7 @@ _BODIES = {
 
 
 class NotificationActivities(Activities):
-    """Notifications, with Secrets from Perdure's own namespace."""
+    """Sends notifications, with Secrets from Perdure's own namespace."""
 
     def __init__(self, kube: KubeApi, cache: InstanceCache, namespace: str) -> None:
         self._kube = kube
@@ -54,7 +54,7 @@ class NotificationActivities(Activities):
 
     @activity.defn(name=Notify.activity)
     async def notify(self, notice: Notify) -> Done:
-        """Send it; if the last attempt fails, or it can never be sent, report that."""
+        """Send the notification; if the last attempt fails, or it can never be sent, report that."""
         await self._cache.ready()
         policy = self._cache.policy(notice.policy)
         channels = policy.spec.notify if policy else ()

@@ -25,7 +25,9 @@ _QUOTES = "\"'`"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Either the id or the name of domain and project is empty; `ca_file` is empty for the system's certificates."""
+    """A project's credentials. Either the id or the name of domain and project is empty; `ca_file` is empty for the
+    system's certificates.
+    """
 
     auth_url: str
     username: str

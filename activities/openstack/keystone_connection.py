@@ -170,7 +170,7 @@ def _keystones(call: Call, error: exceptions.ClientException) -> ApiError:
 
 
 def body_of(response: requests.Response) -> object:
-    """JSON, or the beginning of the text."""
+    """The body's JSON, or the beginning of its text."""
     if not response.content:
         return {}
     try:

@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 
 
 class Effects(Activities):
-    """An asynchronous context manager that returns its slot."""
+    """The effects of a pass over one object: an asynchronous context manager that returns the tenant's slot."""
 
     _request: PassObject
     _resource: CustomResource

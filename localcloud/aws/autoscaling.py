@@ -110,7 +110,7 @@ class PerdureGroup(FakeAutoScalingGroup):
 
 
 class PerdureAutoScaling(AutoScalingBackend):
-    """moto's, with lifecycle actions.
+    """moto's backend, with lifecycle actions.
 
     Attributes:
         waits: pending hooks by token.

@@ -160,7 +160,7 @@ class PerdureIAM(IAMBackend):
         return policies
 
     def attach_role_policy(self, policy_arn: str, role_name: str) -> None:
-        """Idempotent, as on AWS; moto counts a second attachment."""
+        """Attach the policy; idempotent, as on AWS, while moto counts a second attachment."""
         policy = self.managed_policies.get(policy_arn)
         if policy is not None and policy_arn in self.get_role(role_name).managed_policies:
             return

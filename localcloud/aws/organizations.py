@@ -65,7 +65,7 @@ def is_closed(account_id: str) -> bool:
 
 
 def age_seconds(account_id: str) -> float:
-    """The account's age by the emulator's clock; infinite for the payer."""
+    """The account's age in seconds by the emulator's clock; infinite for the payer."""
     account = of_payer().find_account(account_id)
     born = getattr(account, "born_at", None)
     return float("inf") if born is None else runtime.clock.now() - born

@@ -43,6 +43,6 @@ def set_config(changed: Config) -> None:
 
 
 def set_payer_key(access_key_id: str, secret_access_key: str) -> None:
-    """Call it before the first request."""
+    """Set the payer's key; call it before the first request."""
     global payer_access_key_id, payer_secret_access_key
     payer_access_key_id, payer_secret_access_key = access_key_id, secret_access_key

@@ -12,8 +12,8 @@ from domain.model import Model
 
 
 class Load(Model):
-    """Pressure: the share of time in which a task waited for a CPU. Stolen: the share of used CPU time that a virtual
-    machine's host gave to others.
+    """The machine's load. Pressure: the share of time in which a task waited for a CPU. Stolen: the share of used CPU
+    time that a virtual machine's host gave to others.
     """
 
     cores: int

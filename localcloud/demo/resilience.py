@@ -128,7 +128,7 @@ async def _kill_during_a_machine(stage: Stage, machines: MachineHost, openstack:
 
 
 async def compare_with_clouds(stage: Stage) -> None:
-    """Raises UnsettledError if they still differ after `AUDIT_SECONDS`."""
+    """Compare custom resources with the clouds; raises UnsettledError if they still differ after `AUDIT_SECONDS`."""
     deadline = time.monotonic() + AUDIT_SECONDS
     lines = await audit(stage.kube, stage.deployment, stage.emulator)
     while any(line.problem for line in lines) and time.monotonic() < deadline:

@@ -42,7 +42,9 @@ class Fault(Model):
 
 
 class BootFaults(Model):
-    """Patterns are regular expressions for `search` in a server's name; empty ones match none."""
+    """Faults of servers' boots. Patterns are regular expressions for `search` in a server's name; empty ones match
+    none.
+    """
 
     boot_delay: float = Field(default=0, ge=0, description="seconds in BUILD")
     boot_abort: str = Field(default="", description="ERROR after about a second")

@@ -52,7 +52,7 @@ class Request:
 
     @property
     def format(self) -> Format:
-        """The suffix, else the accepted format, else XML unless only JSON exists."""
+        """The answer's format: the suffix, else the accepted one, else XML unless only JSON exists."""
         if self.route is not None and self.route.json_only:
             return Format.JSON
         if self.suffix:

@@ -58,7 +58,7 @@ class Retried(Model):
 
 
 def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Format) -> None:
-    """Exits 1 if some could not be asked."""
+    """Retry all that match; exits with 1 if some could not be asked."""
     query = sought.as_query()
     rows = perform(lambda session: found_lifecycles(session, query))
     if not rows:

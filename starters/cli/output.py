@@ -133,7 +133,7 @@ def span(duration: timedelta) -> str:
 
 
 def until(moment: datetime | None, now: datetime) -> str:
-    """Local time of day and distance."""
+    """The moment as local time of day, and how far away it is."""
     if moment is None:
         return ""
     distance = f"in {span(moment - now)}" if moment >= now else f"{span(now - moment)} ago"

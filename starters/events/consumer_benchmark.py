@@ -252,7 +252,7 @@ def mixture(instances: int) -> Iterator[str]:
 
 
 class Rehearsed(Model):
-    """Times are milliseconds, the look-up's microseconds; memory is MiB."""
+    """The benchmark's result. Times are milliseconds, the look-up's microseconds; memory is MiB."""
 
     events: int
     per_second: float

@@ -42,7 +42,7 @@ async def is_event_processed(dispatcher: Dispatcher, received: EventBridgeEvent)
 
 
 async def acknowledgement_of(dispatcher: Dispatcher, received: EventBridgeEvent) -> Acknowledgement:
-    """Waits for the outcomes of all its events."""
+    """The acknowledgement, once all its events have outcomes."""
     message, parsed = received.message, received.parsed
     handled: Sequence[Handled] = ()
     if isinstance(parsed, Events):

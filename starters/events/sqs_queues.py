@@ -42,10 +42,10 @@ class Queue(Protocol):
         pass
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        """Takes up to ten; returns the failed receipts."""
+        """Delete up to ten messages; returns the failed receipts."""
 
     async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
-        """Takes up to ten; returns the failed receipts."""
+        """Hide up to ten messages, each for a time; returns the failed receipts."""
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
         pass
@@ -64,7 +64,7 @@ class _Api(Protocol):
 
 
 class SqsQueue:
-    """One queue. A receive occupies one of the `threads` for up to `wait`, a long poll's duration; `name` selects
+    """An SQS queue. A receive occupies one of the `threads` for up to `wait`, a long poll's duration; `name` selects
     another queue of the place, such as its dead letters.
     """
 

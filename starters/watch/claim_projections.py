@@ -193,7 +193,7 @@ def _number(obj: Mapping[str, object], *path: str) -> str:
 
 
 def _truth(status: Mapping[str, object], field: str) -> str:
-    """Returns `true`, `false`, or nothing while unknown."""
+    """The field as `true` or `false`, empty while unknown."""
     value = status.get(field)
     return str(value).lower() if isinstance(value, bool) else ""
 

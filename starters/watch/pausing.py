@@ -87,7 +87,7 @@ class _Notifier:
 
 
 async def wake_open_of(client: Client, areas: Iterable[str], cluster: str) -> int:
-    """Returns how many were woken, of this cluster."""
+    """Wake the open lifecycles of these areas in this cluster; returns their number."""
     chosen = set(areas)
     kinds = [kind for kind in all_kinds().values() if kind.lifecycle and kind.area in chosen]
     prefixes = tuple(id_prefix(kind.name, cluster) for kind in kinds)

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 async def keep_views(namespace: str, api: KubeApi, index: Index) -> None:
-    """Creates missing ones in the operator's namespace, forever."""
+    """Create missing ResourceWatches in the operator's namespace, forever."""
     there: set[str] = set()
     listed = float("-inf")
     while True:

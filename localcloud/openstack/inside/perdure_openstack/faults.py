@@ -56,7 +56,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class BootFaults:
-    """Patterns are for `search` in the server's name; empty ones match none."""
+    """Faults of servers' boots. Patterns are for `search` in the server's name; empty ones match none."""
 
     boot_delay: float = 0.0
     """Seconds in BUILD."""
