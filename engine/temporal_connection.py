@@ -46,7 +46,7 @@ class Connection(ServiceClient):
 
     @classmethod
     async def open(cls, settings: Settings, **details: Any) -> Connection:
-        """`details` are further fields of `ConnectConfig`; raises TemporalRefused."""
+        """Connect to Temporal. `details` are further fields of `ConnectConfig`; raises TemporalRefused."""
         read = read_config(settings)
         namespace = read.get("namespace", "default")
         config = ConnectConfig(**_without_namespace(read), **details)

@@ -174,7 +174,7 @@ class HandOver(Activities):
         await wake(self._client, self._read.key(account))
 
     async def _set_aside(self, action: ReleaseAccount, account: Account) -> None:
-        """Mark it Failed before removing its link, so no other claim can get it in between."""
+        """Mark the Account Failed before removing its link, so no other claim can get it in between."""
         await self._remove_key(action, account)
         failed = release_failed(account.status, now())
         account = await self._read.write_status(account, failed, regionalServiceQuotas=None)
@@ -182,7 +182,7 @@ class HandOver(Activities):
         await self._read.write(account, {"metadata": uid, "spec": _unlinked(action, account)})
 
     async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
-        """Mark it uncleaned and Failed before removing its claim: no other claim may get it in between."""
+        """Mark the Account uncleaned and Failed before removing its claim: no other claim may get it in between."""
         await self._remove_key(action, account)
         why = release_reason(account) or "released without a clean-up"
         account = await self._read.write(account, {"metadata": {"annotations": {UNCLEANED: why}}})

@@ -336,7 +336,9 @@ def _delete_hosted_zone(route53: Route53Client, zone: str, name: str) -> None:
 
 
 def own_record(record: ResourceRecordSetOutputTypeDef, zone_name: str) -> bool:
-    """Whether it is the zone's own NS or SOA, which goes with it; delegations of subdomains are ordinary records."""
+    """Whether the record is the zone's own NS or SOA, which goes with it; delegations of subdomains are ordinary
+    records.
+    """
     return record["Type"] in ("NS", "SOA") and record["Name"] == zone_name
 
 

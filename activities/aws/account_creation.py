@@ -94,7 +94,7 @@ def _under_way(action: AwaitAccount, state: str) -> Pending:
 
 
 def tag_account(sessions: Sessions, action: TagAccount) -> None:
-    """Tag it, in a few attempts; then only log, as no lifecycle stops for a tag."""
+    """Tag the account, in a few attempts; then only log, as no lifecycle stops for a tag."""
     sessions.refuse_protected(action.account_id)
     payer = sessions.payer()
     try:

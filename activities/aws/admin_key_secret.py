@@ -32,7 +32,7 @@ class KeySecret(Model):
     resource_version: str
 
     def foreign_to(self, owner: Key, user: str) -> bool:
-        """Whether it is not this Account's: by its owner or, without one, by the IAM user in it."""
+        """Whether the Secret is not this Account's: by its owner or, without one, by the IAM user in it."""
         return owner.uid not in self.owner_uids if self.owner_uids else self.user_name != user
 
 

@@ -212,7 +212,7 @@ def _make_again(iam: IAMClient, user: str, action: RotateKeys) -> None:
 
 
 def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
-    """Delete all, the support role last, as this process may have entered by it."""
+    """Delete all our identities, the support role last, as this process may have entered by it."""
     try:
         _delete_ours(entered(sessions, action), action)
     except Denied:

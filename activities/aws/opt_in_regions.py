@@ -28,7 +28,7 @@ _LONGEST_INTERVALS = 5
 
 
 def enable_regions(sessions: Sessions, action: EnableRegions) -> RegionStatuses:
-    """Request what is missing; `Pending` until a status differs from `seen`."""
+    """Request the regions that are not requested yet; raises Pending until a status differs from `seen`."""
     member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
     account = member.account()
     stand = _stand(account, action.seen)

@@ -314,7 +314,9 @@ def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome | None:
 
 
 def _terminate(ec2: EC2Client, ids: list[str]) -> set[str]:
-    """Terminate even if cancelled; returns the states before. After half a minute the activity is retried."""
+    """Terminate the instances, even if cancelled; returns their states before. After half a minute the activity is
+    retried.
+    """
     if not ids:
         return set()
     for seconds in _TERMINATE_SECONDS:

@@ -143,7 +143,7 @@ class Managed:
         return _seen(answer)
 
     async def delete_all(self, handle: JsonObject, states: Sequence[JsonObject | None] = ()) -> list[ApiError]:
-        """Delete them, newest first; returns the errors."""
+        """Delete the handle's resources, newest first; returns the errors."""
         refused: list[ApiError] = []
         for index in reversed(range(resource_count(handle))):
             reference = recorded_reference(handle, index)

@@ -165,7 +165,7 @@ class NodeActivities(Activities):
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
-        """Uncordon it and remove our taint, unless another user set them."""
+        """Uncordon the Node and remove our taint, unless another user set them."""
         if node.unused:
             await self._disruptions.end(node.key.name)
         if node.node:

@@ -80,7 +80,7 @@ class Effects(Activities):
 
     @classmethod
     def of(cls, context: PassContext, request: PassObject, half_done: set[str]) -> Self:
-        """`half_done` are the uids of objects that a pass of this worker left incomplete."""
+        """Make the effects of a pass; `half_done` are uids of objects that a pass of this worker left incomplete."""
         made = cls(context)
         made._request, made._half_done = request, half_done
         # A change may be incomplete, and the object's recorded digest does not say so.

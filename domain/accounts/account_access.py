@@ -15,7 +15,7 @@ from domain.accounts.observed import AccountWorld
 
 
 def access_to(world: AccountWorld) -> Access | None:
-    """How to enter a customer's account; its support role itself cannot be created in this way. Else None."""
+    """The way into a customer's account; its support role itself cannot be created in this way. Else None."""
     account, claim = world.account, world.claim
     if account.spec.manual_sts_mode:
         role = claim.spec.sts_role_arn if claim else ""

@@ -13,7 +13,7 @@ _FIRST_DELAY, _LATER_DELAY = timedelta(seconds=15), timedelta(seconds=30)
 
 
 def waits_for_machine(handled: Handled, now: datetime) -> bool:
-    """Whether to wait: for ten minutes; for a launch as long as its lifecycle hook may wait."""
+    """Whether to keep the event: for ten minutes; for a launch as long as its lifecycle hook may wait."""
     event = handled.event
     longest = LONGEST_HOOK_TIMEOUT if event.kind is EventKind.LAUNCHING else UNMATCHED_AFTER
     young = now - event.received_at < longest

@@ -73,7 +73,7 @@ class ObservedApplication(ObservedOne):
         return _decided(self, now)
 
     def is_it(self, found: FoundApplication) -> bool:
-        """Whether it is the result of the recorded creation and no other object has it."""
+        """Whether the found application is the result of the recorded creation and no other object has it."""
         return is_application(found, created(self.resource.metadata), (each.id for each in self.holders))
 
     def read(self, read: Read, body: object) -> Self:
@@ -102,7 +102,7 @@ def _decided(observed: ObservedApplication, now: datetime) -> Decision:
 
 
 def _goes_with_product(observed: ObservedApplication) -> str:
-    """Why it is deleted with its product or plan; empty if it stays.
+    """Why the application is deleted with its product or plan; empty if it stays.
 
     An application that is not in sync may want a future plan, and waits.
     """

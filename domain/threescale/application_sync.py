@@ -31,8 +31,8 @@ CREDENTIALS = {
 
 
 def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: Iterable[int] = ()) -> bool:
-    """Whether it is the recorded creation's result: neither one that existed before nor one of other objects
-    (`claimed`).
+    """Whether the found application is the recorded creation's result: neither one that existed before nor one of other
+    objects (`claimed`).
     """
     others = noted.get(OTHERS)
     before = others if isinstance(others, list) else []

@@ -106,7 +106,7 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
 
 
 def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """Mark it as not in sync before a correction without a new spec, so that a crash is noticed."""
+    """Mark the Backend as not in sync before a correction without a new spec, so that a crash is noticed."""
     if before.gateway != desired.gateway or not any(shows_in_gateways(each) for each in sync.writes):
         return ()
     forgetting = remembering(observed.resource, before.model_copy(update={"synced": None}))

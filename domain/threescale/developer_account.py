@@ -113,7 +113,7 @@ def _secret_of(resource: DeveloperUser | DeveloperAccount) -> str:
 
 
 def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
-    """Whether it has our mark and the current or recorded organisation name."""
+    """Whether the found account has our mark and the current or recorded organisation name."""
     names = (account.spec.org_name, created(account.metadata).get("org_name"))
     return MANAGED_BY.items() <= found.annotations.items() and found.org_name in names
 

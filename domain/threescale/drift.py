@@ -171,7 +171,7 @@ def _compared(each: CustomResource, there: Mapping[int, F], differs: Callable[[F
 
 
 def _other_application(application: Application, found: FoundApplication) -> bool:
-    """Whether it differs. The plan is not compared: the object has its name, and the list its id."""
+    """Whether the found application differs. The plan is not compared: the object has its name, and the list its id."""
     spec = application.spec
     state = SUSPENDED if spec.suspend else LIVE
     moved = found.state in (LIVE, SUSPENDED) and found.state != state
@@ -179,7 +179,7 @@ def _other_application(application: Application, found: FoundApplication) -> boo
 
 
 def _other_document(document: ActiveDoc, found: FoundDocument) -> bool:
-    """Whether it differs. The body is not compared, because it is not in the object."""
+    """Whether the found document differs. The body is not compared, because it is not in the object."""
     return not sync_document(document, found.body, found.service_id, _one(found)).done
 
 

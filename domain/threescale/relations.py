@@ -164,7 +164,7 @@ def _rank(resource: CustomResource) -> tuple[str, str, bool]:
 
 
 def _may_be_younger(new: tuple[str, str, bool], other: tuple[str, str, bool]) -> bool:
-    """Whether it is not older: times are whole seconds, so they may be equal."""
+    """Whether the new object is not older: times are whole seconds, so they may be equal."""
     return other[0] >= new[0]
 
 

@@ -51,7 +51,7 @@ def tenant_in(answer: object) -> FoundTenant:
 
 
 def is_tenant(found: FoundTenant, tenant: Tenant) -> bool:
-    """Whether it has the organisation and our mark, and is not scheduled for deletion."""
+    """Whether the found tenant has the organisation and our mark, and is not scheduled for deletion."""
     ours = MANAGED_BY.items() <= found.annotations.items()
     return ours and found.org_name == tenant.spec.organization_name and found.state != LEAVING
 

@@ -79,7 +79,7 @@ class Discovery:
         return sorted(filter(None, served), key=lambda each: each != preferred)
 
     def forget(self, api_version: str, kind: str) -> None:
-        """Call it when the kind's path was not found."""
+        """Forget the kind, because its path was not found."""
         if version := self._versions.get(api_version):
             version.kinds.pop(kind, None)
 

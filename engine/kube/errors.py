@@ -25,8 +25,8 @@ class Expired(Unavailable):
 
 
 def api_error(attempt: str, status: int, body: str, retry_after: str = "") -> ApiError:
-    """`attempt` is such as `patch Account aws-account-operator/osd-1`, `body` a `Status` or text, `retry_after` the
-    header.
+    """The error for an unsuccessful answer. `attempt` is such as `patch Account aws-account-operator/osd-1`, `body` a
+    `Status` or text, `retry_after` the header.
     """
     answer = _parsed(body)
     reason, details = text(answer, "reason"), mapping(answer, "details")

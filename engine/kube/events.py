@@ -101,7 +101,7 @@ def lasting_name(subject: Subject, content: EventContent) -> str:
 
 
 async def record(api: KubeApi, content: JsonObject) -> bool:
-    """Whether it exists now. A failure is only logged."""
+    """Record the Event; returns whether it exists now. A failure is only logged."""
     namespace, name = text(content, "metadata", "namespace"), text(content, "involvedObject", "name")
     try:
         await api.create(EVENT, content, namespace)

@@ -268,7 +268,7 @@ def lease_duration(lease: JsonObject) -> timedelta:
 
 
 def lease_is_live(lease: JsonObject, now: datetime) -> bool:
-    """Whether it is held, judged by its own times."""
+    """Whether the Lease is held, judged by its own times."""
     renewed = parse_timestamp(text(lease, "spec", "renewTime"))
     held = bool(text(lease, "spec", "holderIdentity"))
     return held and renewed is not None and now < renewed + lease_duration(lease) + CLOCK_TOLERANCE

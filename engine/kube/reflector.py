@@ -73,7 +73,7 @@ class Changes(Protocol[M]):
         pass
 
     def changed(self, before: M | None, after: M | None, *, seen_live: bool) -> None:
-        """`seen_live`: the change is one event, not the sum of several."""
+        """Called after each change; `seen_live`: it is one event, not the sum of several."""
 
     def absent(self) -> None:
         pass
@@ -383,7 +383,7 @@ def _number(version: str) -> int:
 
 
 def newer(version: str, than: str) -> bool:
-    """Whether it is newer; versions that are no numbers cannot be compared and count as newer."""
+    """Whether a version is newer; versions that are no numbers cannot be compared and count as newer."""
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than or not version

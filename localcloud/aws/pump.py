@@ -63,7 +63,7 @@ def later(account: str, region: str, seconds: float, name: str, *arguments: Any)
 
 
 def catch_up(account: str, region: str) -> None:
-    """Runs what is due. Requires moto's lock."""
+    """Run the effects that are due. Requires moto's lock."""
     regional = dict.get(pumps, account)
     pump = dict.get(regional, region) if regional is not None else None
     if pump is not None:

@@ -94,7 +94,7 @@ class Forged:
 
 
 def forgeries(members: Sequence[Member], count: int, dice: random.Random) -> Iterator[Forged]:
-    """`count` forgeries of each kind in each cluster; each about one of its members."""
+    """Forged messages, `count` of each kind in each cluster, each about one of its members."""
     for cluster in sorted({each.cluster for each in members}):
         own = [each for each in members if each.cluster == cluster]
         for kind in (*_CONFIRMED, *_UNCONFIRMED):

@@ -153,7 +153,7 @@ class Laboratory:
 
     @asynccontextmanager
     async def in_one_process(self, *services: str, **settings: str) -> AsyncIterator[asyncio.subprocess.Process]:
-        """`perdure run`, with these settings, in place of these services."""
+        """Run `perdure run`, with these settings, in place of these services."""
         environment = self.deployment.program_env() | {"PERDURE_STATE": "", "PERDURE_HEALTH_PORT": "0"} | settings
         async with self.frozen(*services):
             with self.deployment.log("run").open("ab") as log:

@@ -61,7 +61,7 @@ class Target:
 
 
 def path(namespace: str, name: str) -> str:
-    """`NAMESPACE/NAME`; lifecycles without an object may have no namespace."""
+    """The object as `NAMESPACE/NAME`; lifecycles without an object may have no namespace."""
     return f"{namespace}/{name}" if namespace else name
 
 

@@ -37,7 +37,7 @@ def handle_ending(before: Projection | None, after: Projection | None, index: In
 
 
 def _let_go(before: Projection | None, after: Projection) -> bool:
-    """Whether it was just resumed, so that no workflow is carrying out its end yet."""
+    """Whether the object was just resumed, so that no workflow is carrying out its end yet."""
     return before is not None and bool(before.fact("paused")) and not after.fact("paused")
 
 

@@ -208,7 +208,7 @@ class WatchedWhileNamed(Watched):
 
     @property
     def whole(self) -> bool:
-        """Whether it is the only watch of its kind, and names it."""
+        """Whether this watch is the only one of its kind, and names it."""
         how = self.relation.watched
         return how is not None and how.scope is Scope.CLUSTER
 

@@ -175,7 +175,7 @@ class Watcher:
         self.mirrors.listed(watched)
 
     def _doubt(self, keys: Iterable[Key]) -> None:
-        """Wake these slowly, or at once if that phase is over: a kind installed later has few objects."""
+        """Wake the lifecycles slowly, or at once if that phase is over: a kind installed later has few objects."""
         if self._adopted:
             self._put_all(keys)
         else:
@@ -379,7 +379,7 @@ def _made_by_others(watched: Watched, before: Projection | None, after: Projecti
 
 
 def _echo(before: Projection | None, after: Projection | None) -> bool:
-    """Whether it is certainly the write of the object's own workflow."""
+    """Whether the change is certainly the write of the object's own workflow."""
     if before is None or after is None:
         return False
     return before.handed == after.handed and own_write(before, after)

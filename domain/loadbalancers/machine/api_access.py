@@ -80,7 +80,7 @@ def _rule(resource: str, verbs: list[str], name: str = "") -> Document:
 
 
 def is_token_of(secret: Document, account: str) -> bool:
-    """Whether it is the account's token, and no other owner's Secret."""
+    """Whether the Secret is the account's token, and no other owner's."""
     metadata = secret.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     named = annotations.get(_ACCOUNT_ANNOTATION) if isinstance(annotations, dict) else None

@@ -114,7 +114,7 @@ class LoadBalancerStatus(KubeModel):
 
     @property
     def records_no_object(self) -> bool:
-        """Whether it records no cloud object; counts of machines and conditions are ignored."""
+        """Whether the status records no cloud object; counts of machines and conditions are ignored."""
         others = {"conditions", "replicas", "ready_replicas"}
         return not any(value for name, value in self if name not in others)
 

@@ -146,7 +146,7 @@ def _validate(call: Call, owner: Record, values: JsonObject, complaints: Complai
 
 
 def is_pattern(pattern: str) -> bool:
-    """Whether it is a path: `$` only at the end, variables like `{id}` except in a query's keys."""
+    """Whether the pattern is a path: `$` only at the end, variables like `{id}` except in a query's keys."""
     return bool(_PATTERN.match(pattern)) and not _BRACES.search(_VARIABLE.sub("", pattern))
 
 

@@ -26,7 +26,7 @@ class Finding(Model):
 
 class Audit(Protocol):
     def __call__(self, session: Session, *, thorough: bool) -> Awaitable[list[Finding]]:
-        """`thorough` allows calls in every account, region and project."""
+        """Make the audit; `thorough` allows calls in every account, region and project."""
 
 
 async def found_twice(look: Callable[[], Awaitable[Iterable[Finding]]], apart_seconds: float) -> list[Finding]:
