@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 async def connected(settings: Settings, process: str) -> Client:
-    """Waits for Temporal; the connection is renewed while the process runs."""
+    """A client of Temporal, once that answers; its connection is renewed while the process runs."""
     while True:
         try:
             client = await connect(settings, process, log_core=True)
