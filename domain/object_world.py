@@ -65,7 +65,7 @@ class ObjectWorld(World):
         at: str = "",
         phase: str = "",
     ) -> Decision:
-        """Waits for an outside change or the deadline; the actions meanwhile only report or retry."""
+        """Wait for an outside change or the deadline; the actions meanwhile only report or retry."""
         waited = (waits_for,) if isinstance(waits_for, str) else waits_for
         return self._decision(Outcome.WAITING, why, actions, waited, deadline, at, phase)
 
@@ -81,7 +81,7 @@ class ObjectWorld(World):
         return Decision(phase="Gone", outcome=Outcome.GONE, why=why)
 
     def given_up(self, done: str = "released") -> Decision | None:
-        """Wait for the removal of the object; None while our finalizer is there."""
+        """The decision to wait for the object's removal; None while our finalizer is there."""
         if self.resource.kind_of.finalizer in self.resource.metadata.finalizers:
             return None
         if others := self.others_finalizers:
@@ -114,7 +114,7 @@ class ObjectWorld(World):
         return Patch(key=self.key, patch=patch, subresource=subresource, resource_version=version, note=note)
 
     def write_status(self, status: Any, note: str = "") -> Patch:
-        """Writes the complete status, because the schema requires some of its fields once it is present."""
+        """Write the complete status, because the schema requires some of its fields once it is present."""
         patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
         return self.write(patch, note or f"status {status.state or 'without a state'}", "status")
 

@@ -44,7 +44,7 @@ class Heart:
                 del self._beating[me]
 
     def beat(self) -> float | None:
-        """Returns the seconds until the next heartbeat, None if there is none."""
+        """Send the heartbeats that are due; returns the seconds until the next one, None if there is none."""
         with self._changed:
             now = self._clock()
             for each in self._beating.values():

@@ -110,7 +110,7 @@ async def temporal_reached(health: Health, client: Client, process: str) -> Asyn
 
 @asynccontextmanager
 async def api_server_reached(health: Health, api: KubeApi, process: str) -> AsyncIterator[None]:
-    """Reports in `health` whether it answers and serves all watches of `api`, while the block runs."""
+    """Report in `health` whether the API server answers and serves all watches of `api`, while the block runs."""
     server = f"API server {api.host}"
 
     async def ask() -> None:

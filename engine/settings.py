@@ -528,7 +528,7 @@ def settings() -> Settings:
 
 
 def read_settings() -> Settings:
-    """Reads the environment again; logs nothing. Raises InvalidSettings."""
+    """The settings of the environment as it is now; logs nothing. Raises InvalidSettings."""
     try:
         return Settings()
     except ValidationError as error:

@@ -122,7 +122,7 @@ _change: ContextVar[_Change | None] = ContextVar("change", default=None)
 
 @contextmanager
 def change(name: str, attributes: Mapping[str, str]) -> Iterator[None]:
-    """Traces the wakes of a change: the trace begins here, if there is a wake."""
+    """Trace the wakes of a change: the trace begins here, if there is a wake."""
     if not _tracers:
         yield
         return

@@ -567,7 +567,7 @@ def _temporal_program() -> str:
 
 
 def _go_environment(unwanted_prefix: str) -> dict[str, str]:
-    """Adds rare garbage collection for a server in Go, unless the caller sets its own.
+    """The variables for rare garbage collection of a server in Go, unless the caller sets its own.
 
     The API server then needs a sixth less CPU and 130 MB more.
     """

@@ -151,7 +151,7 @@ class Supervisor:
         self._change(service.name, ServiceState.STARTING)
 
     async def _watch(self, service: Service, exited: asyncio.Task[int]) -> None:
-        """Probes until the service ends, rarely once it is ready."""
+        """Probe the service until it ends, rarely once it is ready."""
         assert service.probe is not None
         while not exited.done():
             failure = await asyncio.to_thread(service.probe.failure)

@@ -68,7 +68,7 @@ class AccountWorkflow(Entity[AccountWorld]):
 
     @workflow.signal(description="The organization's answer to the request for an AWS account.")
     def permit(self, permit: Permit) -> None:
-        """Receives a permit; adopts an account or request that the organization already has under this name."""
+        """Remember a permit; adopt an account or request that the organization already has under this name."""
         known = self.world.known
         facts: dict[str, object] = {"permit": permit}
         if permit.account_id and not known.created_account_id:
@@ -83,7 +83,7 @@ class AccountWorkflow(Entity[AccountWorld]):
 
     @workflow.signal(description="It is this Account's turn to opt in to regions.")
     def opt_in_permit(self, permit: OptInPermit) -> None:
-        """Remembers the permit and observes again: the list of regions may have grown since."""
+        """Remember the permit and observe again: the list of regions may have grown since."""
         self.replace_world(self.world.learn(opt_in_until=permit.until))
         self.wake()
 

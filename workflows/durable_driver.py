@@ -407,7 +407,7 @@ class Entity(Generic[W]):
 
     @workflow.update(description="Retry what has failed or was refused; fails if there is nothing to retry.")
     async def retry(self, reason: str) -> str:
-        """Write the retry on the object, where it outlives this workflow."""
+        """Write the retry on the object, where it outlives this workflow; returns a sentence for the person."""
         await workflow.wait_condition(lambda: self.decision is not None)
         why = self._why()
         if not self.retryable(why):

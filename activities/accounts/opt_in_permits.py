@@ -27,7 +27,7 @@ class OptInActivities(Activities):
 
     @activity.defn(name=AskToOptIn.activity)
     async def ask_to_opt_in(self, request: AskToOptIn) -> None:
-        """Wakes the organization's lifecycle, whose pass finds waiting Accounts."""
+        """Wake the organization's lifecycle, whose pass finds waiting Accounts."""
         await wake(self._client, self._read.organization)
 
 

@@ -41,7 +41,7 @@ class ServiceModels(JSONFileLoader):
 
 
 def _undocumented(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Drops the documentation while reading the file: freed later, it would leave holes in the heap."""
+    """The pairs without documentation, dropped while the file is read: freed later, it would leave holes in memory."""
     return {name: value for name, value in pairs if name != "documentation"}
 
 

@@ -59,7 +59,7 @@ class Evaluator:
         memory_mib: int = MEMORY_MIB,
         penalty: timedelta = PENALTY,
     ) -> None:
-        """Starts no process yet.
+        """An evaluator that has started no process yet.
 
         Args:
             functions: Module-level and pure; nothing can be imported later.

@@ -130,7 +130,9 @@ class Nursery:
             await self._end()
 
     async def _order(self, order: dict[str, int], descriptors: list[int], *, of: int | None = None) -> dict[str, Any]:
-        """Send an order. It must not be cancelled (shield it), or the next order would receive this answer."""
+        """Send an order; returns the answer. It must not be cancelled (shield it), or the next order would receive this
+        answer.
+        """
         async with self._orders:
             if of is not None and (self._control is None or of != self._generation):
                 raise Gone

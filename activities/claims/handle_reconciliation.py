@@ -148,7 +148,7 @@ class Reconciliation(Activities):
 
     @activity.defn(name=Validate.activity)
     async def validate_claim(self, action: Validate) -> Validated:
-        """Validate; a claim that cannot be evaluated is at fault, so that its handle still ends."""
+        """Validate the claim; one that cannot be evaluated is at fault, so that its handle still ends."""
         key, claim, handle = action.key, action.claim, action.handle
         unassigned: Fault | None = None
         assigned: tuple[str, ...] = ()

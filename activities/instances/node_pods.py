@@ -107,7 +107,7 @@ def request_not_to_disrupt(pod: Mapping[str, object]) -> str:
 
 
 def overdue(pod: Mapping[str, object]) -> str:
-    """Says that a Pod outlives its grace period; empty if it does not."""
+    """The complaint that a Pod outlives its grace period; empty if it does not."""
     ends = _grace_ends(pod)
     if ends is None or now() - ends < _OVERDUE:
         return ""

@@ -45,7 +45,7 @@ class Credentials:
 
     @property
     def place(self) -> tuple[str, ...]:
-        """Identifies the project and its cloud, whatever the credentials."""
+        """The identity of the project and its cloud, whatever the credentials."""
         domain = "" if self.project_id else self.domain_id or self.domain_name
         return (self.auth_url, self.region, domain, self.project_id or self.project_name)
 

@@ -43,7 +43,7 @@ class DocumentSubject(Subject[ActiveDoc]):
         return await self._sources.at(where.url or "")
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """Note, after a rename, whether another ActiveDoc of the tenant has the old name now."""
+        """After a rename, whether another ActiveDoc of the tenant has the old name now, as a field of the world."""
         if not read.of or body is None:
             return {}
         name, spec = str(answer_of(read.resource.value, body).get("system_name") or ""), self.resource.spec

@@ -83,7 +83,7 @@ def back_off(account: Account) -> timedelta:
 
 
 def _put_off(account: Account, now: datetime) -> NoteClosing:
-    """Remove the mark and postpone the closing, because AWS has refused it."""
+    """The action that removes the mark and postpones the closing, because AWS has refused it."""
     delay = back_off(account)
     until, seconds = timestamp(now + delay), str(int(delay.total_seconds()))
     note: dict[str, str | None] = {CLOSE_LIMITED_UNTIL: until, CLOSE_BACKOFF_SECONDS: seconds, CLOSING_FOR: None}

@@ -97,7 +97,7 @@ def creation_timed_out(world: AccountWorld, entered: datetime, now: datetime) ->
 
 
 def discard(world: AccountWorld, why: str) -> Decision:
-    """Delete the Account; its pool creates another."""
+    """The decision to delete the Account, for which its pool creates another."""
     return world.working(f"delete: {why}", Delete(key=world.key, dependent=_pool(world)))
 
 

@@ -97,7 +97,8 @@ def _held(world: AccountWorld, now: datetime) -> Decision:
 
 
 def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
-    """Terminate our launches in regions with an unfinished initialisation, which a killed worker may have left.
+    """The terminations of our launches in regions with an unfinished initialisation, which a killed worker may have
+    left.
 
     A region that keeps refusing (e.g. a suspended account) does not block: the audit reports the rest. Others'
     instances stay, because people add existing accounts by id.

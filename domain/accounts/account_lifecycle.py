@@ -140,7 +140,7 @@ def _creating(world: AccountWorld, now: datetime) -> Decision:
 
 
 def _opted_in(world: AccountWorld, now: datetime) -> Decision:
-    """Create the credentials, without a deadline: opting in takes hours."""
+    """The decision to create the credentials, without a deadline: opting in takes hours."""
     return _credentials(world, now, None, "")
 
 

@@ -187,7 +187,9 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
-    """Removes the claim's Secret before the Account with its own Secret, because that identifies the copied key."""
+    """Remove the claim's Secret, before the Account with its own one, because that identifies the copied key; None once
+    it is gone.
+    """
     claim = world.claim
     secret = _own_secret(claim)
     if not secret or world.known.secret_removed:
@@ -204,8 +206,8 @@ def _own_secret(claim: AccountClaim) -> str:
 
 
 def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:
-    """Waits for the federated accesses: their revocation needs the support role and the claim's Secret. The wait ends
-    when they give up, or by force.
+    """The decision to wait for the federated accesses, whose revocation needs the support role and the claim's Secret.
+    The wait ends when they give up, or by force.
     """
     until = released_at(world.claim.metadata)
     if not world.accesses or release_reason(world.claim, account) or until is None or now >= until:

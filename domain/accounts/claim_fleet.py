@@ -39,7 +39,7 @@ def equip(world: ClaimWorld, account: Account) -> Decision | None:
 
 
 def strip(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
-    """Delete the fleet role, whatever the claim's spec says: an account without a key has one."""
+    """The deletion of the fleet role, whatever the claim's spec says: an account without a key has one."""
     had_role = world.claim.of_fleet_manager or not account.spec.iam_user_secret
     if not had_role or world.known.fleet_role_deleted:
         return ()

@@ -16,8 +16,8 @@ INVALID = "InvalidAccountClaim"
 
 
 def taken_in_hand(world: ClaimWorld) -> Decision | None:
-    """Adds the finalizer, the fields that the replaced operator always writes, the claim's uid on its Account, and
-    a person's retry.
+    """Add what is missing of: the finalizer, the fields that the replaced operator always writes, the claim's uid on
+    its Account, and the mark of a person's retry; None if nothing is.
     """
     claim = world.claim
     if FINALIZER not in claim.metadata.finalizers:

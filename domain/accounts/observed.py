@@ -221,7 +221,7 @@ class AccountWorld(AreaWorld):
         return super().written(patch, resource_version, gone=gone)._after(self.account)
 
     def _after(self, before: Account) -> Self:
-        """Discard memory and refusals at Ready, when blanked, and on leaving Failed.
+        """The world without memory and refusals at Ready, when blanked, and on leaving Failed.
 
         A claimed account's new key is forgotten: a fleet manager's claim deletes the key, and another one must be
         created.
@@ -315,7 +315,7 @@ class ClaimWorld(AreaWorld):
         return super().written(patch, resource_version, gone=gone)._after()
 
     def _after(self) -> Self:
-        """Hand a claim that has left Ready (by hand) its account again, with the Secret."""
+        """The world in which a claim that has left Ready (by hand) is handed its account again, with the Secret."""
         if self.claim.status.state != ClaimState.READY:
             return self
         return self.learn(fulfilled="", fleet_role=False, role_delivered=False)

@@ -88,7 +88,7 @@ class OrganizationWorld(PassedWorld):
     known: OrganizationMemory = OrganizationMemory()
 
     def recall(self, before: World) -> OrganizationWorld:
-        """Takes from `before` what an update or an action may have changed during the pass."""
+        """The pass's result, with what an update or an action may have changed meanwhile taken from `before`."""
         was = before.known if isinstance(before.known, OrganizationMemory) else OrganizationMemory()
         known = self.known.model_copy(update={"units": was.units, "ccs_access": was.ccs_access})
         return self.model_copy(update={"refusals": before.refusals, "known": known})

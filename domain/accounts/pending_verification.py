@@ -131,8 +131,8 @@ def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> De
 
 
 def quotas_of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
-    """Raise a ready account's quotas. A denial is only shown, because the account may be in use. None if all is done or
-    validation is off.
+    """The decision to raise a ready account's quotas; None if all is done or validation is off. A denial is only shown,
+    because the account may be in use.
     """
     account = world.account
     if account.customers or world.dev_mode or not account.spec.aws_account_id:

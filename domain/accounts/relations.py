@@ -190,7 +190,7 @@ def _named_pool(pool: AccountPool) -> Hashable:
 
 
 def _configuration(model: type[_ConfigMap], name: str) -> Relation:
-    """Wakes every lifecycle except an Organization without accounts."""
+    """The relation by which a ConfigMap or Secret wakes every lifecycle except an Organization without accounts."""
     named = (name,)
     return Relation(
         of=(

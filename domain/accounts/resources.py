@@ -168,7 +168,7 @@ class Account(CustomResource):
         }
 
     def named_by(self, claim: Key) -> bool:
-        """Whether it names this claim: by namespace and name, and by the uid if recorded.
+        """Whether the Account names this claim: by namespace and name, and by the uid if recorded.
 
         Accounts bound by the replaced operator get the uid in the claim's next pass. One that its release cannot clean
         has no other name of its claim left.
@@ -215,7 +215,7 @@ class Account(CustomResource):
 
     @property
     def pool_owned(self) -> bool:
-        """Whether its owner is a pool or, without owners, whether it names one."""
+        """Whether the Account's owner is a pool or, without owners, whether it names one."""
         owners = self.metadata.owner_references
         return any(owner.kind == "AccountPool" for owner in owners) if owners else bool(self.spec.account_pool)
 
@@ -366,12 +366,12 @@ class AccountClaim(CustomResource):
 
     @property
     def from_pool(self) -> bool:
-        """Whether it uses a pool's account. So does STS mode without `byoc`, only without the support role."""
+        """Whether the claim uses a pool's account. So does STS mode without `byoc`, only without the support role."""
         return not (self.spec.byoc or self.fake)
 
     @property
     def of_fleet_manager(self) -> bool:
-        """Whether it gets a role for its principal instead of a key."""
+        """Whether the claim gets a role for its principal instead of a key."""
         return bool(self.spec.fleet_manager_config.trusted_arn) and self.spec.account_pool not in UNNAMED_POOLS
 
     @property

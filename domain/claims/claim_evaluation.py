@@ -165,7 +165,7 @@ class _Pass:
         return {key: value for key, value in resource.items() if isinstance(value, str) and there.get(key) != value}
 
     def _show_assigned(self) -> None:
-        """Shows each resource's provider; those recorded at binding stay."""
+        """Show each resource's provider in the status; those recorded at binding stay."""
         bound = self.question.handle is not None
         before = objects_at(self.claim, "status", "resources")
         shown: list[JsonValue] = []

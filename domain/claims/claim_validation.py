@@ -160,7 +160,9 @@ def validate(world: Claim) -> Validate:
 
 
 def not_begun(claim: JsonObject, now: datetime) -> Decision | None:
-    """Wait for the claim's start; None once it has passed, or if unreadable, which is reported elsewhere."""
+    """The decision to wait for the claim's start; None once it has passed, or if unreadable, which is reported
+    elsewhere.
+    """
     try:
         start = start_of(claim)
     except UnreadableMoment:

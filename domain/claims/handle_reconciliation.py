@@ -359,7 +359,7 @@ def _updates(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
 
 
 def _last(world: HandleWorld) -> Iterator[Action]:
-    """Checks that the handle still exists, unless a later write of it has shown that."""
+    """The check that the handle still exists, unless a later write of it has shown that."""
     version = ("metadata", "resourceVersion")
     if world.begun and text_at(world.handle, *version) == text_at(world.begun_upon, *version):
         yield TakeBack(handle=world.handle, definitions=world.begun)

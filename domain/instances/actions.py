@@ -65,7 +65,7 @@ class LookAtInstance(_InstanceAction):
 
     @property
     def most_attempts(self) -> int:
-        """Few: the sender of an event waits for this, and has to know if it fails."""
+        """The number of attempts, a small one: the sender of an event waits for this, and has to know if it fails."""
         return 2
 
     @property
@@ -199,7 +199,7 @@ class AskReplacement(_MachineAction, _TakesTurn):
 
     @property
     def most_attempts(self) -> int:
-        """Limited, because the Machine is deleted without a replacement once the time is over."""
+        """The number of attempts, limited as the Machine is deleted without a replacement once the time is over."""
         return 3
 
     @property
@@ -292,7 +292,9 @@ class FindNode(_NodeAction):
 
     @property
     def most_attempts(self) -> int:
-        """Limited: a workload cluster that does not answer is reported, and the loop tries again."""
+        """The number of attempts, limited because a workload cluster that does not answer is reported, and the loop
+        tries again.
+        """
         return 3
 
     @property
@@ -456,7 +458,7 @@ class Notify(_InstanceAction):
 
     @property
     def most_attempts(self) -> int:
-        """Attempts for three minutes, with growing pauses: then the notification is out of date."""
+        """The number of attempts, which take three minutes with growing pauses: then the notice is out of date."""
         return 8
 
     @property

@@ -238,7 +238,7 @@ def _interrupted(record: InstanceRecord, kind: EventKind, notice: Interruption) 
 
 
 def _with_hook(record: InstanceRecord, event: InstanceEvent, action: HookAction) -> InstanceRecord:
-    """Add a lifecycle action. Of two events with one token the earlier counts, as the wait began then."""
+    """The record with a lifecycle action. Of two events with one token the earlier counts, as the wait began then."""
     known = record.hooks.get(action.token)
     if known is not None and (known.time, known.key) <= (event.time, event.key):
         return record
@@ -259,7 +259,7 @@ def _with_hook(record: InstanceRecord, event: InstanceEvent, action: HookAction)
 
 
 def _worth(held: HeldHook) -> tuple[bool, bool, datetime, str]:
-    """The order in which actions are kept: forged ones displace no confirmed one."""
+    """Sort key of actions, of which the first go first: forged ones displace no confirmed one."""
     return held.ended_at is None, held.confirmed, held.time, held.action.token
 
 
@@ -284,7 +284,7 @@ def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
 
 
 def answered(record: InstanceRecord, facts: Facts, *, absence_counts: bool = True) -> InstanceRecord:
-    """Take in EC2's answer, which overrides all events from before it was asked.
+    """The record with EC2's answer, which overrides all events from before it was asked.
 
     `absence_counts`: an instance that EC2 does not know has ended, which holds only in its own account.
     """
@@ -325,7 +325,9 @@ def _denied(record: InstanceRecord, facts: Facts, *, absence_counts: bool) -> In
 
 
 def refuted(record: InstanceRecord, cause: str, at: datetime) -> InstanceRecord:
-    """Record that AWS does not confirm a cause: copies of its event cause no reaction; a lifecycle action is over."""
+    """The record with a cause that AWS does not confirm: copies of its event cause no reaction; a lifecycle action is
+    over.
+    """
     if cause in record.refuted_causes:
         return record
     causes = _with_last(record.refuted_causes, cause, _MOST_NOTICES * 2)
@@ -339,7 +341,7 @@ def impossible(record: InstanceRecord, cause: str) -> InstanceRecord:
 
 
 def terminated(record: InstanceRecord, cause: str, node: str, at: datetime) -> InstanceRecord:
-    """Record that EC2 was asked to terminate the instance because of `cause`, and query its state."""
+    """The record with a termination that EC2 was asked for because of `cause`; EC2 is then asked for the state."""
     done = cordoned(record, cause, node, at, Reaction.TERMINATE_INSTANCE)
     return done.model_copy(update={"ask_at": at, "only_to_check": False})
 
@@ -349,7 +351,7 @@ def heartbeat_sent(record: InstanceRecord, token: str, at: datetime) -> Instance
 
 
 def hooks_confirmed(record: InstanceRecord, facts: Facts) -> InstanceRecord:
-    """Notes the lifecycle actions that Auto Scaling's answer confirms."""
+    """The record with the lifecycle actions marked that Auto Scaling's answer confirms."""
     for held in record.open_hooks:
         if asked_since(facts, Question.GROUP, held.received_at) and holds(held.action, held.group, facts):
             record = _hook_changed(record, held.action.token, confirmed=True)
@@ -374,7 +376,7 @@ def cordoned(
     done_at: datetime | None = None,
     reaction: Reaction = Reaction.DRAIN,
 ) -> InstanceRecord:
-    """Record that the Node is tainted or cordoned because of `cause`; `done_at`: when the reaction is complete."""
+    """The record with the Node tainted or cordoned because of `cause`; `done_at`: when the reaction is complete."""
     return record.model_copy(update={"drain": Drain(cause=cause, node=node, done_at=done_at, reaction=reaction)})
 
 

@@ -20,7 +20,7 @@ _YEARS = range(1970, 9001)
 
 
 def reckonable(moment: datetime) -> bool:
-    """Whether it has a zone, and a year far from the calendar's limits."""
+    """Whether the time has a zone, and a year far from the calendar's limits."""
     return moment.tzinfo is not None and moment.year in _YEARS
 
 
@@ -68,7 +68,7 @@ class EventKind(StrEnum):
 
     @property
     def hook(self) -> bool:
-        """Whether it is a lifecycle action, which holds an instance until it is completed."""
+        """Whether the kind is a lifecycle action, which holds an instance until it is completed."""
         return self in (EventKind.LAUNCHING, EventKind.TERMINATING)
 
 
@@ -144,6 +144,6 @@ class InstanceEvent(Model):
 
     @property
     def urgent(self) -> bool:
-        """Whether it is handled first, because it is soon worthless, and kept while the AWSMachine is unknown."""
+        """Whether the event is handled first, as it is soon worthless, and kept while the AWSMachine is unknown."""
         ending = self.state is not None and self.state.final
         return ending or self.kind.hook or self.kind in (EventKind.SPOT, EventKind.CAPACITY_RESERVATION)

@@ -146,7 +146,7 @@ class ReactionPolicy(Model):
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> ReactionPolicy:
-        """Parses settings such as `spot=delete-machine`, `launching_hook=true`; ValueError names an invalid one."""
+        """The policy of settings like `spot=delete-machine`, `launching_hook=true`; ValueError names an invalid one."""
         given = [text.partition("=") for text in texts]
         chosen = {cause.strip().replace("-", "_"): reaction.strip() for cause, _, reaction in given}
         causes = set(cls.model_fields) - _OF_POLICIES

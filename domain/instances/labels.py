@@ -85,7 +85,7 @@ def _times(value: object) -> Iterator[datetime]:
 
 
 def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
-    """Restores in a new record what labels and annotation kept."""
+    """A new record with what labels and annotation kept."""
     story = story_of(meta)
     return record.model_copy(
         update={

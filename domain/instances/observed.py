@@ -207,7 +207,7 @@ class InstanceWorld(World):
         return owner.key.path if owner else ""
 
     def recall(self, before: Self) -> Self:
-        """Adds the memory to the observation; the annotation is read only when it is first seen."""
+        """The observation with the memory; the annotation is read only when it is first seen."""
         known = before.known
         if self.labelled is not None and not known.recalled and known.record is not None:
             record = recalled(known.record, self.labelled.metadata)

@@ -75,7 +75,7 @@ def reactions(
 
 
 def _unused_turn(world: InstanceWorld) -> ReleaseNode | None:
-    """Release an unused permission to disrupt, which would block its group for an hour."""
+    """The release of an unused permission to disrupt, which would block its group for an hour."""
     state = world.record.state
     ended = state is not None and state.final
     if not world.known.turn_unused or ended or world.record.drain is not None:
@@ -84,7 +84,9 @@ def _unused_turn(world: InstanceWorld) -> ReleaseNode | None:
 
 
 def end_replacement(world: InstanceWorld, wanted: Sequence[Cause]) -> tuple[Action, ...]:
-    """Ends a replacement that is no longer wanted: its Machine is deleted, or no cause would delete it any more."""
+    """The action that ends a replacement that is no longer wanted: its Machine is deleted, or no cause would delete it
+    any more.
+    """
     stays, asked = _stays(world), world.asked
     if not _left_over(world, wanted) or (stays and not _plans_known(world)):
         return ()

@@ -217,7 +217,7 @@ def _phase(
 
 
 def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
-    """Delete everything, machines first, because they use all other objects."""
+    """The decision to delete everything, machines first, because they use all other objects."""
     balancer = world.balancer
     if adopt(world):
         return gone("it has released everything")

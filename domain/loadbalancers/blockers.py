@@ -90,7 +90,7 @@ def notices_of(problem: str, blocker: Blocker | None) -> tuple[Notice, ...]:
 
 
 def overdue(blocker: Blocker | None, since: datetime | None, now: datetime) -> tuple[Notice, ...]:
-    """Warns about a temporary blocker that lasts more than ten minutes."""
+    """The warning about a temporary blocker that lasts more than ten minutes; none otherwise."""
     if blocker is None or since is None or blocker.nature is not Nature.UNDER_WAY or now - since < OVERDUE_AFTER:
         return ()
     return (warning("Failed", f"{blocker.why}; this has lasted for more than ten minutes"),)

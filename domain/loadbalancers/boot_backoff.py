@@ -54,12 +54,14 @@ def count_failures(machine_set: LoadBalancerSet, failed: Iterable[LoadBalancerMa
 
 
 def tried_again(token: str) -> JsonPatch:
-    """Ends the pause for a person's retry; failures stay counted."""
+    """The patch that ends the pause for a person's retry; failures stay counted."""
     return {"metadata": {"annotations": {BOOT_FAILED_AT_ANNOTATION: None, RETRIED: token}}}
 
 
 def forget_failures(machine_set: LoadBalancerSet, ready: Iterable[LoadBalancerMachine]) -> JsonPatch:
-    """Reset the count once a machine created after the last failure is ready (an earlier one proves nothing)."""
+    """The patch that resets the count once a machine created after the last failure is ready (an earlier one proves
+    nothing).
+    """
     known = {BOOT_FAILURES_ANNOTATION, BOOT_FAILED_AT_ANNOTATION} & machine_set.metadata.annotations.keys()
     failed_at = parse_timestamp(machine_set.metadata.annotations.get(BOOT_FAILED_AT_ANNOTATION))
     births = (machine.metadata.creation_timestamp for machine in ready)

@@ -26,7 +26,9 @@ def status_migration(balancer: LoadBalancer) -> JsonPatch:
 
 
 def machine_migration(machine: LoadBalancerMachine) -> JsonPatch:
-    """Move the former port id, unless both fields are set: then both ports stay recorded until they are deleted."""
+    """The patch that moves the former port id, unless both fields are set: then both ports stay recorded until they are
+    deleted.
+    """
     status = machine.status
     if status.default_port_id not in (None, status.port_id):
         return {}

@@ -91,7 +91,7 @@ def to_json(document: Mapping[str, object]) -> str:
 
 
 def without_empty(document: Document) -> Document:
-    """Leaves out None, empty, zero and False fields, like Go's `omitempty`."""
+    """The document without None, empty, zero and False fields, like Go's `omitempty`."""
     return {name: value for name, value in document.items() if value}
 
 

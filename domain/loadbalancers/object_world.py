@@ -88,7 +88,7 @@ def gone(why: str = "it does not exist any more") -> Decision:
 
 
 def held_by(world: ObjectWorld) -> Decision:
-    """Wait, without any observation, while the replaced controller still leads."""
+    """The decision to wait, without any observation, while the replaced controller still leads."""
     return Decision(
         phase="Held",
         outcome=Outcome.WAITING,

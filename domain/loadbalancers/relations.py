@@ -97,7 +97,7 @@ RELATIONS = (
 
 
 def endpoints(installation: Installation) -> Relation:
-    """Relates every Service with a load balancer to all Nodes, which are its endpoints."""
+    """The relation of every Service with a load balancer to all Nodes, which are its endpoints."""
     return Relation(
         of=Service,
         to=Node,

@@ -66,7 +66,7 @@ class ObservedDocument(ObservedOne):
         return fetched_again(decision, document.spec.active_doc_open_api_ref, now)
 
     def read(self, read: Read, body: object) -> Self:
-        """Take in the answer. A former document is left to an ActiveDoc that now has its name."""
+        """The world with the answer. A former document is left to an ActiveDoc that now has its name."""
         found = read_document(self.found, read, body, self.resource)
         return self.beside({"found": found.model_copy(update={"former": 0}) if self.wanted else found})
 
@@ -75,7 +75,9 @@ class ObservedDocument(ObservedOne):
 
 
 def fetched_again(decision: Decision, document: Document, now: datetime) -> Decision:
-    """Polls the address, because changes there cause no event."""
+    """The decision with a deadline at which the document is fetched again, because changes at its address cause no
+    event.
+    """
     if not document.url:
         return decision
     deadline = earliest([decision.deadline, now + FETCH_EVERY])
@@ -99,7 +101,7 @@ def is_document(found: FoundDocument, document: ActiveDoc) -> bool:
 
 
 def read_document(found: One[FoundDocument], read: Read, answer: object, document: ActiveDoc) -> One[FoundDocument]:
-    """Take in the answer. A document of the remembered id with another name is the former one."""
+    """The search's result with the answer. A document of the remembered id with another name is the former one."""
     former = found.former or (found.item.id if found.item and _is_former(found.item, document) else 0)
     known = read_one(FoundDocument, read, answer, lambda each: is_document(each, document))
     return known.model_copy(update={"former": former})

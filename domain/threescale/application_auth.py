@@ -67,7 +67,7 @@ class ObservedAuth(ObservedOne):
         return False
 
     def wrote(self, write: Write, body: object) -> Self:
-        """Keeps the state that was read, because the write changes only credentials."""
+        """The world with the state that was read before, because the write changes only credentials."""
         return self.beside({"done": (*self.done, write.slot)})
 
 

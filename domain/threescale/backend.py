@@ -106,7 +106,9 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
 
 
 def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """Mark the Backend as not in sync before a correction without a new spec, so that a crash is noticed."""
+    """The status that marks the Backend as not in sync before a correction without a new spec, so that a crash is
+    noticed.
+    """
     if before.gateway != desired.gateway or not any(shows_in_gateways(each) for each in sync.writes):
         return ()
     forgetting = remembering(observed.resource, before.model_copy(update={"synced": None}))
@@ -120,7 +122,9 @@ def _mends(before: Digests, desired: Digests) -> bool:
 def _releasing(
     backend: Backend, before: Digests, desired: Digests, refused: Mapping[str, Refusal]
 ) -> dict[str, object]:
-    """Make the products deploy without the metrics, if only those in use by gateways are left, and again later."""
+    """The fields that make the products deploy without the metrics, if only those in use by gateways are left, and
+    again later.
+    """
     if not all(IN_USE in each.message for each in refused.values()):
         return {}
     gateway = digest(desired.gateway, "lets go")

@@ -73,7 +73,7 @@ def _in_status(resource: CustomResource) -> Digests | None:
 
 
 def creating(meta: ObjectMeta, key: Mapping[str, Json], others: Iterable[int] = ()) -> JsonPatch:
-    """Records a creation; empty if recorded."""
+    """The patch that records a creation; empty if recorded."""
     listed = sorted(set(others))
     noted = json.dumps({**key, **({OTHERS: listed} if listed else {})}, sort_keys=True)
     return {} if meta.annotations.get(CREATING) == noted else {"metadata": {"annotations": {CREATING: noted}}}

@@ -62,7 +62,7 @@ def notices(kind: Kind, decision: Decision) -> tuple[Notice, ...]:
 
 
 def left_aside(what: str) -> Notice:
-    """Reports an ignored part of a spec; the message is also the reason, as with the replaced operator."""
+    """The notice of an ignored part of a spec; the message is also the reason, as with the replaced operator."""
     return warning(what, what)
 
 

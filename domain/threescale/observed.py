@@ -252,7 +252,7 @@ class Observed(World):
         fields: Mapping[str, object] | None = None,
         phase: Phase | None = None,
     ) -> Decision:
-        """Show the refusals as the object's state until the first may be retried."""
+        """The decision to show the refusals as the object's state until the first may be retried."""
         situation = situation_of(refusals.values())
         return acts(
             phase or _PHASES[situation.state],
@@ -269,7 +269,7 @@ class Observed(World):
         now: datetime,
         fields: Mapping[str, object] | None = None,
     ) -> Decision:
-        """Make the writes, or show the refusal of one as the object's state."""
+        """The decision to make the writes, or to show the refusal of one as the object's state."""
         refused = {each.slot: self.refusals[each.slot] for each in writes if each.slot in self.refusals}
         if held(refused, now):
             return self.as_refused(refused, now, fields)
@@ -283,7 +283,7 @@ class Observed(World):
         digests: Digests | None = None,
         why: str = "in sync with 3scale",
     ) -> Decision:
-        """Report the object as in sync, and store `digests` in its status."""
+        """The decision to report the object as in sync, and to store `digests` in its status."""
         resource, patch = self.resource, JsonPatch()
         if digests is not None:
             own_id = fields.get(OWN_IDS[resource.kind_of.name])
@@ -313,8 +313,8 @@ class Observed(World):
         return self.as_refused(refused, now, fields) if refused else self.fine(now, fields, digests=digests)
 
     def deprovision(self, leaving: Leaving, now: datetime) -> Decision:
-        """Delete the counterpart; no call is made for a retained object, if the tenant's Secret is gone, or if another
-        object has the same counterpart.
+        """The decision to delete the counterpart; no call is made for a retained object, if the tenant's Secret is
+        gone, or if another object has the same counterpart.
 
         An incomplete Secret is probably being edited: a known counterpart waits for it.
         """

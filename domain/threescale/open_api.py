@@ -85,7 +85,7 @@ class ObservedOpenApi(Observed):
         return self.beside({"text": text_at(str(body))})
 
     def forget(self) -> Self:
-        """Forgets the document, so that it is fetched again."""
+        """The world without the document, so that it is fetched again."""
         return self if self.resource.spec.openapi_ref.secret_ref else self.beside({"text": None})
 
 
@@ -272,7 +272,7 @@ def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
 
 
 def _leaving(observed: ObservedOpenApi, now: datetime) -> Decision:
-    """Delete the Product, then the Backend, which it uses."""
+    """The decision to delete the Product, then the Backend, which it uses."""
     open_api = observed.resource
     if OPEN_API.finalizer not in open_api.metadata.finalizers:
         return acts(Phase.GONE, "it has released everything")

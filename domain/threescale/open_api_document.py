@@ -43,7 +43,7 @@ class _Strict(Model):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, value: object) -> object:
-        """Drop nulls: they mean absent, as for the replaced operator."""
+        """The value without nulls: they mean absent, as for the replaced operator."""
         return without_nulls(value)
 
 

@@ -74,7 +74,7 @@ class ObservedProduct(Observed):
         return (remembered, self._behind()) if remembered.service is not None else None
 
     def recalling(self, remembered: object) -> Self:
-        """Uses the memory only if the backends are unchanged."""
+        """The world with the memory, if the backends are unchanged."""
         match remembered:
             case (FoundProduct() as found, behind) if behind == self._behind():
                 return self.beside({"found": found})
@@ -115,7 +115,7 @@ def _blocker(observed: ObservedProduct, backends: Mapping[str, Backend], faults:
 
 
 def _without_secrets(observed: ObservedProduct, faults: tuple[Fault, ...]) -> Blocker:
-    """Waits for missing Secrets or keys; bad content and a missing reference are invalid."""
+    """The blocker: missing Secrets or keys are waited for; bad content and a missing reference are invalid."""
     product, there = observed.resource, {each.key for each in observed.secrets}
     keys = secrets_of(product.spec, product.metadata.namespace)
     missing = [key for key in keys if key not in there]
@@ -180,7 +180,7 @@ def _forgetting(observed: ObservedProduct, before: Digests, desired: Digests, sy
 
 
 def _missing(product: Product, sync: Sync) -> Blocker:
-    """Wait for the own comparison of a synced backend that lacks a metric in 3scale."""
+    """The blocker that waits for the own comparison of a synced backend that lacks a metric in 3scale."""
     namespace = product.metadata.namespace
     names = tuple(dict.fromkeys(each.partition("/")[0] for each in sync.missing))
     return waiting(

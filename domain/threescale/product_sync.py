@@ -132,7 +132,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
 def _cleared(
     spec: ProductSpec, owner: Owner, found: FoundProduct, obstacles: tuple[Write, ...], refused: set[str]
 ) -> list[Write]:
-    """Removes the obstacles from the gateway, then deletes them; neither while production uses them."""
+    """The calls that remove the obstacles from the gateway and then delete them; none while production uses them."""
     allowed = unless_refused(obstacles, refused)
     if not allowed:
         return []

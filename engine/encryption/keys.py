@@ -45,7 +45,7 @@ class KeyRing:
         return (self._writing, self._keys[self._writing]) if self._writing else None
 
     def reading(self, key_id: str) -> bytes:
-        """Raises UnknownKey if there is none of this id."""
+        """The key with this id; raises UnknownKey if there is none."""
         if key_id not in self._keys:
             self._read_again()
         try:

@@ -120,7 +120,7 @@ async def record(api: KubeApi, content: JsonObject) -> bool:
 
 
 async def record_events(action: RecordEvents, kube: KubeApi, served: KubeApi | None = None) -> None:
-    """Records each Event in its object's own cluster; failures are only logged."""
+    """Record each Event in its object's own cluster; failures are only logged."""
     by_cluster: defaultdict[str, list[Notice]] = defaultdict(list)
     for notice in action.notices:
         by_cluster[notice.cluster].append(notice)

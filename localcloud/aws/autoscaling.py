@@ -148,7 +148,7 @@ class PerdureAutoScaling(AutoScalingBackend):
         self._finish(wait, result)
 
     def heartbeat(self, group_name: str, hook: str, token: str | None, instance_id: str | None) -> None:
-        """Extends a hook's deadline; raises Refusal if no instance waits for it."""
+        """Extend a hook's deadline; raises Refusal if no instance waits for it."""
         wait = self._wait(group_name, hook, token, instance_id)
         found = self.lifecycle_hooks[f"{group_name}_{hook}"]
         wait.deadline = min(runtime.clock.now() + found.heartbeat_timeout, wait.began + found.global_timeout)

@@ -35,8 +35,8 @@ def install() -> None:
 
 
 def announce(notice: Notice) -> Published:
-    """Schedules the effects. Requires moto's lock; raises ValueError if an instance does not exist, or is no Spot
-    instance.
+    """Schedule the effects; returns what is published. Requires moto's lock; raises ValueError if an instance does not
+    exist, or is no Spot instance.
     """
     backend = backend_of(notice.account, notice.region)
     try:

@@ -18,7 +18,7 @@ from localcloud.threescale.contract import Fault
 
 class FaultBoard(Board[Fault]):
     def add(self, fault: Fault) -> Fault:
-        """Replaces a fault with the same id; raises ValueError."""
+        """Add a fault, in place of one with the same id; raises ValueError."""
         try:
             re.compile(fault.path)
         except re.error as error:

@@ -90,7 +90,7 @@ async def _objects(kind: Kind, incomplete: str) -> list[str]:
 
 
 def for_kubectl() -> None:
-    """Completes for kubectl, which passes the arguments after `kubectl perdure`."""
+    """Complete a command line for kubectl, which passes the arguments after `kubectl perdure`."""
     typer.echo("\n".join([*candidates(sys.argv[1:]), _NO_FILES]))
 
 

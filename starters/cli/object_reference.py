@@ -114,7 +114,7 @@ def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
 
 
 def kind_named(word: str) -> Kind:
-    """Accepts kind, plural or short name, in any case, with or without the group (`accounts.example.com`)."""
+    """The kind of a word: kind, plural or short name, in any case, with or without group (`accounts.example.com`)."""
     domain = settings().claims_domain
     kinds = [kind.under(domain) for kind in all_kinds().values()]
     names = {name: kind for kind in kinds for name in _with_group(kind, _names(kind))}

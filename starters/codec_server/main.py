@@ -89,7 +89,7 @@ def _answering(work: Work) -> Handler:
 
 
 def _across_origins(origins: frozenset[str]) -> Middleware:
-    """Let pages of these origins read the answers (CORS)."""
+    """The middleware that lets pages of these origins read the answers (CORS)."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:

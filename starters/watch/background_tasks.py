@@ -28,7 +28,7 @@ def duties_of_areas(settings: Settings) -> tuple[Duty, ...]:
 
 
 async def attend(duty: Duty, api: KubeApi, index: Index) -> None:
-    """Restarts the task after failures, forever."""
+    """Run the task, and restart it after failures, forever."""
     while True:
         try:
             await duty(api, index)

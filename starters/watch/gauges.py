@@ -53,7 +53,7 @@ class _Projected(Collector):
         self._index = index
 
     def describe(self) -> Iterable[Metric]:
-        """Describes families without samples, to reserve the names in the registry."""
+        """The families without samples, to reserve the names in the registry."""
         return families(Index())
 
     def collect(self) -> Iterable[Metric]:

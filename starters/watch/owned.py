@@ -18,12 +18,14 @@ from starters.watch.watched_kinds import Watched, read_nothing
 
 
 def objects(kind: Kind) -> Watched:
-    """A kind whose objects are woken by a change of the spec, of request annotations, or of the status by others."""
+    """The watch of a kind whose objects are woken by a change of the spec, of request annotations, or of the status by
+    others.
+    """
     return Watched(Followed(kind), read=_read_object)
 
 
 def owned(kind: Kind, *, by: Kind, label: str) -> Watched:
-    """Changes of an object with this label wake its owners of kind `by`."""
+    """The watch of objects with this label, whose changes wake their owners of kind `by`."""
 
     def owners(obj: KubeObject) -> list[tuple[str, str]]:
         references = obj.metadata.owner_references

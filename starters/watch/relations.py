@@ -209,7 +209,7 @@ def _others(
     news: News[KubeModel],
     trait: Hashable = (),
 ) -> set[Key]:
-    """Finds objects under these names, and those that they pass the change on to."""
+    """The lifecycles of objects under these names, and of those that they pass the change on to."""
     relation, side = place
     ends, other = (relation.referents, Side.REFERENT) if side is Side.REFERRER else (relation.referrers, Side.REFERRER)
     at = (relation, other)
@@ -231,7 +231,7 @@ def _others(
 
 
 def _all_linked(place: Place, first: list[Projection], at: Place, index: Index) -> list[Projection]:
-    """Follows relations transitively and lists each object once, since they may form a cycle."""
+    """The objects that relations lead to, transitively, each once, since relations may form a cycle."""
     reached: dict[Name, Projection] = {}
     ahead = list(first)
     while ahead:

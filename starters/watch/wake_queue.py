@@ -74,13 +74,13 @@ class WakeQueue:
             self.put(key)
 
     def put_now(self, key: Key, *, urgent: bool = False) -> None:
-        """Wakes the key now, even if it is held."""
+        """Wake the key now, even if it is held."""
         if handle := self.held.pop(key, None):
             handle.cancel()
         self.put(key, urgent=urgent)
 
     def hold(self, key: Key, seconds: float) -> None:
-        """Wakes the key when the time is over, not earlier."""
+        """Wake the key when the time is over, not earlier."""
         if handle := self.held.pop(key, None):
             handle.cancel()
         self._waiting.pop(key, None)
@@ -89,7 +89,7 @@ class WakeQueue:
         self.held[key] = asyncio.get_running_loop().call_later(seconds, self.put_now, key)
 
     def leave(self, key: Key, seconds: float) -> None:
-        """Wakes the key when the time is over, or with an earlier wake."""
+        """Wake the key when the time is over, or with an earlier wake."""
         if key not in self._waiting and key not in self._delayed and not self._resting.get(key):
             self.hold(key, seconds)
 
@@ -125,7 +125,7 @@ class WakeQueue:
             await done.wait()
 
     async def run(self, wakers: int) -> None:
-        """Serves the queue forever, `wakers` keys at a time."""
+        """Serve the queue forever, `wakers` keys at a time."""
         async with asyncio.TaskGroup() as group:
             for _ in range(wakers):
                 group.create_task(self._drain())

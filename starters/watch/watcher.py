@@ -237,7 +237,9 @@ class Watcher:
         return self.delegation.of_all(watched.relatives(before, after, self.index))
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
-        """Wakes at once, unless another workflow does its work; a restarted watcher cannot know that."""
+        """Wake the object's own lifecycle at once, unless another workflow does its work; a restarted watcher cannot
+        know that.
+        """
         patience = watched.pacing.patience(before, after) if after is not None and self._adopted else 0.0
         if patience:
             self.queue.hold(key, patience)

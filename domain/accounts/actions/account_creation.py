@@ -79,7 +79,7 @@ class AwaitAccount(Action):
     request_id: str
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
-        """Keeps an ended request's failure for the decision. An unknown request requires a search first."""
+        """Keep an ended request's failure for the decision. An unknown request requires a search first."""
         if refusal.type in (ErrorType.INVALID, ErrorType.CONFLICT):
             return world.learn(request_id="", permit=None, failure=refusal.code, failed_at=refusal.at)
         if refusal.type is ErrorType.ABSENT:  # unknown to AWS: search before another request

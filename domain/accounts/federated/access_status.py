@@ -71,7 +71,9 @@ def _with(
 def _synced(
     conditions: tuple[Condition, ...], status: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with Synced, which stays unchanged for the same reason: messages contain request ids."""
+    """The conditions with Synced. While the reason stays, so does the message, because each contains another request
+    id.
+    """
     present, moment = condition_of(conditions, SYNCED), timestamp(now)
     if present is not None and (present.status, present.reason) == (status, reason):
         return conditions

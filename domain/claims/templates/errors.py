@@ -22,7 +22,7 @@ class LimitExceeded(Exception):  # noqa: N818 - its text says the limit, which b
 
 
 def _encodable(text: str) -> str:
-    """Replaces surrogates, which JSON cannot contain, by `?`."""
+    """The text with `?` in place of surrogates, which JSON cannot contain."""
     return text.encode(errors="replace").decode()
 
 

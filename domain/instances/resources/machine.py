@@ -53,7 +53,7 @@ class HeldObject(CustomResource):
 
     @property
     def paused(self) -> bool:
-        """Whether it is paused: by the annotation, or with its whole Cluster."""
+        """Whether the object is paused: by the annotation, or with its whole Cluster."""
         paused = condition_of(self.status.conditions, PAUSED_CONDITION)
         return PAUSED_ANNOTATION in self.metadata.annotations or (paused is not None and paused.status == "True")
 

@@ -100,7 +100,9 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
 
 
 def _none(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Part:
-    """Delete our floating IP, and detach the user's and one that a person keeps: the address is the port's own."""
+    """The steps that delete our floating IP, and detach the user's and one that a person keeps: the address is the
+    port's own.
+    """
     address, users = port.address if port else balancer.status.port_ip, balancer.spec.existing_floating_ip
     retained = keeps(balancer, KEEP_FLOATING_IP_ANNOTATION)
     detached = (

@@ -55,7 +55,7 @@ class CloudWorld(ObjectWorld):
         raise NotImplementedError
 
     def recall(self, before: Self) -> Self:
-        """Keep the observed cloud, unless a step has failed or a problem exists there."""
+        """The world with the cloud as observed before, unless a step has failed or a problem exists there."""
         names = ["changes"]
         if not (before.stale or before.known.blocked_since):
             names += ["cloud", "seen", "seen_at"]

@@ -152,7 +152,7 @@ def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
 
 
 def _found_whole(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None, now: datetime) -> JsonPatch:
-    """Records that all cloud objects were found, the first time and after changes."""
+    """The patch that records that all cloud objects were found, the first time and after changes."""
     news = bool(plan.status) or not world.machine.status.last_openstack_reconcile
     if world.cloud is None or blocker or not (plan.settled and news):
         return {}
@@ -169,8 +169,8 @@ def _without_drift(world: MachineWorld, plan: MachinePlan, blocker: Blocker | No
 def _waiting_patch(
     machine: LoadBalancerMachine, plan: MachinePlan, blocker: Blocker | None, now: datetime
 ) -> JsonPatch:
-    """Record why a machine has no server yet: its boot timeout starts with its server. Limits of this process do not
-    count.
+    """The patch that records why a machine has no server yet: its boot timeout starts with its server. Limits of this
+    process do not count.
     """
     annotations = machine.metadata.annotations
     if blocker is not None and blocker.nature is Nature.QUOTA and QUOTA_ANNOTATION not in annotations:
@@ -283,7 +283,9 @@ def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[t
 
 
 def _ending(world: MachineWorld, now: datetime) -> Decision:
-    """Delete the server first, because it costs money; access last, so that the agent can report until then."""
+    """The decision to delete the server first, because it costs money; access last, so that the agent can report until
+    then.
+    """
     machine = world.machine
     if adopt(world):
         return gone("it has released everything")

@@ -123,7 +123,7 @@ class FaultBoard:
         return named
 
     def clear(self, fault_id: str = "") -> None:
-        """Removes one fault, or all; raises LookupError for an unknown one."""
+        """Remove one fault, or all; raises LookupError for an unknown one."""
         with self._lock:
             remaining = [armed for armed in self._armed if fault_id and armed.fault.id != fault_id]
             if fault_id and len(remaining) == len(self._armed):
