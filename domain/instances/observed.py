@@ -72,7 +72,7 @@ class InstanceWorld(World):
     known: InstanceMemory = InstanceMemory()
     machine: AWSMachine | None = None
     pool: AWSMachinePool | None = None
-    owner: Machine | None = None  # its Machine
+    owner: Machine | None = None
     # Its Node in Perdure's own cluster, if Nodes are served and neither AWSMachine nor pool names it.
     own_node: Node | None = None
     replacement: Replacement | None = None  # the requested one, from the MachineDeployment's mark
