@@ -120,7 +120,7 @@ class Reader:
         return type(resource).model_validate(answer)
 
     async def write_status(self, resource: R, status: Model, **cleared: None) -> R:
-        """Like `write`, for the status; `cleared` fields are removed."""
+        """Patch the object's status, as `write` does; `cleared` fields are removed."""
         shown = {**status.model_dump(mode="json", exclude_none=True), **cleared}
         return await self.write(resource, {"status": shown}, subresource="status")
 

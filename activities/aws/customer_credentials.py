@@ -40,7 +40,7 @@ def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Cus
 
 
 def customer_in(sessions: Sessions, secret: SecretReference, partition: str, account_id: str) -> Customer:
-    """The same for this account; raises Denied also if the keys open another one, or it is protected."""
+    """The customer's credentials in this account; Denied also if the keys open another one, or it is protected."""
     sessions.refuse_protected(account_id)
     found = customer(sessions, secret, partition)
     opened = found.account_id()

@@ -119,7 +119,9 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
 
 
 def _keeps_key(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
-    """Whether the Secret has a living key; then every other key, whose secret half is lost, is deleted."""
+    """Delete all keys but that in the Secret, because their secret half is lost; False, and nothing is deleted, if that
+    key is not alive.
+    """
     secret = admin_key_secret.read(kube, action.owner, action.secret)
     if secret is None or not secret.complete or secret.foreign_to(action.owner, user):
         return False

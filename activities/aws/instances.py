@@ -114,7 +114,7 @@ def describe_groups(caller: Services, region: str, groups: Sequence[str]) -> dic
 
 
 def send_heartbeat(caller: Services, region: str, group: str, hook: str, token: str) -> bool:
-    """Whether the action still waits, which a heartbeat prolongs."""
+    """Prolong a lifecycle action; returns whether it still waits."""
     return _answer_hook(
         lambda: _auto_scaling(caller, region).record_lifecycle_action_heartbeat(
             AutoScalingGroupName=group, LifecycleHookName=hook, LifecycleActionToken=token
@@ -123,7 +123,7 @@ def send_heartbeat(caller: Services, region: str, group: str, hook: str, token: 
 
 
 def complete_hook(caller: Services, region: str, group: str, hook: str, token: str, result: str) -> bool:
-    """Whether the action still waited; if not, it counts as done."""
+    """Complete a lifecycle action; returns whether it still waited. One that did not counts as done."""
     return _answer_hook(
         lambda: _auto_scaling(caller, region).complete_lifecycle_action(
             AutoScalingGroupName=group,
@@ -135,7 +135,9 @@ def complete_hook(caller: Services, region: str, group: str, hook: str, token: s
 
 
 def terminate(caller: Services, region: str, account: str, instance_id: str) -> bool:
-    """Whether the instance ran until now; `Invalid` if it is not this account's, in this region."""
+    """Terminate the instance; returns whether it ran until now. Raises Invalid if it is not this account's, in this
+    region.
+    """
     ec2 = _ec2(caller, region)
     for answer in _parts(ec2.describe_instances, Filters=[{"Name": "instance-id", "Values": [instance_id]}]):
         for reservation in sequence(answer, "Reservations"):

@@ -335,7 +335,7 @@ def _terminate(ec2: EC2Client, ids: list[str]) -> set[str]:
 
 
 def _image(ec2: EC2Client, action: InitializeRegion) -> str:
-    """Upstream's rule: the owner's first public x86_64 image that is neither SAP nor beta."""
+    """The image to launch, by upstream's rule: the owner's first public x86_64 image that is neither SAP nor beta."""
     pages = ec2.get_paginator("describe_images").paginate(
         Owners=[action.ami_owner],
         ExecutableUsers=["all"],

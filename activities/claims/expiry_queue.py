@@ -63,7 +63,7 @@ class Ends:
             self.put(name, end)
 
     def become_overdue(self, now: datetime) -> bool:
-        """Whether ends have become due since the last call and were not taken."""
+        """Look at the clock; returns whether ends have become due since the last call and were not taken."""
         before, self._overdue = self._overdue, {name for name, end in self._of.items() if end <= now}
         return bool(self._overdue - before)
 
@@ -76,7 +76,7 @@ class Ends:
         return self._awaited
 
     def await_sooner(self, now: datetime) -> bool:
-        """Whether an end is earlier than the one the binder waits for, which it replaces."""
+        """Wait for an end that is earlier than the one the binder waits for; False if there is none."""
         end, awaited = self.next_after(now), self._awaited
         if end is None or (awaited is not None and now < awaited <= end):
             return False

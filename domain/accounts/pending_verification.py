@@ -39,7 +39,7 @@ _ON_THE_WAY = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING
 
 
 def to_pending_verification(world: AccountWorld, now: datetime, why: str) -> Decision:
-    """The write that contains the quotas and, if opening it succeeds at once, the support case."""
+    """The decision to write PendingVerification, with the quotas and, if it can be opened at once, the case."""
     account = world.account
     if _case_first(world):
         return world.working(why, support_case(world, once=True))

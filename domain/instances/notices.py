@@ -27,7 +27,7 @@ def about_node(name: str) -> Key:
 def on_each(
     objects: Iterable[Key], make: Callable[..., Notice], reason: str, message: str, *, cluster: str = ""
 ) -> tuple[Notice, ...]:
-    """The same notice on each object; `cluster` is the Node's, as `namespace/name`."""
+    """One notice on each object; `cluster` is the Node's, as `namespace/name`."""
     return tuple(
         make(reason, message, about=each, cluster=cluster if each.kind == NODE.name else "") for each in objects
     )

@@ -80,7 +80,7 @@ def print_json(value: Model | Sequence[Model]) -> None:
 
 
 def printed(value: Model | Sequence[Model], form: Format) -> bool:
-    """Whether a document was printed; not for the format text."""
+    """Print the value as a document; False, and nothing is printed, for the format text."""
     if form is Format.JSON:
         print_json(value)
     elif form is Format.YAML:
