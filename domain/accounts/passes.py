@@ -110,7 +110,7 @@ class PassOrganization(Action):
 
 
 class TellPools(Action):
-    """Informs the pools after the pass, because during it they would still read the old room."""
+    """Tell the pools after the pass, because during it they would still read the old room."""
 
     activity: ClassVar[str] = "accounts.tell_pools"
     title: ClassVar[str] = "send the pools the number of accounts that may still be created"

@@ -77,7 +77,7 @@ class Release(StrEnum):
 
 
 class ReleaseAccount(Action):
-    """Releases the account only if it names this claim. Also deletes the claim's Secret if it has a key of this
+    """Release the account, only if it names this claim. Also delete the claim's Secret if it has a key of this
     account.
     """
 
