@@ -126,7 +126,7 @@ async def run_with_cluster_places(
     async with await KubeApi.open(settings, process) as api, Store(api) as store:
         clusters = ClusterPlaces(store, entries, _callers(settings))
         found = await _first(clusters)
-        logger.info("places of the AWS provider's clusters: %s", ", ".join(found) or "none yet")
+        logger.info("accounts and regions of the AWS provider's clusters: %s", ", ".join(found) or "none yet")
 
         async def end_when_others() -> None:
             others = await clusters.other_than(found)

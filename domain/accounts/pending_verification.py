@@ -63,8 +63,9 @@ def support_case(world: AccountWorld, *, once: bool = False) -> OpenSupportCase:
 
 
 def case_to_resolve(world: AccountWorld) -> ResolveSupportCase | None:
-    """The resolution for an Account that ends before AWS Support has answered. After a few refusals `perdure audit`
-    reports the case.
+    """The action that resolves the support case of an ending Account, if AWS Support has not answered yet.
+
+    After a few refusals it is None, and `perdure audit` reports the case.
     """
     account, known = world.account, world.known
     case_id = account.status.support_case_id or known.case_id

@@ -65,7 +65,7 @@ def format_duration(duration: timedelta) -> str:
 
 
 def in_one_unit(text: str, what: str = "duration") -> str:
-    """The duration for the claim's status; one in one unit is unchanged. UnreadableDuration also if it is negative."""
+    """The duration in one unit, as in a claim's status; UnreadableDuration if it is negative or not a duration."""
     if _ONE_UNIT.fullmatch(text):
         return text
     duration = parse_duration(text, what)
