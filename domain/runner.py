@@ -217,7 +217,9 @@ class State(Generic[W]):
         return decision.model_copy(update={"actions": (), "planned": lines, "blocked": blocked})
 
     def rests_until(self, rest: timedelta, gather: timedelta, now: datetime) -> datetime:
-        """When the next observation may begin: after `rest` since the last one, and `gather` to batch further wakes."""
+        """When the next observation may begin: `rest` after the last one and, if already woken, `gather` from now to
+        batch further wakes.
+        """
         if self.observed_at is None:
             return now
         return max(now, self.observed_at + rest if rest else now, now + gather if self.asked else now)

@@ -1,4 +1,6 @@
-"""The search attributes that a Temporal namespace needs before a lifecycle starts in it, in its CLI's words."""
+"""The search attributes that a Temporal namespace needs before a lifecycle starts in it, with types as Temporal's CLI
+names them.
+"""
 
 from __future__ import annotations
 

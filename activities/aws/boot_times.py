@@ -31,7 +31,7 @@ class BootTimes:
         self._describing = False
 
     def wait(self, region: str, launched_at: float, now: float) -> float | Unknown:
-        """Seconds from an instance's launch until it is taken to run."""
+        """Seconds from an instance's launch until it is assumed running; Unknown without a usable estimate."""
         with self._lock:
             known = self._seconds.get(region, max(self._seconds.values(), default=None))
             if known is not None:

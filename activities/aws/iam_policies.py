@@ -104,7 +104,7 @@ def same_trust(trust: PolicyDocumentTypeDef | str, principal: str) -> bool:
 
 
 def only_allows(trust: PolicyDocumentTypeDef | str, *actions: str | list[str]) -> bool:
-    """Whether a single statement allows this action, spelt in one of these ways, unconditionally."""
+    """Whether the only statement allows, unconditionally, just this action; `actions` are its accepted spellings."""
     statements = _parsed(trust).get("Statement", [])
     if not isinstance(statements, list) or len(statements) != 1:
         return False

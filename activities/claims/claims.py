@@ -79,7 +79,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=ReadClaim.activity)
     async def read_claim(self, action: ReadClaim) -> ClaimRead:
-        """The claim from the API server, if it may end with the handle as cached; else none."""
+        """The claim from the API server; none if it must not be ended together with the cached handle."""
         claim = await self._fresh(action.key)
         if claim is None or is_deleting(claim) or self._tools.hold(claim):
             return ClaimRead()

@@ -38,7 +38,8 @@ class Bulk(Model):
 
 
 class BulkGroups(Model):
-    """The lifecycle states of each group's instances, by id; `troubles` are places without an answer."""
+    """The lifecycle state of each group's instances, by instance id; `troubles` are errors of places without an answer.
+    """
 
     instances: dict[GroupKey, dict[str, str]] = {}
     troubles: tuple[str, ...] = ()

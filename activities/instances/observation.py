@@ -101,7 +101,9 @@ class LookActivities(Activities):
         )
 
     def _pool_by_hook(self, look: LookAtInstance) -> AWSMachinePool | None:
-        """The hook's group. A forged event may name any group, so an object that has the instance counts more."""
+        """The pool of a group named by an open hook; less trustworthy than an object that lists the instance, since
+        events can be forged.
+        """
         key = InstanceKey.of(look.key)
         groups = (GroupKey(account=key.account, region=key.region, group=hook.group) for hook in look.record.open_hooks)
         return next((pool for group in groups for pool in self._cache.pools_of(group)), None)

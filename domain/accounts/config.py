@@ -151,7 +151,7 @@ def _integer(data: Mapping[str, str], key: str, problems: dict[str, str]) -> int
 
 
 def _flag(data: Mapping[str, str], key: str, problems: dict[str, str], *, default: bool = False) -> bool:
-    """The flag by one of Go's exact spellings, since a more tolerant parser might close accounts; else the default."""
+    """The flag, if spelt exactly as Go allows, because laxer parsing might close accounts; else the default."""
     text = data.get(key)
     if text is None:
         return default

@@ -70,7 +70,9 @@ def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
 
 @dataclass(frozen=True)
 class Lent:
-    """Values from linked resources. `missing` variables are undefined, even if another variable has the name."""
+    """Values from linked resources. Variables in `missing` stay undefined, even if the provider or an earlier link
+    defines them.
+    """
 
     values: Mapping[str, JsonValue]
     missing: frozenset[str] = frozenset()

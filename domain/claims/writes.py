@@ -25,7 +25,9 @@ class ObjectsWorld(World):
         return None
 
     def to_write(self, *writes: PutObject) -> tuple[PutObject, ...]:
-        """The writes, each at most once in a pass, because the API server may drop unknown fields."""
+        """The writes still needed, each at most once a pass, since fields dropped by the API server would always
+        differ.
+        """
         return tuple(each for each in writes if each.mark not in self.wrote and each.differs)
 
 

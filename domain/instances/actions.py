@@ -65,7 +65,7 @@ class LookAtInstance(_InstanceAction):
 
     @property
     def most_attempts(self) -> int:
-        """The number of attempts, a small one: the sender of an event waits for this, and has to know if it fails."""
+        """The number of attempts: small, because the event's sender waits for this and must learn of failures."""
         return 2
 
     @property

@@ -31,7 +31,7 @@ _AFTER_MISS = timedelta(seconds=60)
 
 
 class Interruption(Model):
-    """A notice of Spot, of a capacity reservation, or a recommendation to rebalance."""
+    """A notice about Spot or a capacity reservation, or a recommendation to rebalance."""
 
     key: str
     action: str = ""

@@ -86,7 +86,7 @@ class HookAction(Model):
 
 
 class HealthNotice(Model):
-    """AWS Health's notice for one instance. `code` is the event type's; times are UTC."""
+    """AWS Health's notice for one instance. `code` is the event type's code; times are UTC."""
 
     code: str
     arn: str = ""

@@ -182,7 +182,7 @@ def _questions(
 
 
 def _ran_on(record: InstanceRecord, now: datetime) -> bool:
-    """Whether the instance still runs so long after a notice that EC2 is asked if AWS reclaims it at all."""
+    """Whether the instance is up so long after a notice that EC2 must be asked whether AWS will really reclaim it."""
     up = record.state is not None and record.state.up
     notices = open_interruptions(record)
     return up and any(kind is not EventKind.REBALANCE and notice.outlived_at <= now for kind, notice in notices)

@@ -441,7 +441,7 @@ class _Values:
         return value
 
     def headers(self, name: str) -> dict[str, str]:
-        """The headers from an object or its JSON, without the content type. Errors repeat no value."""
+        """The headers, given as an object or as JSON text, without the default content type. Errors show no values."""
         value = self.given.get(name, {})
         try:
             found = json.loads(value) if isinstance(value, str) else value

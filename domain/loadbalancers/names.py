@@ -37,7 +37,7 @@ def set_name(load_balancer: str, template_hash: str) -> str:
 
 
 def machine_names(machine_set: ObjectMeta, taken: Collection[str]) -> Iterator[str]:
-    """Unused names, always the same for the same `taken` ones."""
+    """Unused names, always the same for the same machine set and `taken` names."""
     number = 0
     while True:
         digest = hashlib.sha256(f"{machine_set.uid}/{number}".encode()).hexdigest()

@@ -31,7 +31,7 @@ USER_KEY, APPLICATION_ID, APPLICATION_KEY = "UserKey", "ApplicationID", "Applica
 
 
 class SecretContent(Model):
-    """What a Secret holds, without its values."""
+    """A Secret's keys, without their values, except for the application id's."""
 
     name: str
     there: tuple[str, ...] = ()  # the Secret's keys

@@ -159,7 +159,7 @@ class EventDeduplicator:
         self._recorded: dict[tuple[str, str, str], datetime] = {}
 
     async def record_once(self, subject: Subject, event_content: EventContent, moment: datetime) -> None:
-        """Record the Event, unless that was done lately; a failure is only logged."""
+        """Record the Event, unless that was done recently; a failure is only logged."""
         content = (subject.uid, event_content.reason, without_request(event_content.message))
         before = self._recorded.get(content)
         if before is not None and moment - before < EVENTS_KEPT:

@@ -43,8 +43,8 @@ _REACTIONS = {"PERDURE_INSTANCES_REACTIONS": "terminated=delete-machine"}
 
 
 class PatientKubeApi(KubeApi):
-    """Repeats a request until the API server answers, so that changes keep their order. If an earlier attempt has
-    succeeded already, that counts.
+    """Repeats a request until the API server answers, so that changes keep their order. If an earlier attempt already
+    succeeded, that result counts.
     """
 
     async def _send(self, request: Request) -> JsonObject:

@@ -22,7 +22,8 @@ ALL_ACCESSES = timedelta(minutes=10)
 
 
 class ValidatePolicies(Action):
-    """Create and delete the custom policy in the payer's account; check that AWS's managed policies exist.
+    """Validate the custom policy by creating and deleting it in the payer's account; check that AWS's managed policies
+    exist.
 
     IAM's own result is decisive. Remains of an interrupted attempt are deleted first.
     """

@@ -61,7 +61,7 @@ class Owners:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the audit reads. `before`: the owners before the clouds were read."""
+    """What the audit reads. `before` has the owners read before the clouds; `owners` those read afterwards."""
 
     owners: Owners = Owners()
     before: Owners = Owners()
