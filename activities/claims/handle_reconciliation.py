@@ -117,8 +117,7 @@ class Reconciliation(Activities):
         return passed, passed.as_world(ObjectWorld, known=known, rest=rest, at=world.question.now)
 
     async def with_references(self, key: Key, handle: JsonObject, now: datetime) -> JsonObject:
-        """A new handle's body, already including its resources' known names, to avoid a second write; raises `Beyond`.
-        """
+        """A new handle's body, with its resources' known names, to avoid a second write; raises `Beyond`."""
         planned = await self.planned(key, handle, now)
         return {**handle, "spec": planned.spec or object_at(handle, "spec")}
 

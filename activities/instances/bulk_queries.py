@@ -38,8 +38,7 @@ class Bulk(Model):
 
 
 class BulkGroups(Model):
-    """The lifecycle state of each group's instances, by instance id; `troubles` are errors of places without an answer.
-    """
+    """The lifecycle state of each group's instances, by its id; `troubles` are errors of places without an answer."""
 
     instances: dict[GroupKey, dict[str, str]] = {}
     troubles: tuple[str, ...] = ()

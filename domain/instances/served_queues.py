@@ -56,8 +56,7 @@ class Place(Model):
 
 
 def places(texts: Iterable[str]) -> tuple[Place, ...]:
-    """The places without duplicates; ValueError for an invalid entry, or one that shares a queue no other entry names.
-    """
+    """The places without duplicates; ValueError for an invalid entry, or for a shared queue no entry names."""
     found = {str(place): place for place in map(place_of, texts)}
     senders: dict[str, set[str]] = {}
     for place in found.values():
