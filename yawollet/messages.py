@@ -169,18 +169,13 @@ def response(type_url: str, version: str, nonce: str, documents: Iterable[Docume
 
 
 class Request:
-    """Envoy's request for resources, or its answer to some.
-
-    Attributes:
-        type_url: the requested type.
-        nonce: that of the earlier answer; empty in a first request.
-        refusal: why that answer is refused, in Envoy's words; empty if it is accepted.
-    """
+    """Envoy's request for resources, or its answer to some."""
 
     def __init__(self, data: bytes) -> None:
         message = json_format.MessageToDict(_REQUEST.FromString(data), descriptor_pool=_POOL)
         self.type_url = str(message.get("typeUrl", ""))
-        self.nonce = str(message.get("responseNonce", ""))
+        self.nonce = str(message.get("responseNonce", ""))  # of the answer that it is about; empty in a first request
+        # Why that answer is refused, in Envoy's words; empty if it is accepted.
         detail = message.get("errorDetail")
         self.refusal = str(detail.get("message", "no reason given")) if detail is not None else ""
 

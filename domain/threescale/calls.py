@@ -138,11 +138,7 @@ TAKEN = "has already been taken"
 
 
 class Write(Call):
-    """A call that changes something.
-
-    Attributes:
-        path: relative to `api_of` the resource, without `.json`.
-    """
+    """A call that changes something. `path` is relative to `api_of` the resource, without `.json`."""
 
     activity: ClassVar[str] = "threescale.write"
 

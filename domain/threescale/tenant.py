@@ -58,11 +58,7 @@ TOKEN_SECRET_LABELS: Mapping[str, str] = {"app": "3scale-operator"}
 
 
 class ObservedTenant(Observed):
-    """A Tenant and its tenant in 3scale.
-
-    Attributes:
-        provider: the installation's master, from `master_of`.
-    """
+    """A Tenant and its tenant in 3scale. `provider` is the installation's master, from `master_of`."""
 
     resource: Tenant
     secret: SecretView | None = None  # the token's Secret, if it exists

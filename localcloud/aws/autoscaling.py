@@ -110,16 +110,12 @@ class PerdureGroup(FakeAutoScalingGroup):
 
 
 class PerdureAutoScaling(AutoScalingBackend):
-    """moto's backend, with lifecycle actions.
-
-    Attributes:
-        waits: pending hooks by token.
-        activities: recent launches and terminations, newest first, as in DescribeScalingActivities.
-    """
+    """moto's backend, with lifecycle actions."""
 
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
-        self.waits: dict[str, Wait] = {}
+        self.waits: dict[str, Wait] = {}  # pending hooks by token
+        # Recent launches and terminations, newest first, as in DescribeScalingActivities.
         self.activities: list[dict[str, Any]] = []
 
     def __getattr__(self, name: str) -> Any:

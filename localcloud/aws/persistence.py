@@ -47,17 +47,12 @@ class UnreadableStateError(Exception):
 
 
 class StateFile:
-    """Saves changes in its own thread.
-
-    Attributes:
-        saved_at: real time of the last save.
-        warnings: for a person: a file moved aside, services that could not be saved.
-    """
+    """Saves changes in its own thread."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.saved_at: float | None = None
-        self.warnings: list[str] = []
+        self.saved_at: float | None = None  # the real time of the last save
+        self.warnings: list[str] = []  # for a person: a file moved aside, services that could not be saved
         self._dirty: set[Chunk] = set()
         self._about_dirty = False
         self._lock = threading.Lock()

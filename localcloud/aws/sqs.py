@@ -36,20 +36,15 @@ def install() -> None:
 
 
 class PerdureQueue(Queue):
-    """Standard messages, indexed by id and by when they become visible.
-
-    Attributes:
-        held: messages by id, in order of arrival.
-        ready: ids of visible messages, in the order in which they became visible.
-        hidden: a heap of when the others become visible, in milliseconds; outdated entries are skipped.
-    """
+    """Standard messages, indexed by id and by when they become visible."""
 
     message_retention_period: int
     late: frozenset[str] = frozenset()  # ids of messages sent with a delay
 
     def __init__(self, name: str, region: str, account_id: str, **kwargs: Any) -> None:
-        self.held: dict[str, Message] = {}
-        self.ready: dict[str, None] = {}
+        self.held: dict[str, Message] = {}  # by id, in order of arrival
+        self.ready: dict[str, None] = {}  # ids of visible messages, in the order in which they became visible
+        # A heap of when hidden messages become visible, in milliseconds; outdated entries are skipped.
         self.hidden: list[tuple[float, str]] = []
         super().__init__(name, region=region, account_id=account_id, **kwargs)
 

@@ -35,18 +35,13 @@ ACCOUNT, REGION = "123456789012", "eu-central-1"
 
 
 class MemoryQueue:
-    """A queue in memory.
-
-    Attributes:
-        dead: dead letters: body and message attributes.
-        refuse: raised by every call while it is set.
-    """
+    """A queue in memory."""
 
     def __init__(
         self, *, visibility: timedelta = timedelta(seconds=60), wait: timedelta = timedelta(seconds=1)
     ) -> None:
-        self.dead: list[tuple[str, TextAttributes]] = []
-        self.refuse: ApiError | None = None
+        self.dead: list[tuple[str, TextAttributes]] = []  # dead letters: body and message attributes
+        self.refuse: ApiError | None = None  # raised by every call while it is set
         self.deleted = self.received = self.hidden_anew = 0
         self._visibility = visibility.total_seconds()
         self._wait = wait.total_seconds()

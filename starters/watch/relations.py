@@ -209,7 +209,7 @@ def _others(
     news: News[KubeModel],
     trait: Hashable = (),
 ) -> set[Key]:
-    """The lifecycles of objects under these names, and of those that they pass the change on to."""
+    """The lifecycles of the objects with these names, and all lifecycles to which they pass the change on."""
     relation, side = place
     ends, other = (relation.referents, Side.REFERENT) if side is Side.REFERRER else (relation.referrers, Side.REFERRER)
     at = (relation, other)

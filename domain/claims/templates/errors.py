@@ -4,15 +4,11 @@ LONGEST_TEXT = 1000
 
 
 class TemplateError(Exception):
-    """A template that cannot be rendered.
-
-    Attributes:
-        what: the place, for its author: "provider x, override".
-        text: Jinja2's or Python's message, which some statuses quote.
-    """
+    """A template that cannot be rendered."""
 
     def __init__(self, what: str, text: str) -> None:
-        self.what = _encodable(what)
+        self.what = _encodable(what)  # the place, for its author: "provider x, override"
+        # Jinja2's or Python's message, which some statuses quote.
         self.text = _encodable(text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…")
         super().__init__(f"{self.what}: {self.text}")
 

@@ -18,10 +18,10 @@ class MachineDeploymentSpec(KubeModel):
 
 
 class MachineDeploymentStatus(HeldStatus):
-    """The number of Machines, and of those made from the current template."""
+    """Counts of Machines."""
 
     replicas: int = 0
-    updated_replicas: int = 0
+    updated_replicas: int = 0  # made from the current template
 
 
 class MachineDeployment(HeldObject):
