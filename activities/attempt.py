@@ -86,7 +86,7 @@ def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
 
 
 def definite(error: ApiError, attempts: int) -> bool:
-    """Whether a refusal is definite; a denial only after this many attempts."""
+    """Whether a refusal is definite: a denial only from this attempt number on, others always."""
     return not isinstance(error, Denied) or number() >= attempts
 
 

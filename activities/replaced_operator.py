@@ -27,7 +27,7 @@ class Leaders:
     async def leads(self, operator: str, namespace: str, lease: str) -> str:
         """Why nothing may be done now; empty if the operator does not lead.
 
-        A lease that cannot be read is no permission: ApiError.
+        If the lease cannot be read, nothing may be done either: raises ApiError.
         """
         where = (namespace, lease)
         async with self._asking:

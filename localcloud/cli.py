@@ -153,7 +153,9 @@ def status(
 def _stay_after_failure(
     deployment: Deployment, narrator: ConsoleNarrator, error: DeploymentError, *, attend: bool
 ) -> None:
-    """Leave running what runs: tied to this process in the foreground, else until `perdure down`."""
+    """Report the error and keep what is running: with `attend` until this process ends, otherwise until
+    `perdure down`.
+    """
     complain(str(error))
     running = deployment.state.running()
     if not deployment.is_up() or running is None:

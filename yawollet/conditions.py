@@ -37,7 +37,7 @@ class Finding(Model):
 
 
 def config_ready(*, changed: bool, faults: Iterable[str] = ()) -> Finding:
-    """The condition ConfigReady. `faults` say why not the whole spec is served, with Envoy's own refusals."""
+    """The condition ConfigReady. `faults` say why the spec is not served in full, including Envoy's own refusals."""
     text = "; ".join(faults)
     if text:
         return Finding(type=CONFIG_READY, met=False, reason=CONFIG_REJECTED, message=text)

@@ -120,7 +120,7 @@ def account_closed() -> None:
 
 
 def organization_seen(known: OrganizationMemory, sweep: timedelta) -> None:
-    """Export the count, for as long as no newer one must exist; `sweep` is the longest interval between two."""
+    """Export the account count until it is two sweeps old; `sweep` is the longest interval between two counts."""
     if known.room is not None and known.counted_at is not None:
         age = max(0.0, _seconds_since(known.counted_at))
         accounts = known.room.active + known.room.creating

@@ -302,7 +302,7 @@ class Sessions:
             return self._payers[partition]
 
     def member(self, account_id: str, partition: str = "aws", *, settle: timedelta = timedelta()) -> Member:
-        """An entered member account; `settle` is how long after the action began a refusal counts as temporary.
+        """Enter a member account; a refusal counts as temporary for `settle` after the action began.
 
         Raises:
             Denied: the account is protected, or refuses the role.

@@ -76,7 +76,7 @@ class Ends:
         return self._awaited
 
     def await_sooner(self, now: datetime) -> bool:
-        """Wait for an end that is earlier than the one the binder waits for; False if there is none."""
+        """Make the binder wait for the next end if it is sooner than the one still awaited; returns whether it was."""
         end, awaited = self.next_after(now), self._awaited
         if end is None or (awaited is not None and now < awaited <= end):
             return False

@@ -3,8 +3,8 @@
     query ──► a call for this account and region is running: gather   ┐ one call answers
          └──► none is: call at once, for all queries gathered by then ┘ up to 200 instances
 
-EC2's limits are per account and region, so there is one call at a time for each. The hooks of a group are queried once
-for all of its instances in such an answer, beside the next call.
+EC2's limits are per account and region, so there is one call at a time for each. The instances of a group in an answer
+share one query for the group's hooks, which runs alongside the next call.
 """
 
 from __future__ import annotations

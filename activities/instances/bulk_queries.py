@@ -1,4 +1,5 @@
-"""EC2's state of every AWSMachine's or Node's instance, Auto Scaling's of every AWSMachinePool's group, by hundreds.
+"""The EC2 state of all AWSMachines' and Nodes' instances, and all AWSMachinePools' Auto Scaling groups, queried in
+large batches.
 
 AWSMachine and Node do not name their account: of several in the region of the provider id, it is the one that knows the
 instance. An instance that no account knows is reported as missing only if a single account could have had it.

@@ -1,8 +1,8 @@
 """Notifications: the webhooks that an InterruptionPolicy names.
 
-If the worker dies between sending and reporting, a notification is sent once more, with the same `Idempotency-Key`. A
-webhook that fails is tried again for three minutes, then an Event on AWSMachine and policy says so; it delays no
-reaction. Addresses, headers and proxies may hold secrets: no error, log or Event repeats them.
+If the worker dies between sending and reporting, the notification is sent once more, with the same `Idempotency-Key`. A
+webhook that fails is retried for three minutes, then an Event on the AWSMachine and the policy reports it; reactions
+never wait for it. Addresses, headers and proxies may hold secrets: no error, log or Event repeats them.
 """
 
 from __future__ import annotations

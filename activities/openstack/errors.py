@@ -78,7 +78,7 @@ def unreadable(call: Call, why: str) -> Unavailable:
 
 
 def shortened(words: str) -> str:
-    """The words on one line, without long unbroken texts, limited in length."""
+    """The text on one line, truncated, and with long unbroken strings replaced by `(...)`."""
     text = _BLOB.sub("(...)", _SPACE.sub(" ", words).strip())
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
 

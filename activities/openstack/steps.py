@@ -49,7 +49,7 @@ def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] |
         Absent, Conflict: the plan is outdated; observe again.
         Throttled: a quota (code OverQuota), or too many calls.
         Invalid, Denied: a person has to act.
-        Unavailable, Pending: the next attempt looks what has happened.
+        Unavailable, Pending: the next attempt finds out what has happened.
     """
     match step:
         case steps.CreateSecurityGroup():
@@ -87,7 +87,7 @@ def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] |
 
 
 def await_server(project: Project, server_id: str) -> Server | None:
-    """The server that is no longer being built (until then Pending); None if it is gone."""
+    """The server once it is no longer being built (raises Pending until then); None if it is gone."""
     server = observation.get_server(project, server_id)
     if server is not None and server.status.upper() == "BUILD":
         raise Pending(

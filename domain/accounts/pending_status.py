@@ -41,7 +41,7 @@ def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> 
 
 
 def _newer(shown: ServiceQuota, news: ServiceQuota | None) -> ServiceQuota:
-    """The news, unless it is for a value that is no longer wanted."""
+    """The news, unless there is none or it is for another value than the one shown."""
     return news if news is not None and news.value == shown.value else shown
 
 

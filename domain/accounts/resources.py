@@ -215,7 +215,7 @@ class Account(CustomResource):
 
     @property
     def pool_owned(self) -> bool:
-        """Whether the Account's owner is a pool or, without owners, whether it names one."""
+        """Whether a pool owns the Account or, if it has no owners, whether its spec names a pool."""
         owners = self.metadata.owner_references
         return any(owner.kind == "AccountPool" for owner in owners) if owners else bool(self.spec.account_pool)
 

@@ -1,6 +1,6 @@
 """The parts of a claim's status that come from its handle, whose status is written first.
 
-The claim shows complete live objects, because its users may not read these.
+The claim shows the resources' complete live objects, because its users have no right to read those.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Setting(Model):
     rendered: str
 
     def duration(self, what: str) -> timedelta:
-        """The term as a duration; raises UnreadableDuration if it is none."""
+        """The rendered text as a duration; raises UnreadableDuration if it is not one."""
         return parse_duration(self.rendered, what)
 
 

@@ -75,7 +75,7 @@ class ObjectWorld(PassedWorld):
 
 
 class PoolMemory(_Memory):
-    """The last deletion of unhealthy handles. Losing it costs a handle."""
+    """When unhealthy handles were last deleted. If lost, newer unhealthy ones may be deleted too early."""
 
     gave_up: datetime | None = None
 

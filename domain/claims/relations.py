@@ -71,7 +71,9 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return free(handle) and not paused(handle.document)
 
     def matters_to_claim(handle: KubeObject) -> bool:
-        """Whether the handle's change wakes its claim, which waits for the end of an ignored handle."""
+        """Whether changes to the handle wake its claim: always if it is ignored, otherwise until it is being
+        deleted.
+        """
         return left_alone(handle) or not is_deleting(handle.document)
 
     def manager(managed: AnyObject) -> Names:

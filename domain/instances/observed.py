@@ -1,7 +1,7 @@
 """The input of one instance's decisions: its memory, its observed objects, and its events.
 
-Events are folded into the record when they are handed over; observing adds the objects of Kubernetes, AWS's answers the
-facts.
+Events are folded into the record when they are handed over; an observation adds the objects of Kubernetes, and AWS's
+answers add the facts.
 """
 
 from __future__ import annotations

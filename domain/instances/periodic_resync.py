@@ -121,7 +121,7 @@ def _withdrawn(record: InstanceRecord, facts: Facts) -> Iterator[InstanceEvent]:
 
 
 def _over_by_ec2(notice: HealthNotice, listed: Iterable[ScheduledEvent]) -> bool:
-    """Whether EC2 lists Health's event as over, or the remaining ones of its kind as moved to other days."""
+    """Whether EC2 lists Health's event as over, or lists the open events of its kind only for other dates."""
     effect = effect_of(notice.code)
     fitting = [event for event in listed if effect is not None and event.code in effect.codes]
     if to_come := [event for event in fitting if event.open]:

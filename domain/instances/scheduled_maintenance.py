@@ -81,6 +81,6 @@ def begins_at(notice: HealthNotice, lead: timedelta, received_at: datetime) -> d
 
 
 def scheduled_cause(key: str, notice: HealthNotice) -> str:
-    """The cause's name, which differs for another date."""
+    """The cause's name, which includes the date: another date is another cause."""
     start = notice.start
     return f"{notice.arn or key}@{int(start.timestamp()) if start else 'now'}"

@@ -1,8 +1,9 @@
 """A set's status: how many machines are ready, and whether one holds the virtual address.
 
 `replicas` repeats the wanted number, as in yawol: it confirms that the set has seen it. The condition's transition time
-changes only with its status, because the rollout counts from it. If it was False before the machines were ready, the
-rollout counts from readiness: an annotation of the set records that time, written before the status that triggers it.
+changes only with its status, because the rollout counts from that time. If the condition was False before the machines
+were ready, the rollout counts from when they became ready: an annotation of the set records that time, written before
+the status that triggers it.
 """
 
 from __future__ import annotations

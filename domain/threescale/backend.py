@@ -4,10 +4,10 @@
          any ─► Orphan: the tenant is missing    any ─► Invalid    any ─► Failed: 3scale refuses something
          any ─deletion─► Deleting ─no product uses it─► gone
 
-A new gateway digest makes the products that use it deploy. They may have deployed a manual change, so they also deploy
-after its correction, whose time is remembered. A metric used by a gateway is deleted after the products have deployed
-without it, which a temporary digest triggers. A deleted Backend waits until no Product uses it; these are Orphans
-meanwhile. Other uses in 3scale make the deletion fail.
+A new gateway digest makes the products that use the Backend deploy. They may have deployed a manual change in 3scale,
+so they deploy again after its correction, whose time is remembered. A metric used by a gateway is deleted only after
+the products have deployed without it; a temporary digest triggers that. A deleted Backend waits until no Product uses
+it; meanwhile such Products are Orphans. Other uses in 3scale make the deletion fail.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ def _mends(before: Digests, desired: Digests) -> bool:
 def _releasing(
     backend: Backend, before: Digests, desired: Digests, refused: Mapping[str, Refusal]
 ) -> dict[str, object]:
-    """The fields that make the products deploy without the metrics, if only those in use by gateways are left, and
-    again later.
+    """The fields that make the products deploy without the metrics, and again later; empty unless every refusal is for
+    a metric in use by gateways.
     """
     if not all(IN_USE in each.message for each in refused.values()):
         return {}

@@ -392,7 +392,9 @@ def status_in_sync(resource: Any, why: str, now: datetime) -> JsonPatch:
 
 
 def _stays_behind(resource: CustomResource, fields: Mapping[str, object]) -> bool:
-    """Whether the object has moved to another tenant and has no id there: its status keeps the old address and id."""
+    """Whether the object has moved to another tenant but has no id there yet, so that its status keeps the old address
+    and id.
+    """
     own, host = OWN_IDS.get(resource.kind_of.name), fields.get("provider_account_host")
     status: object = getattr(resource, "status", None)
     before = getattr(status, "provider_account_host", None)

@@ -134,7 +134,7 @@ def _at_once(on: Storm, affected: Sequence[Member]) -> Figure:
 
 
 def _below(on: Storm, affected: Sequence[Member], most: Mapping[str, int]) -> list[str]:
-    """For clusters in which the limit was not reached: when each machine was disrupted, from and until."""
+    """For clusters that stayed below the limit: when each machine's disruption began and ended."""
     found = []
     for cluster in (each for each, number in most.items() if number < LIMITS[each]):
         for group in GROUPS:

@@ -30,7 +30,7 @@ _PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec")
 
 
 def find_mariadb(cache: Path, narrator: Narrator) -> MariaDB:
-    """MariaDB; raises BuildError."""
+    """MariaDB, installed or unpacked into `cache`; raises BuildError."""
     path = os.pathsep.join((os.environ.get("PATH", ""), *_PLACES))
     installed = shutil.which("mariadbd", path=path)
     if installed is not None:

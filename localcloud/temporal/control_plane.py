@@ -150,7 +150,7 @@ def server_configuration(wanted: Database, proofs: Certificates, ports: Mapping[
 
 
 def ui_configuration(proofs: Certificates, ports: Mapping[str, int]) -> dict[str, Any]:
-    """The web UI's configuration: browsers ask the codec server for encrypted payloads."""
+    """The web UI's configuration: browsers ask the codec server, if any, to decode encrypted payloads."""
     certificate, key = map(str, proofs.client)
     return {
         "temporalGrpcAddress": f"{LOOPBACK}:{ports['temporal']}",

@@ -1,6 +1,6 @@
 """The accounts, regions and queues that PERDURE_INSTANCES_QUEUES names, for commands.
 
-The cluster is only asked if the setting says that its clusters show them.
+The API server is only asked if the setting has the entry `clusters`: then Clusters of the AWS provider name them.
 """
 
 from __future__ import annotations

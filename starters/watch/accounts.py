@@ -141,7 +141,7 @@ def account_patience(before: Projection | None, after: Projection) -> float:
 
 
 def claim_patience(before: Projection | None, after: Projection) -> float:
-    """Seconds in which the pool handles a new or just bound claim."""
+    """Seconds by which a new or just bound claim's wake is delayed, because the pool handles it."""
     bound_now = before is not None and not before.fact("account") and bool(after.fact("account")) and after.ours
     served = bound_now or after.fact("pool's turn") == _TRUE
     return POOLS_TURN.total_seconds() if served and not after.deleting and not after.fact("paused") else 0.0

@@ -1,7 +1,7 @@
 """The load balancers area's gauges, under yawol's names, computed from the watcher's index.
 
-Labels are yawol's, including the literal `nil` of unset values, so that dashboards keep working. Unlike yawol, it
-exports zero replicas, requested deletions, and measurements at once.
+Labels are yawol's, including the literal `nil` of unset values, so that dashboards keep working. Unlike yawol, it also
+exports zero replicas and requested deletions, and measurements without a five-minute delay.
 """
 
 from __future__ import annotations

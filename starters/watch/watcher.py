@@ -208,7 +208,8 @@ class Watcher:
     def _leave_to_its_end(
         self, watched: Watched, before: Projection | None, after: Projection | None, subject: Projection
     ) -> None:
-        """Delay the wakes for a step of an end in progress: a wake at each step would cost more than the end.
+        """Delay the wakes caused by one step of a deletion in progress: a wake at each step would cost more than the
+        deletion.
 
         The end's workflow is woken later, as its worker may have died. Lifecycles of objects that live on are woken at
         once.

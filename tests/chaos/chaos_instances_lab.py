@@ -71,33 +71,19 @@ _READY_NODE = {"type": "NodeReady", "status": "True"}
 
 @dataclass
 class Life:
-    """One instance with its machine, and what its labels should come to.
+    """One instance with its machine, and its expected labels."""
 
-    Attributes:
-        name: of the Machine and the AWSMachine, or of the Node; also of the MachineDeployment and the Pod.
-        instance: EC2's id.
-        group: its Auto Scaling group.
-        policy: the InterruptionPolicy that is meant for it.
-        state: what it is labelled.
-        interruption: what else it is labelled; None for whatever it says.
-        kept: whether the Machine, or the Pod on the Node, stays.
-        ended: whether it is known to have gone.
-        replacement_ready: whether the Node of the Machine that replaces it becomes ready.
-        awaits_replacement: whether its MachineDeployment is scaled up meanwhile.
-        retires_at: the date of its retirement, in seconds since the epoch.
-    """
-
-    name: str
-    instance: str
-    group: str = ""
-    policy: str = ""
-    state: str = "running"
-    interruption: str | None = ""
-    kept: bool = True
-    ended: bool = False
-    replacement_ready: bool = True
-    awaits_replacement: bool = False
-    retires_at: float = 0.0
+    name: str  # of the Machine and the AWSMachine, or of the Node; also of the MachineDeployment and the Pod
+    instance: str  # EC2's id
+    group: str = ""  # its Auto Scaling group
+    policy: str = ""  # the InterruptionPolicy that is meant for it
+    state: str = "running"  # the label of its state
+    interruption: str | None = ""  # the label of its interruption; None for any
+    kept: bool = True  # whether the Machine, or the Pod on the Node, stays
+    ended: bool = False  # whether it is known to have gone
+    replacement_ready: bool = True  # whether the Node of the Machine that replaces it becomes ready
+    awaits_replacement: bool = False  # whether its MachineDeployment is scaled up meanwhile
+    retires_at: float = 0.0  # the date of its retirement, in seconds since the epoch
 
     @property
     def has_node(self) -> bool:

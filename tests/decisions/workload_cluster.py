@@ -18,22 +18,16 @@ from engine.kube.json import JsonObject
 
 
 class WorkloadCluster(NodeActivities):
-    """The management cluster as well.
-
-    Attributes:
-        refusals: of evictions, by the Pod's name; each is used once.
-        asked: the Pods whose eviction was requested.
-        evicted: the bodies of the evictions that were not refused.
-    """
+    """The management cluster as well."""
 
     def __init__(self, **refusals: list[ApiError]) -> None:
         self.kube = MemoryKube()
         kube = cast("KubeApi", self)
         super().__init__(kube, Disruptions(kube, "perdure", 1))
-        self.refusals = refusals
+        self.refusals = refusals  # of evictions, by the Pod's name; each is used once
         self.refused = asyncio.Event()
-        self.asked: list[str] = []
-        self.evicted: list[JsonObject] = []
+        self.asked: list[str] = []  # Pods whose eviction was requested
+        self.evicted: list[JsonObject] = []  # the bodies of the evictions that were not refused
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.kube, name)

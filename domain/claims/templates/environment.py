@@ -148,7 +148,7 @@ class _Formatter(SandboxedFormatter):
     length = 0
 
     def format_field(self, value: object, format_spec: str) -> str:
-        """Format, after measuring, because the width may come from an argument."""
+        """Format after checking the size, because the width may come from an argument."""
         limits.field(format_spec)
         limits.values(value)
         text = str(super().format_field(value, format_spec))

@@ -353,7 +353,7 @@ _REPLACE_FIRST = tuple(
 
 
 class InterruptionPolicy(CustomResource):
-    """Reactions to EC2 instances that AWS reclaims: one for each cause, for the instances that it selects."""
+    """Reactions when AWS reclaims EC2 instances: one for each cause, for the instances that the policy selects."""
 
     kind_of: ClassVar[Kind] = INTERRUPTION_POLICY
     definition: ClassVar[Definition] = Definition(

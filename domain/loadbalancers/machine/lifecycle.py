@@ -125,7 +125,7 @@ def _provided(world: MachineWorld, now: datetime, first: tuple[Action, ...], mom
 
 
 def _plan(world: MachineWorld) -> MachinePlan:
-    """The plan; before an observation, from the server state that the status implies."""
+    """The observed plan; before an observation, one derived from the server id in the status."""
     plan = world.plan if world.seen == world.look else None
     if plan is not None:
         return plan

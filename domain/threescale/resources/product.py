@@ -107,7 +107,7 @@ class Limit(KubeModel):
 
 
 class PricingRule(KubeModel):
-    """The price of an application's use, for a range of it."""
+    """The price of each unit of an application's use, for one range of units."""
 
     from_: Required[int] = Field(0, alias="from", description="The first unit of the range.")
     to: Required[int] = Field(0, description="The last unit of the range.")

@@ -71,7 +71,7 @@ class BootFaults:
 
 
 class Boots:
-    """The current faults of boots, which Nova's threads read."""
+    """The current faults of server boots and deletions; Nova's threads read them."""
 
     def __init__(self) -> None:
         self._current = BootFaults()

@@ -1,7 +1,7 @@
 """One OpenStack API under waitress: `python -m perdure_openstack.serve SERVICE PORT THREADS`.
 
-The port opens after the service's preparation: Keystone's `identity`, and Nova's other services (`compute`) in this
-process.
+The port opens once the service is prepared: Keystone has its catalog (`identity`), and Nova's other services run in
+this process (`compute`).
 """
 
 from __future__ import annotations
