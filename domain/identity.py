@@ -95,7 +95,7 @@ def all_areas() -> tuple[str, ...]:
 def objectless(kind: str, cluster: str, domain: str) -> tuple[Key, ...]:
     """The keys of lifecycles without a custom resource, from the areas' `STANDING`.
 
-    The name of one per OPERATOR_DOMAIN is the placeholder.
+    A lifecycle that exists once for each OPERATOR_DOMAIN has the domain as its name, in place of the placeholder.
     """
     keys: list[Key] = [key for area in _packages() for key in getattr(area, "STANDING", ())]
     return tuple(

@@ -63,7 +63,7 @@ class Linked(Enum):
 
     NEWS = "news"
     KNOWN = "known: the referent is linked first, so it knows already"
-    FOLLOWED = "followed: Perdure links the referent next, which wakes it"
+    FOLLOWED = "followed: Perdure next writes the link in the referent, and that change wakes it"
     NEVER = "never, nor when the reference ends: only the referrer's own changes count"
 
 

@@ -157,8 +157,8 @@ class Load(_Group):
     drain: Duration = Field(
         timedelta(seconds=30),
         gt=timedelta(0),
-        description="How long running activities, receives and messages may take to end after SIGTERM. In a pod "
-        "shorter than terminationGracePeriodSeconds.",
+        description="Time that activities, receives and messages in progress have to end after SIGTERM. In a pod, set "
+        "it below terminationGracePeriodSeconds.",
     )
     sweep: Duration = Field(
         timedelta(0),

@@ -134,7 +134,7 @@ class AdsServer:
         return snapshot
 
     def _clusters_stand(self, stream: _Stream, snapshot: Snapshot) -> bool:
-        """Whether Envoy has the clusters that the listeners need, current or former ones."""
+        """Whether Envoy has the clusters of the listeners: from this snapshot, or one with equal listeners."""
         before = stream.sent.get(LISTENER_TYPE)
         if before is not None and before.listeners == snapshot.listeners:
             return True

@@ -144,14 +144,14 @@ _CUSTOMER = {
     "sts:GetCallerIdentity": "find the account of the customer's keys",
     "iam:AttachRolePolicy": "grant a federated access",
     "iam:CreatePolicy": "grant a federated access",
-    "iam:CreatePolicyVersion": "update it after the federated role",
+    "iam:CreatePolicyVersion": "update the policy when the federated role changes",
     "iam:CreateRole": "grant a federated access",
     "iam:GetPolicy": "compare the policy",
     "iam:GetPolicyVersion": "compare the policy",
     "iam:TagPolicy": "tag the policy when it is created",
     "iam:TagRole": "tag the role when it is created",
     "iam:UpdateAssumeRolePolicy": "trust another outside identity",
-    "iam:UpdateRoleDescription": "update it after the federated role",
+    "iam:UpdateRoleDescription": "update the description when the federated role changes",
 }
 
 PERMISSIONS: tuple[Permission, ...] = (

@@ -44,7 +44,7 @@ class EvaluationLimit(TemplateError):  # noqa: N818 - its text says the limit
 
 
 class EvaluationBug(Exception):  # noqa: N818 - it is a bug
-    """A bug in an evaluation; the text is the traceback of anything but a TemplateError."""
+    """An error in an evaluation that is no TemplateError, and thus a bug; the text is its traceback."""
 
 
 class Evaluator:

@@ -39,7 +39,7 @@ class Writer:
     async def put_status(
         self, kind: Kind, before: JsonObject, status: JsonObject, *, unwritten: bool = False
     ) -> JsonObject:
-        """Write the status; returns the newest version. `unwritten`: the status of `before` was never written."""
+        """Write the status; returns the newest version. `unwritten`: write it even if `before` has it already."""
         if same(object_at(before, "status"), status) and not unwritten:
             return before
         body: JsonObject = {**before, "status": status}

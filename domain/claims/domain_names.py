@@ -137,5 +137,5 @@ class DomainNames(Model):
 
     @property
     def own_annotations_path(self) -> str:
-        """The implied update filter of every provider, which keeps these annotations current."""
+        """The pattern for the paths of our annotations on resources, an update filter of every provider."""
         return rf"/metadata/annotations/{re.escape(self.domain)}~1resource-.*"

@@ -137,7 +137,7 @@ def waits_for(
 
 
 def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> int:
-    """The number of healthy machines at which its disruption is over: as many as now; in a control plane all."""
+    """How many healthy machines end the disruption: all of a control plane, otherwise as many as now."""
     return sum(machine.control_plane or _well(each) for each in members)
 
 

@@ -100,7 +100,7 @@ def region_of_provider_id(provider_id: str) -> str:
 
 
 class Arn(Model):
-    """An ARN. Spot's events leave the account empty and have a zone for the region."""
+    """An ARN. In Spot's events the account is empty, and a zone stands in place of the region."""
 
     partition: str
     service: str

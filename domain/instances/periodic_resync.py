@@ -83,7 +83,7 @@ def _reported_by_health(record: InstanceRecord, event: ScheduledEvent) -> bool:
 
 
 def contradicted(record: InstanceRecord, facts: Facts | None) -> bool:
-    """Whether Health has said since EC2's answer that an event found in an earlier answer is over or has moved."""
+    """Whether Health, since EC2's last answer, has reported that an event from such an answer is over or has moved."""
     of_health = [each for name, each in record.planned.items() if not name.startswith(_OURS)]
     news = [each.notice for each in of_health if not asked_since(facts, Question.STATUS, each.received_at)]
     ours = (each for name, each in record.planned.items() if name.startswith(_OURS) and _is_pending(record, each))

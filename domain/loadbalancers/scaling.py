@@ -152,18 +152,14 @@ def machine_document(machine_set: LoadBalancerSet, name: str) -> Document:
 
 
 class _Ranks(Model):
-    """Machines that count, condemned ones that may still serve, and condemned ones that cannot.
+    """The machines of a set, by whether they are to stay."""
 
-    `hold` says why no machine of the second group, or only those beyond the first `retained`, may be replaced;
-    `look_again` is set if no event will report the end of the hold.
-    """
-
-    counted: tuple[MachineReadiness, ...] = ()
-    former: tuple[MachineReadiness, ...] = ()
-    useless: tuple[MachineReadiness, ...] = ()
-    hold: str = ""
-    retained: bool = False
-    look_again: datetime | None = None
+    counted: tuple[MachineReadiness, ...] = ()  # those that count as replicas
+    former: tuple[MachineReadiness, ...] = ()  # condemned ones that may still serve
+    useless: tuple[MachineReadiness, ...] = ()  # condemned ones that cannot serve
+    hold: str = ""  # why condemned machines stay; empty if they need not
+    retained: bool = False  # former machines are replaced only if there are more of them than wanted
+    look_again: datetime | None = None  # the next look, if no event will report the end of the hold
 
 
 def _ranks(

@@ -72,7 +72,8 @@ class CreateMachine(_MachineAction):
 class PatchMachine(_MachineAction):
     """Patch a machine and its status; either patch may be empty.
 
-    A status patch replaces the agent's list, so it applies to this resourceVersion only.
+    A status patch replaces the list of conditions, which the agent writes as well, so it applies only to this
+    resourceVersion.
     """
 
     activity: ClassVar[str] = "loadbalancers.patch_machine"

@@ -66,7 +66,7 @@ class ObservedDocument(ObservedOne):
         return fetched_again(decision, document.spec.active_doc_open_api_ref, now)
 
     def read(self, read: Read, body: object) -> Self:
-        """The world with the answer. A former document is left to an ActiveDoc that now has its name."""
+        """The world with the answer. The document of the former name stays if another ActiveDoc wants the name."""
         found = read_document(self.found, read, body, self.resource)
         return self.beside({"found": found.model_copy(update={"former": 0}) if self.wanted else found})
 

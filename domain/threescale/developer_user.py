@@ -49,7 +49,7 @@ PENDING, ACTIVE, SUSPENDED = "pending", "active", "suspended"
 
 
 class ObservedUser(ObservedOne):
-    """A DeveloperUser. `holders` are others of its account. `secrets` are those keys of its Secrets that exist."""
+    """A DeveloperUser. `holders` are other DeveloperUsers of its account, `secrets` its Secrets' existing keys."""
 
     item: ClassVar[type[FoundUser]] = FoundUser
     wrapper: ClassVar[Resource] = Resource.USER

@@ -68,7 +68,7 @@ class ObservedProduct(Observed):
         return self.beside({"found": wrote_product(self.found, write, body)})
 
     def remembered(self) -> object:
-        """3scale's state and the backends' digests, because plans contain their metrics."""
+        """3scale's state, and the backends' digests: plans limit and price the backends' metrics."""
         # Versions are read again, because others may deploy and promote.
         remembered = self.found.model_copy(update={"configs": {}})
         return (remembered, self._behind()) if remembered.service is not None else None

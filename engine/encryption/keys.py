@@ -94,11 +94,14 @@ def read_keys(directory: Path) -> tuple[Mapping[str, bytes], str]:
     return keys, current
 
 
+_ADVICE = "create a key with `openssl rand -base64 32`"
+
+
 def _key(file: Path) -> bytes:
     try:
         key = base64.b64decode(file.read_bytes().strip(), validate=True)
     except (binascii.Error, ValueError):
-        raise KeysUnreadable(f"{file} is not base64; create a key with `openssl rand -base64 32`") from None
+        raise KeysUnreadable(f"{file} is not base64; {_ADVICE}") from None
     if len(key) != KEY_BYTES:
-        raise KeysUnreadable(f"{file} holds {len(key)} bytes and not {KEY_BYTES}; create a key with the same command")
+        raise KeysUnreadable(f"{file} holds {len(key)} bytes and not {KEY_BYTES}; {_ADVICE}")
     return key

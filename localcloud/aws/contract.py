@@ -161,7 +161,7 @@ class CallCount(Counter):
 
 
 class Call(SingleCall):
-    """A call. `named` are the instances and Auto Scaling groups in its form, as EC2 and Auto Scaling take them."""
+    """A call. `named` are the instances and Auto Scaling groups that its parameters name."""
 
     service: str
     action: str

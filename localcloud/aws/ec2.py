@@ -2,7 +2,7 @@
 
 A different RunInstances with the same ClientToken is IdempotentParameterMismatch
 (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html). Terminated instances disappear after an
-hour. Clients must skip some of Red Hat's images. DescribeInstanceStatus takes at most a hundred ids
+hour. Red Hat's images include some that clients must skip, as on AWS. DescribeInstanceStatus takes at most 100 ids
 (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html).
 """
 

@@ -1,6 +1,6 @@
 """`perdure bench idle`: settled objects of several areas, left alone: requests a minute, and memory.
 
-Row run: `perdure run`; worker, watcher and event consumer stand still (SIGSTOP) meanwhile.
+The row `run` measures `perdure run`, while worker, watcher and event consumer are stopped (SIGSTOP).
 """
 
 from __future__ import annotations

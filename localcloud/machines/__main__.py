@@ -69,7 +69,9 @@ async def until_signalled(work: Coroutine[None, None, None]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Boot load balancers' machines as processes of this computer.")
-    parser.add_argument("--ground", type=Path, required=True, help="what Nova and Neutron ask for")
+    parser.add_argument(
+        "--ground", type=Path, required=True, help="directory in which Nova and Neutron ask for machines"
+    )
     parser.add_argument("--home", type=Path, required=True, help="where machines have their directories")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--call", required=True, help="name of the abstract socket at which Nova and Neutron call")

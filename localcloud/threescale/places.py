@@ -1,7 +1,7 @@
-"""Tenants' addresses: each has its own port, since loopback addresses differ only in that.
+"""Tenants' addresses: each has its own port, since all are at 127.0.0.1.
 
-A tenant's host name (`NAME-admin.3scale.localhost`) reaches it on every port. Ports survive restarts, unless another
-program took one.
+A request with a tenant's host name (`NAME-admin.3scale.localhost`) reaches that tenant on any of the ports. Ports
+survive restarts, unless another program took one.
 """
 
 from __future__ import annotations

@@ -40,9 +40,13 @@ class AccessState:
 class PolicyCondition(KubeModel):
     """A condition under which a statement applies."""
 
-    string_equals: dict[str, str] = Field({}, alias="StringEquals", description="Keys that must equal their values.")
+    string_equals: dict[str, str] = Field(
+        {}, alias="StringEquals", description="Condition keys, each with the value that it must equal."
+    )
     string_like: dict[str, str] = Field(
-        {}, alias="StringLike", description="Keys that must match their values, which may hold `*` and `?`."
+        {},
+        alias="StringLike",
+        description="Condition keys, each with the pattern that it must match; `*` and `?` are wildcards.",
     )
 
 

@@ -114,7 +114,7 @@ class ReplaceFirst(KubeModel):
 
 
 class TaintSettings(KubeModel):
-    """The taint that the reaction taint sets, and cordon and drain as well where it is given."""
+    """The taint that the reaction `taint` sets. If it is given, `cordon` and `drain` set it as well."""
 
     key: Annotated[str, Marker(pattern=_KEY, max_length=253)] | None = Field(
         None, description="The taint's key, perdure.dev/interruption if absent."

@@ -1,6 +1,7 @@
 """The parts of Neutron and Nova objects that load balancers depend on.
 
-An object's candidates have its name (floating IPs: its description) or the recorded id. No field contains a secret.
+The candidates for a custom resource's object have its name (a floating IP in the description) or the recorded id. No
+field contains a secret.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
 def unrecorded(
     accounts: Sequence[Account], members: Sequence[MemberAccount], creating: set[str]
 ) -> list[MemberAccount]:
-    """Active accounts with our naming; `creating` are the names of those being created."""
+    """Active AWS accounts with our naming and no Account, without those whose names are in `creating`."""
     recorded = {account.spec.aws_account_id for account in accounts}
     # An Account without an id adopts the AWS account of its name.
     adopting = {account.metadata.name for account in accounts if not account.spec.aws_account_id}
