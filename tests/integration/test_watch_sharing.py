@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -30,7 +31,7 @@ from engine.reachability import api_server_reached
 from engine.settings import Settings
 from localcloud.deployment import Deployment
 from starters.watch.reflectors import FEW
-from starters.watch.watched_kinds import watched_kinds
+from starters.watch.watched_kinds import Watched, watched_kinds
 from starters.watch.watcher import Watcher
 
 pytestmark = pytest.mark.integration
@@ -41,7 +42,7 @@ TIMING = Timing(
     rights=timedelta(seconds=1),
 )
 MANY = FEW + 3
-BACKENDS = tuple(entry for entry in watched_kinds() if entry.kind == BACKEND)
+OF_CLUSTER = "sharing.example.com/cluster"
 RBAC = "rbac.authorization.k8s.io"
 ROLE_BINDING = Kind(name="RoleBinding", group=RBAC, version="v1", plural="rolebindings", area="")
 SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area="")
@@ -69,7 +70,14 @@ class Cluster:
             token = {"stringData": {"adminURL": "https://shop.example.com", "token": "one"}}
             await self._kube.create(SECRET, {"metadata": {"name": "tenant"}, **token}, namespace)
             spec = {"name": "b", "privateBaseURL": "https://b", "providerAccountRef": {"name": "tenant"}}
-            await self._kube.create(BACKEND, {"metadata": {"name": "b"}, "spec": spec}, namespace)
+            metadata = {"name": "b", "labels": {OF_CLUSTER: self.name}}
+            await self._kube.create(BACKEND, {"metadata": metadata, "spec": spec}, namespace)
+
+    def watched(self) -> list[Watched]:
+        """Only its own Backends: those of other tests would add watches."""
+        own = f"{OF_CLUSTER}={self.name}"
+        backends = [entry for entry in watched_kinds() if entry.kind == BACKEND]
+        return [replace(entry, followed=replace(entry.followed, label_selector=own)) for entry in backends]
 
     async def allow_all_secrets(self) -> None:
         await self._bind(CLUSTER_ROLE_BINDING, self.name)
@@ -137,7 +145,7 @@ def account_of(proxy: FaultProxy, tmp_path: Path) -> Awaitable[KubeApi]:
 
 
 @asynccontextmanager
-async def watching(proxy: FaultProxy, tmp_path: Path, wakes: Wakes) -> AsyncIterator[Health]:
+async def watching(cluster: Cluster, proxy: FaultProxy, tmp_path: Path, wakes: Wakes) -> AsyncIterator[Health]:
     """The watcher, and what it says about itself."""
     health = Health()
     async with (
@@ -145,7 +153,7 @@ async def watching(proxy: FaultProxy, tmp_path: Path, wakes: Wakes) -> AsyncIter
         api_server_reached(health, api, "watch"),
         asyncio.TaskGroup() as group,
     ):
-        watcher = Watcher(api, wakes.take, BACKENDS, timing=TIMING)
+        watcher = Watcher(api, wakes.take, cluster.watched(), timing=TIMING)
         watcher.register(health)
         task = group.create_task(watcher.run())
         yield health
@@ -171,7 +179,7 @@ async def test_secrets_of_many_namespaces_share_one_watch_where_rights_allow_it(
     await cluster.allow_all_secrets()
     async with await account_of(proxy, tmp_path) as api:
         await eventually(lambda: api.may(("list", "watch"), SECRET), "the API server knows of the right")
-    async with watching(proxy, tmp_path, wakes) as health:
+    async with watching(cluster, proxy, tmp_path, wakes) as health:
         await ready(health)
         await streams(proxy, 2)
         assert proxy.watches == 2
@@ -185,7 +193,7 @@ async def test_the_watch_of_all_secrets_comes_and_goes_with_the_right_to_it(
     cluster: Cluster, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     wakes = Wakes()
-    async with watching(proxy, tmp_path, wakes) as health:
+    async with watching(cluster, proxy, tmp_path, wakes) as health:
         await ready(health)
         await streams(proxy, 1 + MANY)
         # The last of the namespaces' Roles may be a moment old, and its watch refused until it is known.
@@ -209,7 +217,7 @@ async def test_readiness_names_a_watch_that_starves_until_it_is_served_again(
     def starving() -> list[str]:
         return [reason for reason in health.unready() if f"Secrets in {hungry} has no watch for" in reason]
 
-    async with watching(proxy, tmp_path, wakes) as health:
+    async with watching(cluster, proxy, tmp_path, wakes) as health:
         await streams(proxy, 1 + MANY)
         await ready(health)
         proxy.starved.add(f"/{hungry}/secrets")
@@ -229,7 +237,7 @@ async def test_readiness_names_a_watch_that_was_never_served(
 ) -> None:
     hungry = cluster.namespaces[1]
     proxy.starved.add(f"/{hungry}/secrets")
-    async with watching(proxy, tmp_path, Wakes()) as health:
+    async with watching(cluster, proxy, tmp_path, Wakes()) as health:
         named = f"Secrets in {hungry} has no watch"
         await eventually(
             lambda: any(named in each for each in health.unready()), lambda: f"{named!r} in {health.unready()}"
