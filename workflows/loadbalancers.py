@@ -31,7 +31,7 @@ class ServiceWorkflow(Passes[LoadBalancerWorld]):
         Creating ──► Ready ──► Releasing ──► (end)
             └──► Unservable ◄──┘
 
-    The lifecycle also ends when the Service continues without a load balancer of ours, because its type or class
+    The lifecycle also ends when the Service continues without Perdure's load balancer, because its type or class
     changed. If that changes back at the same moment, the wake is handled before the end.
     """
 
@@ -76,11 +76,11 @@ class LoadBalancerMachineWorkflow(Entity[MachineWorld]):
 
 @lifecycle("OpenStackProjects", world=SweptWorld, observe=SweepProjects)
 class OpenStackProjectsWorkflow(Passes[SweptWorld]):
-    """Compares all OpenStack projects with the objects, every five minutes while there are load balancers.
+    """Compares all OpenStack projects with the custom resources, every five minutes while there are load balancers.
 
         woken by a new LoadBalancer --> sweep (one activity, five lists a project) --> wait for the next one
 
-    The sweep wakes an object that differs by an annotation.
+    The sweep wakes the lifecycle of an object that differs by writing an annotation.
     """
 
     has_object: ClassVar[bool] = False

@@ -17,7 +17,7 @@ _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class EnvoyAdmin:
-    """Queries of Envoy's admin interface; none raises if Envoy is away."""
+    """Queries of Envoy's admin interface; none raises if Envoy does not answer."""
 
     def __init__(self, address: Address) -> None:
         self._base = URL(f"http://{address}")
@@ -27,7 +27,7 @@ class EnvoyAdmin:
         await self._session.close()
 
     async def fault(self) -> str:
-        """Why Envoy is not ready; empty if it is."""
+        """Why Envoy is not ready; empty if it is ready."""
         try:
             async with self._session.get(self._base / "ready") as response:
                 body = (await response.text(errors="replace")).strip()
@@ -43,7 +43,7 @@ class EnvoyAdmin:
         return found[CLUSTERS_VERSION], found[LISTENERS_VERSION]
 
     async def statistics(self, pattern: str) -> dict[str, str]:
-        """Envoy's statistics whose names match a regular expression; empty if it does not answer."""
+        """Envoy's statistics whose names match a regular expression; empty if Envoy does not answer."""
         try:
             async with self._session.get((self._base / "stats").with_query(filter=pattern)) as response:
                 text = await response.text(errors="replace")

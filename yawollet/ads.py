@@ -1,17 +1,17 @@
-"""The aggregated discovery service for Envoy, state of the world, over one stream per Envoy.
+"""Envoy's aggregated discovery service (ADS), in its state-of-the-world variant, over one stream per Envoy.
 
     Envoy: clusters? ──► answer v3 ──► accepted v3   (or refused, with the reason)
            listeners? ─────────────► answer v3 ──► accepted v3
 
-The first request of a stream is answered with the current snapshot, whatever version Envoy names: the agent counts
-versions, and after it has lost its count it may repeat a number. Without a snapshot there is no answer, and Envoy keeps
-what it has. The protocol has no other "not yet": an answer without listeners removes all of them.
+The first request of a stream is answered with the current snapshot, whatever version Envoy names, because a restarted
+agent may repeat a version number. Without a snapshot the agent does not answer, and Envoy keeps its configuration. The
+protocol has no other "not yet": an answer without listeners removes all listeners.
 
 Envoy accepts clusters after it has checked their backends' health, which takes 5 seconds if one is dead. Changed
-listeners are sent after that, so a port answers from its first moment. Unchanged ones are sent at once, so Envoy does
-not lag behind a change of endpoints.
+listeners are sent after that, so a new port works from the start. Unchanged listeners are sent at once, so that Envoy
+is soon up to date after a change of endpoints.
 
-Of a refused answer Envoy applies what it can. https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
+Envoy applies valid parts of a refused answer. https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class Answer(NamedTuple):
-    """Envoy's response; `refusal` is empty if it has accepted."""
+    """Envoy's response to an answer; `refusal` is empty if Envoy accepts it."""
 
     type_url: str
     version: int
@@ -50,7 +50,7 @@ class _Stream:
     wanted: set[str] = field(default_factory=set)
     sent: dict[str, Snapshot] = field(default_factory=dict)  # by type
     nonces: dict[str, str] = field(default_factory=dict)  # by type, of the last answer
-    answered: dict[str, int] = field(default_factory=dict)  # by type, the version that Envoy last spoke of
+    answered: dict[str, int] = field(default_factory=dict)  # by type, the version that Envoy last accepted or refused
 
 
 class AdsServer:
@@ -67,12 +67,12 @@ class AdsServer:
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
 
     async def start(self) -> None:
-        """Start to serve; raises RuntimeError if the address is taken."""
+        """Start to serve; raises RuntimeError if the address is in use."""
         self._server.add_insecure_port(str(self._address))
         await self._server.start()
 
     async def stop(self) -> None:
-        """End all streams; every Envoy keeps what it has."""
+        """End all streams; every Envoy keeps its configuration."""
         await self._server.stop(None)
 
     @property
@@ -99,7 +99,7 @@ class AdsServer:
                     if due := self._due(stream, type_url):
                         yield self._answer(stream, type_url, due)
         except asyncio.CancelledError:
-            pass  # Envoy has gone, or the server ends; gRPC would log it as an error of ours
+            pass  # Envoy has disconnected, or the server ends; gRPC would log this as an error
         finally:
             listening.cancel()
             self._streams.remove(stream)
@@ -110,7 +110,7 @@ class AdsServer:
             async for request in requests:
                 self._hear(stream, request)
                 stream.moved.set()
-        except Exception as error:  # gRPC's own, or a message that is none: it ends this stream and nothing else
+        except Exception as error:  # an error of gRPC, or an unreadable message: it ends only this stream
             log.info("Envoy's stream has broken: %s", error)
         finally:
             stream.moved.set()
@@ -118,7 +118,7 @@ class AdsServer:
     def _hear(self, stream: _Stream, request: messages.Request) -> None:
         stream.wanted.add(request.type_url)
         if not request.nonce or request.nonce != stream.nonces.get(request.type_url):
-            return  # a first request, or one that has crossed a newer answer
+            return  # a first request, or a response to an answer that is no longer the latest
         version = stream.sent[request.type_url].version
         if stream.answered.get(request.type_url) != version:
             stream.answered[request.type_url] = version
@@ -134,7 +134,7 @@ class AdsServer:
         return snapshot
 
     def _clusters_stand(self, stream: _Stream, snapshot: Snapshot) -> bool:
-        """Whether Envoy has the clusters of the listeners: from this snapshot, or one with equal listeners."""
+        """Whether Envoy has responded to this snapshot's clusters, or its listeners are unchanged."""
         before = stream.sent.get(LISTENER_TYPE)
         if before is not None and before.listeners == snapshot.listeners:
             return True

@@ -4,11 +4,11 @@
     Envoy has answered ───┼──► pass ──► all well: the next one after `requeue` (30 s)
     time ─────────────────┘         └─► not well: sooner, after 1, 2, 4 ... 30 s
 
-A change of the machine's own object starts no pass, only its creation does: the agent writes it in each pass. A pass
-with something new for Envoy waits a moment for the response, so its report is current.
+Of the machine's own object, only the creation or deletion starts a pass, because the agent changes it in each pass. A
+pass with something new for Envoy waits a moment for the response, so that its report is current.
 
 Without an API server passes fail, and Envoy continues with its last snapshot. The report is written with the object's
-resourceVersion, so no other client's mark is lost.
+resourceVersion, so that no condition of another client is lost.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Agent:
             fault = await self.make_pass()
         except ApiError as error:
             fault = error.message
-        except Exception as error:  # a bug of ours: Envoy has to be answered all the same
+        except Exception as error:  # a bug of ours: the agent must still answer Envoy
             log.exception("a pass has failed")
             fault = f"{type(error).__name__}: {error}"
         if fault:
@@ -105,7 +105,7 @@ class Agent:
         return not fault
 
     async def make_pass(self) -> str:
-        """Make a pass; returns why another is due soon, empty if all is well."""
+        """Make a pass; returns why the next one is due soon, or empty if all is well."""
         options = self._options
         balancer_object = self.balancers.get(options.namespace, options.load_balancer)
         machine_object = self.machines.get(options.namespace, options.machine)
@@ -173,7 +173,7 @@ class Agent:
                     {"status": status},
                     subresource="status",
                     resource_version=machine.metadata.resource_version,
-                    # Not the controllers' field manager: they ignore writes with their own, and would miss the report.
+                    # The controllers ignore writes with their own field manager: they would miss a report with it.
                     field_manager=FIELD_MANAGER,
                 )
             except Conflict:
@@ -190,7 +190,7 @@ class Agent:
         return [mirror.followed.name for mirror in (self.balancers, self.machines) if not mirror.listed]
 
     def silent(self) -> list[str]:
-        """Why the machine's object does not show the last report; empty if it does."""
+        """Why the machine's object does not show a recent, healthy report; empty if it does."""
         machine = self.machines.get(self._options.namespace, self._options.machine)
         if machine is None:
             return ["the LoadBalancerMachine is not known"]

@@ -1,7 +1,7 @@
-"""The command: `yawollet` inside a machine, `perdure yawollet` everywhere.
+"""The command: `yawollet` inside a machine, `perdure yawollet` elsewhere.
 
-The flags are those that a machine's user data passes to yawol's agent. Ours come last; their defaults are the paths and
-ports of the machine image.
+The first flags are those that a machine's user data passes to yawol's agent. Ours come last; their defaults are the
+paths and ports of the machine image.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ def register(app: typer.Typer) -> None:
 def yawollet(
     namespace: Annotated[str, typer.Option(help="Namespace of both objects.")],
     loadbalancer_name: Annotated[str, typer.Option(help="The LoadBalancer to serve.")],
-    loadbalancer_machine_name: Annotated[str, typer.Option(help="The LoadBalancerMachine to report in.")],
+    loadbalancer_machine_name: Annotated[str, typer.Option(help="The LoadBalancerMachine that gets the reports.")],
     listen_address: Annotated[str, typer.Option(help="The address that Envoy listens on; by default all.")] = "",
-    listen_interface: Annotated[str, typer.Option(help="Listen at this interface's last IPv4 address.")] = "",
+    listen_interface: Annotated[str, typer.Option(help="Let Envoy listen at this interface's last IPv4 address.")] = "",
     requeue_time: Annotated[str, typer.Option(help="Longest time between two passes, 5 to 170 seconds.")] = "30",
     keepalived_stats_file: Annotated[
         str, typer.Option(help="Where keepalived writes its statistics; empty if there is no keepalived.")
     ] = "/tmp/keepalived.stats",  # noqa: S108 - where the machine image puts it
-    metrics_bind_address: Annotated[str, typer.Option(help="Serve the process' own metrics; 0: nowhere.")] = "0",
-    health_probe_bind_address: Annotated[str, typer.Option(help="Serve readyz; 0: nowhere.")] = "127.0.0.1:8080",
+    metrics_bind_address: Annotated[str, typer.Option(help="Address for the agent's own metrics; 0 for none.")] = "0",
+    health_probe_bind_address: Annotated[str, typer.Option(help="Address for readyz; 0 for none.")] = "127.0.0.1:8080",
     kubeconfig: Annotated[str, typer.Option(help="The kubeconfig of the cluster; by default the environment's.")] = "",
     zap_log_level: Annotated[str, typer.Option(hidden=True)] = "",
     zap_encoder: Annotated[str, typer.Option(hidden=True)] = "",
@@ -41,9 +41,9 @@ def yawollet(
         str, typer.Option(help="The address at which Envoy fetches its configuration.", rich_help_panel=_OURS)
     ] = "127.0.0.1:18000",
     envoy_admin_address: Annotated[
-        str, typer.Option(help="Envoy's administration.", rich_help_panel=_OURS)
+        str, typer.Option(help="The address of Envoy's admin interface.", rich_help_panel=_OURS)
     ] = "127.0.0.1:9000",
-    keepalived_pid_file: Annotated[Path, typer.Option(help="keepalived's process.", rich_help_panel=_OURS)] = Path(
+    keepalived_pid_file: Annotated[Path, typer.Option(help="keepalived's PID file.", rich_help_panel=_OURS)] = Path(
         "/run/keepalived.pid"
     ),
     snapshot_file: Annotated[
@@ -65,7 +65,7 @@ def yawollet(
         )
         ads, admin = given.server_address(ads_bind_address), given.server_address(envoy_admin_address)
         if ads is None or admin is None:
-            raise ValueError("Envoy has to be reached: neither of its addresses may be 0")
+            raise ValueError("--ads-bind-address and --envoy-admin-address must not be 0: the agent needs Envoy")
         options = given.Options(
             namespace=namespace,
             load_balancer=loadbalancer_name,

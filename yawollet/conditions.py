@@ -1,7 +1,7 @@
 """The machine's conditions, with the names and reasons of yawol's agent.
 
 A condition's heartbeat is the time of the pass, its transition the time of the last change of its status. The whole
-list is written each time; conditions of others, such as the mark of a machine that is given up, stay as they were read.
+list is written each time; conditions of other writers, such as the mark for deletion, are written as they were read.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def envoy_ready(fault: str) -> Finding:
 
 
 def envoy_up_to_date(served: int | None, versions: tuple[str, str] | None) -> Finding:
-    """Whether Envoy uses what it is served: both active versions are the snapshot's."""
+    """Whether Envoy uses the served snapshot: both of its active versions equal the snapshot's."""
     if versions is None:
         return Finding(
             type=ENVOY_UP_TO_DATE, met=False, reason=_SNAPSHOT, message="unable to get envoy snapshot version"

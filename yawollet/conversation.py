@@ -1,7 +1,7 @@
-"""Turns LoadBalancers into snapshots for Envoy, handles its responses, and keeps the accepted snapshot in a file.
+"""Turns LoadBalancers into snapshots for Envoy, handles Envoy's responses, and keeps the accepted snapshot in a file.
 
-It starts with the snapshot that Envoy accepted last, from the file. A snapshot that Envoy has accepted as a whole
-replaces it.
+It starts with the snapshot that Envoy accepted last, from the file. A new snapshot replaces the file once Envoy has
+accepted it as a whole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from yawollet.options import Options
 from yawollet.snapshot import SnapshotFile
 
 # Envoy responds within milliseconds, or after the 5 seconds of a dead backend's health check. An earlier report would
-# show a machine that is behind, and the virtual address would move for nothing.
+# show an outdated Envoy, and the virtual address would move needlessly.
 _ANSWER = timedelta(seconds=6)
 _ROUNDS = 3  # a refusal of clusters, one of listeners, and what remains
 
@@ -57,7 +57,7 @@ class Conversation:
     async def serve(self, balancer: LoadBalancer, listen_address: str, cpus: int) -> tuple[bool, tuple[Notice, ...]]:
         """Serve the LoadBalancer to Envoy; returns whether anything was new, and what had to be left out.
 
-        Before that, what Envoy refuses is set aside and the rest is served.
+        If Envoy refuses resources, they are set aside, and the rest is served.
         """
         configuration = envoy_configuration(balancer, listen_address=listen_address, cpus=cpus)
         changed = False
@@ -73,7 +73,7 @@ class Conversation:
         return changed, configuration.notices
 
     async def _answer(self) -> None:
-        """Wait until Envoy has accepted everything, refused something, or the time is over."""
+        """Wait until Envoy has accepted everything or refused something, at most for `_ANSWER`."""
         refusals = self.delivery.refusals
         self._waiting = True
         try:

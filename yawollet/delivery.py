@@ -1,4 +1,4 @@
-"""The resources that Envoy is served, and the handling of those it refuses.
+"""The resources that Envoy is served, and the handling of resources that it refuses.
 
     wanted ──► proposed ──accepted──► good (saved on disk)
                   │
@@ -7,9 +7,9 @@
                                        └── proposed again when it changes, or by the first pass after
                                            30 s, 1, 2, ... 10 minutes
 
-Envoy's reason names the refused resources ("Error adding/updating listener(s) TCP-80: ..."); it has accepted the
-others. A reason without names is about everything that was new. The cause may lie outside of the resource, such as a
-port that another process uses, so it is tried again.
+Envoy's reason names the refused resources ("Error adding/updating listener(s) TCP-80: ..."); Envoy has accepted the
+others. A reason without names is about every resource that was new. The cause may lie outside of the resource, such as
+a port that another process uses, so the resource is proposed again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Delivery:
         self.served = saved
         self._good: dict[str, Resources] = {each: dict(saved.of(each)) if saved else {} for each in TYPES}
         self._refused: dict[str, dict[str, Refused]] = {each: {} for each in TYPES}
-        self._accepted: dict[str, int] = {}  # by type, the last version that was taken as a whole
+        self._accepted: dict[str, int] = {}  # by type, the last version that Envoy accepted as a whole
 
     @property
     def settled(self) -> bool:
@@ -47,7 +47,7 @@ class Delivery:
 
     @property
     def refusals(self) -> list[str]:
-        """Envoy's reasons for what is set aside, each once."""
+        """Envoy's reasons for refusing the resources that are set aside, each once."""
         return list(dict.fromkeys(each.reason for part in self._refused.values() for each in part.values()))
 
     def want(self, configuration: EnvoyConfiguration, now: datetime) -> Snapshot | None:

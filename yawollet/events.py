@@ -27,10 +27,10 @@ class EventRecorder:
     def __init__(self, api: KubeApi, host: str) -> None:
         self._api = api
         self._host = host
-        self._recorded: dict[Notice, tuple[str, int]] = {}  # the Event's name, and how often
+        self._recorded: dict[Notice, tuple[str, int]] = {}  # the Event's name and count
 
     async def record(self, machine: JsonObject, notice: Notice, now: datetime) -> None:
-        """Write an Event, or count it up; a failure is only logged."""
+        """Write an Event, or increase the count of the same Event; a failure is only logged."""
         (log.info if notice.type == "Normal" else log.warning)("%s: %s", notice.reason, notice.message)
         namespace = text(machine, "metadata", "namespace")
         name, count = self._recorded.get(notice, ("", 0))

@@ -37,7 +37,7 @@ class Statistics(Model):
 
 
 def read_statistics(text: str) -> Statistics:
-    """Keepalived's statistics; raises ValueError if the text has no such VRRP instance."""
+    """Keepalived's statistics; raises ValueError if the text has no VRRP instance `ENVOY`."""
     for section in text.split(_SECTION)[1:]:
         name, _, body = section.partition("\n")
         if name.strip() == INSTANCE:
@@ -46,7 +46,7 @@ def read_statistics(text: str) -> Statistics:
 
 
 def findings(stats_file: Path | None, pid_file: Path, now: datetime) -> tuple[list[Finding], Statistics | None]:
-    """The conditions about keepalived, and its counts; without a file of statistics only about its process."""
+    """The conditions about keepalived, and its counts; without a statistics file only the process's condition."""
     process = _process(pid_file)
     if stats_file is None:
         return [process], None

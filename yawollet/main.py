@@ -1,7 +1,7 @@
-"""The agent's process: it serves Envoy first, then looks for the cluster until it finds it.
+"""The agent's process: it serves Envoy first, then tries to connect to the cluster until that succeeds.
 
 Envoy is served its last accepted snapshot before the kubeconfig is read. An unusable kubeconfig is reported and tried
-again, as ending the process would not help. The process ends only at a signal, or if one of its addresses is taken;
+again, as ending the process would not help. The process ends only at a signal, or if one of its addresses is in use;
 Envoy then continues, and waits for the next agent.
 """
 

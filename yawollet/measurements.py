@@ -1,7 +1,7 @@
 """The machine's metrics in `status.metrics`, with the names of yawol's agent.
 
 Units are those that yawol's agent writes, not those of its documents: memory in bytes, times in seconds. All values are
-strings. A source without an answer is left out.
+strings. Values that cannot be read are left out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Encodes documents as Envoy's protobuf messages, and decodes them.
 
-Only the used fields are described, by number, in a descriptor pool of our own. Other fields are skipped when a message
-is read, and refused in a document, so a document never loses a field. Packages with Envoy's own descriptors overwrite
-modules that OpenTelemetry needs.
+Only the used fields are described, by number, in a descriptor pool of our own: packages with Envoy's own descriptors
+overwrite modules that OpenTelemetry needs. Other fields are skipped when a message is read, and refused in a document,
+so a document never loses a field.
 
 The numbers are those of Envoy's v3 API (https://github.com/envoyproxy/envoy/tree/main/api), which never change within
 that version.
@@ -153,7 +153,7 @@ _SCALARS = {
 
 
 def resources(type_url: str, documents: Iterable[Document]) -> list[Message]:
-    """The documents, each in an `Any` of that type; ValueError if one does not fit."""
+    """Each document as an `Any` of this type; raises ValueError if a document does not match the type."""
     try:
         return [
             json_format.ParseDict({"@type": type_url, **each}, _ANY_CLASS(), descriptor_pool=_POOL)
@@ -169,12 +169,12 @@ def response(type_url: str, version: str, nonce: str, documents: Iterable[Docume
 
 
 class Request:
-    """Envoy's request for resources, or its answer to some."""
+    """Envoy's request for resources, or its response to an answer."""
 
     def __init__(self, data: bytes) -> None:
         message = json_format.MessageToDict(_REQUEST.FromString(data), descriptor_pool=_POOL)
         self.type_url = str(message.get("typeUrl", ""))
-        self.nonce = str(message.get("responseNonce", ""))  # of the answer that it is about; empty in a first request
+        self.nonce = str(message.get("responseNonce", ""))  # of the answer that Envoy responds to; empty at first
         # Why that answer is refused, in Envoy's words; empty if it is accepted.
         detail = message.get("errorDetail")
         self.refusal = str(detail.get("message", "no reason given")) if detail is not None else ""

@@ -1,4 +1,4 @@
-"""The agent's options: the flags of yawol's agent, and ours for what is fixed there."""
+"""The agent's options: the flags of yawol's agent, and ours for values that it does not let users set."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ class Address(Model):
 
 
 class Options(Model):
-    """The agent's options."""
-
     namespace: str  # that of both objects
     load_balancer: str
     machine: str
@@ -69,7 +67,7 @@ def requeue_time(text: str) -> timedelta:
 
 
 def interface_address(name: str) -> str:
-    """The last IPv4 address; ValueError without one."""
+    """The interface's last IPv4 address; raises ValueError if it has none."""
     addresses = [each.address for each in psutil.net_if_addrs().get(name, ()) if each.family is socket.AF_INET]
     if not addresses:
         raise ValueError(f"interface {name!r} has no IPv4 address")

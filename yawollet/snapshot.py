@@ -1,8 +1,8 @@
-"""A snapshot of what Envoy is served, and the file that keeps it across restarts.
+"""A snapshot of Envoy's configuration, and the file that keeps it across restarts.
 
 The file is read first, so an agent that starts without an API server serves what Envoy accepted last. It is replaced by
 rename, so it is always complete. An unreadable file, or one of another LoadBalancer, counts as missing: without a
-snapshot Envoy stays as it is.
+snapshot Envoy keeps its configuration.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SnapshotFile:
         self._troubled = False
 
     def read(self) -> Snapshot | None:
-        """The stored snapshot; None if there is none that can be served."""
+        """The stored snapshot; None if it is missing, unreadable or of another LoadBalancer."""
         try:
             saved = _Saved.model_validate_json(self._path.read_bytes())
             for type_url in (CLUSTER_TYPE, LISTENER_TYPE):
@@ -55,7 +55,7 @@ class SnapshotFile:
             log.warning("%s cannot be read and is ignored: %s", self._path, error)
             return None
         if saved.load_balancer != self._load_balancer:
-            log.warning("%s is of %s and is ignored", self._path, saved.load_balancer)
+            log.warning("%s belongs to LoadBalancer %s and is ignored", self._path, saved.load_balancer)
             return None
         return saved.snapshot
 

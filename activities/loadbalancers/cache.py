@@ -1,7 +1,7 @@
 """The informer cache of LoadBalancers, sets and machines, indexed by their labels.
 
-A pass waits until it has reached the versions that woke its lifecycle; without a working stream it reads from the API
-server.
+A pass waits until the cache has reached the versions that woke its lifecycle; without a working watch it reads from the
+API server.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.kube.reflector import newer
 R = TypeVar("R", bound=CustomResource)
 
 _LABEL = "label"
-Label = tuple[str, str, str]  # namespace, name and value; only the namespace for all its objects
+Label = tuple[str, str, str]  # namespace, name and value; name and value are empty in the entry for all its objects
 
 
 def _labels(obj: JsonObject) -> Iterable[Label]:
@@ -33,7 +33,7 @@ def _labels(obj: JsonObject) -> Iterable[Label]:
 
 
 class LoadBalancerCache(InformerCache):
-    """The area's informer cache. Without a store, all reads go to the API server."""
+    """Without a store, all reads go to the API server."""
 
     def __init__(self, api: KubeApi, store: Store | None = None) -> None:
         super().__init__(api, [store.follow(Followed(kind), {_LABEL: _labels}) for kind in CUSTOM_KINDS if store])
@@ -42,7 +42,7 @@ class LoadBalancerCache(InformerCache):
         return View(self, fresh=fresh or not await reached(self.mirrors.values(), seen))
 
     def mirror(self, kind: Kind) -> Mirror | None:
-        """The kind's mirror; None if it may be outdated."""
+        """The kind's part of the cache; None if it may be outdated."""
         found = self.mirrors.get(kind.name)
         return found if found is not None and found.listed and not found.trouble else None
 
@@ -60,7 +60,7 @@ class View:
     fresh: bool
 
     async def own(self, model: type[R], key: Key, version: str) -> R | None:
-        """The object of this key (not one recreated under its name), at this version or newer."""
+        """The object with this uid, at this version or newer; None if it does not exist."""
         found = self._known(model.kind_of, key.namespace, key.name)
         stale = found is not None and version and newer(version, text(found, "metadata", "resourceVersion"))
         if found is None or stale or text(found, "metadata", "uid") != key.uid:

@@ -1,7 +1,7 @@
 """The steps of load balancers in OpenStack as activities: one for each action of
 `domain/loadbalancers/cloud/steps.py`.
 
-Each runs on a thread, which cannot be stopped: a cancelled activity waits for it to end, to know the result.
+A step runs on a thread, which cannot be stopped: a cancelled activity waits until the thread ends, to know the result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The sweep: compares every project with its load balancers and machines, as changes in the cloud send no event.
 
-An annotation wakes an object that differs; its lifecycle removes it once everything is correct, and the sweep skips it
-until then.
+An annotation wakes the lifecycle of an object that differs. The lifecycle removes the annotation once everything is
+correct; until then the sweep skips the object.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import ApiError
 
-# Objects that are compared without yielding to the event loop.
+# How many objects are compared before yielding to the event loop.
 TOGETHER = 100
 SWEEP = timedelta(minutes=5)
 

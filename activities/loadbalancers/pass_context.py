@@ -1,4 +1,4 @@
-"""What the area's passes share: objects, OpenStack projects, holds."""
+"""What the area's activities share: Kubernetes objects, OpenStack projects, and holds."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PassContext:
     # --- Kubernetes ---
 
     async def everywhere(self, model: type[R]) -> tuple[R, ...]:
-        """All objects of the kind in the installation; for rare passes."""
+        """All objects of the kind in the installation; costly, so only for rare passes."""
         return tuple(model.model_validate(each) for each in await self._documents(model.kind_of))
 
     async def fleet(self, now: datetime) -> Fleet:
@@ -91,7 +91,7 @@ class PassContext:
     async def patch(
         self, kind: Kind, namespace: str, name: str, patch: JsonPatch, *, status: bool = False, version: str = ""
     ) -> JsonObject | None:
-        """Merge-patch another object of the area in this version; None if it is gone."""
+        """Merge-patch an object of the area, only at `version` if given; None if it is gone."""
         subresource = "status" if status else ""
         try:
             answer = await self.kube.patch(
@@ -104,7 +104,7 @@ class PassContext:
         return answer
 
     async def create(self, kind: Kind, body: Mapping[str, object], namespace: str) -> JsonObject | None:
-        """Create the object; None if its name exists already. Raises Conflict for another reason."""
+        """Create the object; None if its name exists already. Other conflicts are raised."""
         try:
             made = await self.kube.create(kind, body, namespace)
         except Conflict as error:
@@ -116,7 +116,7 @@ class PassContext:
         return made
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """The object that is being deleted; None if it is gone."""
+        """Delete the object; returns it while finalizers delay its deletion, None if it is gone."""
         try:
             left = await self.kube.delete(kind, namespace, name)
         except Absent:
@@ -131,5 +131,5 @@ class PassContext:
         return held(LOAD_BALANCER.area, meta.annotations, self.settings)
 
     async def leads(self, kind: Kind) -> str:
-        """The controller that still leads, and why; empty if the kind is Perdure's."""
+        """Why yawol's controller still leads; empty if Perdure may act on the kind."""
         return await self._yawol[kind.name].leads()

@@ -1,7 +1,7 @@
 """The pass over a Service. `domain/loadbalancers/services/lifecycle.py` decides.
 
-Each Event about the LoadBalancer is repeated on the Service once, from any process: its name derives from the Event's
-uid, a warning's from its text.
+Each Event on the LoadBalancer is repeated on the Service once, whichever process does it: the copy's name derives from
+the Event's uid, a warning's from its text.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class ServiceActivities(Activities):
         if world.balancer is not None and not (world.hold or look.dry_run):
             await self._forward(world.service.metadata, world.balancer)
             world = world.with_balancer(world.balancer)
-        # A Service without a load balancer of ours still exists; a wake during the workflow's end is not lost.
+        # `exists` stays True without a load balancer of ours, so that a wake during the workflow's end is not lost.
         return passed.as_world(LoadBalancerWorld, exists=world.exists, known=world.known)
 
     # --- observing ---
@@ -145,7 +145,7 @@ class ServiceActivities(Activities):
             answer = await self._kube.delete(LOAD_BALANCER, deletion.namespace, deletion.name, uid=deletion.uid)
         except Absent:
             return FoundBalancer()
-        goes = text(answer, "kind") == LOAD_BALANCER.name  # else a Status: it is gone
+        goes = text(answer, "kind") == LOAD_BALANCER.name  # otherwise a Status: the LoadBalancer is gone
         return FoundBalancer(balancer=LoadBalancer.model_validate(answer) if goes else None)
 
     # --- Events ---

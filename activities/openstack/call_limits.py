@@ -1,6 +1,6 @@
-"""The limits of one project in this process (`activities/circuit_breaker.py`), and its calls per second.
+"""Limits calls of this process to one project: by `activities/circuit_breaker.py`, and by their number per second.
 
-A cloud's APIs are slow and easily overloaded. An idle project saves up calls for a few seconds.
+A cloud's APIs are slow and easily overloaded. An idle project saves up the calls of five seconds for a burst.
 """
 
 from __future__ import annotations

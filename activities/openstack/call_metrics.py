@@ -1,7 +1,7 @@
-"""Counts every call to OpenStack, under the replaced system's name and under our own (`docs/metrics.md`).
+"""Counts calls to OpenStack under yawol's metric name, and tokens and refusals under ours (`docs/metrics.md`).
 
-Dashboards select `yawol_openstack` without `_total`, which a counter of Python's client cannot have: hence the
-collector. It counts calls before they are made; a paged list is one. Glance is counted as well; yawol never called it.
+Dashboards select `yawol_openstack` without `_total`, which every counter of Python's client has: hence the collector.
+It counts calls before they are made; a list of several pages is one call. Glance is counted; yawol never called it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An INI file with a section `[Global]`: `auth-url`, `username`, `password`, `domain-name` or `domain-id` (of user and
 project), `project-name` (formerly `tenant-name`), `project-id`, `region`, `ca-file`. Values are trimmed and may be
-quoted; `#` has no meaning in a value. Empty ones come from the environment (`OS_AUTH_URL`, ...); `OS_CACERT` takes
+quoted; `#` has no meaning in a value. Empty values come from the environment (`OS_AUTH_URL`, ...); `OS_CACERT` takes
 precedence over `ca-file`, and a LoadBalancer's project over the Secret's. No error quotes the file.
 """
 
@@ -25,8 +25,8 @@ _QUOTES = "\"'`"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A project's credentials. Either the id or the name of domain and project is empty; `ca_file` is empty for the
-    system's certificates.
+    """A project's credentials. Domain and project are each given by id or name; the other is empty. Without `ca_file`,
+    the system's certificates apply.
     """
 
     auth_url: str
@@ -45,7 +45,7 @@ class Credentials:
 
     @property
     def place(self) -> tuple[str, ...]:
-        """The identity of the project and its cloud, whatever the credentials."""
+        """Identifies the project and its cloud, independent of the credentials."""
         domain = "" if self.project_id else self.domain_id or self.domain_name
         return (self.auth_url, self.region, domain, self.project_id or self.project_name)
 
@@ -53,7 +53,7 @@ class Credentials:
 def read_credentials(
     content: Mapping[str, object], where: str, *, project_id: str = "", environment: Mapping[str, str]
 ) -> Credentials:
-    """The credentials, empty fields from `environment`; `Invalid` if they are incomplete or contradictory."""
+    """The credentials, empty fields from `environment`; raises Invalid if they are incomplete or contradictory."""
     given = _Given(_section(content, where), environment)
     domain_id, domain_name = given.either(("domain-id",), ("domain-name",))
     if domain_id and domain_name:
@@ -122,7 +122,7 @@ def _section(content: Mapping[str, object], where: str) -> Mapping[str, str]:
         # Indentation has no meaning in these files, but would continue a line for this parser.
         parser.read_string("\n".join(line.strip() for line in written.split("\n")))
     except configparser.Error as error:
-        # Its message quotes lines of the file.
+        # The parser's message quotes lines of the file.
         line = getattr(error, "lineno", None) or next((each[0] for each in getattr(error, "errors", ())), "?")
         raise _bad(where, f"{CREDENTIALS_KEY} is not an INI file: check line {line}") from None
     if not parser.has_section(_SECTION):

@@ -2,11 +2,11 @@
 
 | answer | error |
 |---|---|
-| a quota: Neutron's 409 `OverQuota`, Nova's 403 about one | throttled |
-| an object's absence in the API's own shape; a proxy's 404 is none | absent |
-| missing, broken, unreadable, or a server's error | unavailable: the effect may have happened |
+| a quota: Neutron's 409 `OverQuota`, or a 403 of Nova about a quota | throttled |
+| a 404 with an error in the API's own format; a proxy's 404 is unavailable | absent |
+| no answer, an unreadable one, or a server error | unavailable: the call may have taken effect |
 
-Nova repeats invalid values, even user data, so messages leave out long unbroken texts.
+Nova quotes invalid values, even user data, so messages leave out long unbroken texts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNAUTHORIZED = "Unauthorized"
 UNREADABLE = "UnreadableAnswer"
 NO_ANSWER = "NoAnswer"
 
-# No address is left: passes when one is freed or added.
+# Codes for exhausted addresses: this ends when an address is freed or added.
 _EXHAUSTED = frozenset({"IpAddressGenerationFailure", "ExternalIpAddressExhausted", "NoAvailableIp"})
 _SLOW = timedelta(seconds=5)
 _LONGEST_MESSAGE = 500
@@ -41,7 +41,7 @@ _HINTS: Mapping[str, str] = {
 
 
 class Call(Model):
-    """A call. `what` is the object's name or id."""
+    """A call to OpenStack. `what` is the object's name or id."""
 
     api: str
     object: str
@@ -55,7 +55,7 @@ class Call(Model):
 
 
 def refusal(call: Call, status: int, body: object, headers: Mapping[str, str]) -> ApiError:
-    """The error for an unsuccessful HTTP status; `code` is OpenStack's own."""
+    """The error for an unsuccessful HTTP status; its `code` is OpenStack's error code."""
     answer = _ErrorBody(call.api, body)
     code = answer.code or f"HTTP {status}"
     kind, code = _class(status, code, answer)
@@ -84,7 +84,7 @@ def shortened(words: str) -> str:
 
 
 class _ErrorBody:
-    """An error's code and message; `known` if it has a shape of OpenStack's APIs."""
+    """An error's code and message; `known` if it has the format of an OpenStack API."""
 
     def __init__(self, api: str, body: object) -> None:
         self.code, self.message, self.known = "", body if isinstance(body, str) else "", False

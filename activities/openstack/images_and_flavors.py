@@ -1,7 +1,7 @@
 """Flavors and images by id, name or search; an id costs no call.
 
-Image names are not unique: the newest active one is used. A search is a part of a name; for a flavor exactly one must
-fit.
+Image names are not unique: the newest active one is used. A search is a part of a name; of flavors, exactly one must
+match.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One credential's connection, token, catalog and services.
 
-All threads share a token, renewed two minutes before its end and once after a 401, since a refused request has had no
-effect. Refused credentials are not tried again for a minute, since Keystone may lock a user out.
+All threads share one token. It is renewed two minutes before it expires, and once after a 401: the refused request had
+no effect and is repeated. Refused credentials are not tried for a minute, because Keystone may lock a user out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 NO_ENDPOINT = "NoEndpoint"
 CALL_TIMEOUT = timedelta(seconds=20)
-# Fewer than concurrent OpenStack activities, so that no project can hang them all.
+# Fewer than a worker's concurrent OpenStack activities, so that one hanging project cannot block all of them.
 CALLS_PER_PROJECT = 16
 
 _LOCKED_OUT_SECONDS = 60.0
@@ -78,7 +78,7 @@ class Connected:
 
 
 class Token:
-    """Keystone's token for all threads, of which one at a time requests it."""
+    """Keystone's token, which all threads share and one thread at a time requests."""
 
     def __init__(self, session: Session, plugin: v3.Password, credentials: Credentials, timeout_seconds: float) -> None:
         self._session = session
@@ -101,7 +101,7 @@ class Token:
             return self._requested()
 
     def renew(self, used: AccessInfo) -> AccessInfo:
-        """Replace a refused token, unless another thread has done so."""
+        """Replace a refused token, unless another thread has replaced it."""
         with self._held():
             if self._plugin.auth_ref is used:
                 self._plugin.invalidate()
@@ -170,7 +170,7 @@ def _keystones(call: Call, error: exceptions.ClientException) -> ApiError:
 
 
 def body_of(response: requests.Response) -> object:
-    """The body's JSON, or the beginning of its text."""
+    """The body as JSON or, if it is not JSON, the beginning of its text."""
     if not response.content:
         return {}
     try:

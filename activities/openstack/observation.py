@@ -1,7 +1,7 @@
-"""The objects of load balancers and machines in their project: of one of them, or of all at once.
+"""Observes the cloud objects of one load balancer or machine, or of a whole project.
 
-A LoadBalancer takes 3 calls, and one each for server groups, the user's floating IP and ports that keep a deleted group
-if it has them; a machine 2; a whole project 5, and more only by pages.
+A LoadBalancer takes 3 calls, and one more each for server groups, an existing floating IP, and ports that use a group
+about to be deleted. A machine takes 2 calls, a whole project 5, plus further pages.
 
 Lists may lag, so a recorded object that a list lacks is read by its id, and only that shows whether it is gone. A
 failed call fails the observation: a missing answer never counts as absence.
@@ -48,7 +48,7 @@ T = TypeVar("T", bound=_Identified)
 
 
 class ProjectCloud:
-    """A project's objects, from five lists made one after another."""
+    """A project's objects, from five lists requested one after another."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ def observe_load_balancer(project: Project, balancer: LoadBalancer) -> LoadBalan
 
 
 def observe_security_group(project: Project, balancer: LoadBalancer) -> LoadBalancerCloud:
-    """Security groups only, for a change of rules."""
+    """The candidates for the security group only, to change its rules."""
     name, recorded = cloud_name(balancer.metadata), balancer.status.group_id
     groups = _security_groups(project, ("name", name))
     found = _with_recorded(groups, recorded, lambda id_: get_security_group(project, id_))
@@ -130,7 +130,6 @@ def observe_security_group(project: Project, balancer: LoadBalancer) -> LoadBala
 
 
 def observe_machine(project: Project, machine: LoadBalancerMachine) -> MachineCloud:
-    """The candidates of a machine, and the port with its LoadBalancer's address."""
     name, status, reference = cloud_name(machine.metadata), machine.status, machine.spec.load_balancer_ref
     virtual = f"{reference.namespace}/{reference.name}"
     found = _ports(project, ("name", name), ("name", virtual))
@@ -189,7 +188,7 @@ def floating_ips_of_port(project: Project, port_id: str) -> tuple[FloatingIp, ..
 
 
 def servers_named(project: Project, name: str) -> tuple[Server, ...]:
-    """The servers of exactly this name; Nova takes the name for a pattern."""
+    """The servers of exactly this name, which Nova treats as a pattern."""
     return tuple(each for each in _servers(project, ("name", name)) if each.name == name)
 
 

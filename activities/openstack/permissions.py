@@ -1,6 +1,6 @@
 """Every call to OpenStack that the code makes, with the reason: what a project's policy must allow the credentials.
 
-`deploy/iam/openstack.md` is rendered from it. Calls have the names of `yawol_openstack`. The rules are those of
+`deploy/iam/openstack.md` is rendered from it. Calls are named as in `yawol_openstack`. The rules are those of
 OpenStack 2026.2 (`nova.policies`, `neutron.conf.policies`, `glance.policies`), with their default roles: the project's
 `member` for changes, `reader` for the rest. On a network that another project owns and shares, a member may by default
 neither choose ports' addresses nor set `allowed_address_pairs`, which machines need.

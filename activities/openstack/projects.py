@@ -1,7 +1,7 @@
-"""The projects that this process calls, by the Secrets that LoadBalancers name.
+"""The OpenStack projects that this process calls, by the Secrets that LoadBalancers name.
 
-A Secret is read again after a minute, and soon after Keystone has refused it. Another resourceVersion is another
-credential with its own token. Limits (`call_limits.py`) belong to the project.
+A Secret is read again after a minute, or after five seconds if Keystone has refused it. A new resourceVersion means new
+credentials with their own token. Limits (`call_limits.py`) belong to the project.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Projects:
         self._guards: dict[tuple[str, ...], Guard] = {}
 
     def project(self, reference: ProjectReference) -> Project:
-        """The project; raises Denied without its Secret, Invalid if that is incomplete."""
+        """The project; raises Denied if its Secret does not exist, Invalid if the Secret is incomplete."""
         key = (reference.namespace, reference.secret)
         with self._lock:
             known = self._known.get(key)

@@ -1,7 +1,7 @@
-"""OpenStack's answers as the domain's objects; null becomes empty.
+"""Converts OpenStack's answers to the domain's objects; null becomes empty.
 
-Neutron writes null for any protocol. Nova has a `fault` for servers in ERROR only, returns nothing but the id of a new
-server, and shows a deleted one as DELETED for a moment.
+Neutron writes null for "any protocol". Nova reports a `fault` only for servers in ERROR, returns only the id of a new
+server, and may show a deleted server as DELETED for a moment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from domain.loadbalancers.cloud.objects import (
 from domain.resource import parse_timestamp
 from engine.kube.json import at, sequence, text
 
-# Server metadata: the machine's uid. Nova takes no slash in a key.
+# The key of the machine's uid in a server's metadata. Nova allows no slash in a key.
 MACHINE_UID: Final = "perdure-machine"
 
 

@@ -1,6 +1,6 @@
 """The parts of openstacksdk in use: a connection's configuration, authentication and session, an adapter per service.
 
-Loading it takes a fifth of a second and 15 MB, so it is imported with the first connection.
+Importing it takes a fifth of a second and 15 MB, so this happens only with the first connection.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def connection(credentials: Credentials, plugin: v3.Password, pool: requests.Ses
         "interface": "public",
         "api_timeout": timeout,
         "image_status_code_retries": 0,  # five by default; an activity's next attempt is enough
-        "auth": {},  # the plugin is made already, and the password must not be stored twice
+        "auth": {},  # the plugin exists already, and the password must not be stored twice
     }
     settings.update({"cacert": credentials.ca_file} if credentials.ca_file else {"verify": True})
     cloud = CloudRegion(

@@ -1,7 +1,7 @@
-"""The user data of a machine, rendered when its server is requested; it goes into no history, log or error.
+"""The user data of a machine, rendered when its server is requested, and never stored in a history, log or error.
 
-It has the token of the machine's own ServiceAccount, which kube-controller-manager adds to the Secret of the machine's
-name a moment after both are created.
+It contains the token of the machine's ServiceAccount. kube-controller-manager adds the token to the machine's Secret a
+moment after both are created.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.settings import Settings
 NO_TOKEN = "NoToken"  # noqa: S105 - a code
 NO_API_ENDPOINT = "NoApiEndpoint"
 FOREIGN_SECRET = "ForeignSecret"  # noqa: S105 - a code
-# The token comes within milliseconds; another pass would observe the cloud again.
+# The token appears within milliseconds, while another pass would observe the cloud again.
 _TOKEN_PAUSES = (0.1, 0.2, 0.4, 0.8)
 _TOKEN_DELAY = timedelta(seconds=2)
 
@@ -38,7 +38,7 @@ def birth(
 
     Raises:
         Absent: the machine's Secret is gone.
-        Pending: its token is not there yet.
+        Pending: the Secret has no token yet.
         Invalid: API_ENDPOINT is not set, or the Secret belongs to another object.
     """
     if not settings.loadbalancers_api_endpoint:
@@ -68,7 +68,7 @@ def _credentials(kube: BlockingKube, namespace: str, name: str) -> Credentials:
         if not is_token_of(secret, name):
             raise Invalid(
                 f"Secret {namespace}/{name} is not the token of the machine's ServiceAccount and is not used. "
-                "Delete it, or the machine, which its set replaces under another name.",
+                "Delete the Secret; or delete the machine, and its set creates another one.",
                 code=FOREIGN_SECRET,
             )
         token, certificates = _decoded(secret, "token"), _decoded(secret, "ca.crt")

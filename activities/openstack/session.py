@@ -73,11 +73,11 @@ class Project:
     def get(
         self, api: Api, kind: str, path: str, *, what: str, operation: str = "get", query: Query = (), version: str = ""
     ) -> JsonObject:
-        """Read one object; raises Absent."""
+        """Read one object; raises Absent if it does not exist."""
         return self._object(self._call(api, kind, operation, what), "GET", path, query=query, version=version)
 
     def pages(self, api: Api, kind: str, path: str, plural: str, *, query: Query = ()) -> list[JsonObject]:
-        """All objects, counted as one call. For an administrator Neutron lists every project's, hence the filter."""
+        """All objects, counted as one call. Neutron shows an administrator every project's, hence the filter."""
         call = self._call(api, kind, "list", ", ".join(f"{name}={value}" for name, value in query)[:200])
         found: list[JsonObject] = []
         rest, first = query, True
@@ -91,7 +91,7 @@ class Project:
             following = _next(answer, plural)
             if not following or not objects:
                 return found
-            # Not its host: services behind proxies give inner addresses.
+            # Only the link's query is used: services behind proxies name inner hosts.
             rest = tuple(parse_qsl(urlsplit(following).query, keep_blank_values=True))
 
     def post(
@@ -147,7 +147,7 @@ class Project:
                 raise
 
     def _ask(self, request: _Request) -> Answer:
-        """Send the request; repeat it once where that repeats no effect and may help."""
+        """Send the request; a quickly failed read, or a request whose token is refused, is repeated once."""
         access = self.token.access()
         began = time.monotonic()
         try:

@@ -1,12 +1,12 @@
 """Every step of `domain.loadbalancers.cloud.steps`, implemented so that it can be repeated at any time.
 
-In the first attempt the plan's observation is the look-up. A later attempt first looks for the object by name and mark,
-or by what Neutron and Nova keep unique. The slower of two overlapping attempts gets a conflict, and adopts the other's
+The first attempt relies on the plan's observation. A later attempt first looks for the object by name and mark, or by
+what Neutron and Nova keep unique. The slower of two overlapping attempts gets a conflict, and adopts the other's
 object.
 
-Creations are complete when answered, except servers: only the id is returned. A server's deletion takes up to minutes
-and may fail (ERROR), so retries check until it is gone. Deleting a port that is attached to a server is refused with
-403 or 409, depending on the release.
+A creation is complete when answered, except a server's, of which only the id is returned. A server's deletion takes up
+to minutes and may fail (ERROR), so retries check until it is gone. Deleting a port that is attached to a server is
+refused with 403 or 409, depending on the release.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ M = TypeVar("M", SecurityGroup, CloudPort)
 
 
 def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] | None = None) -> Brought:
-    """Carry out one step; `user_data` makes a server's user data just before it is sent.
+    """Carry out one step; `user_data` renders a server's user data just before it is sent.
 
     Raises:
         Absent, Conflict: the plan is outdated; observe again.
@@ -153,7 +153,7 @@ def _mend_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGrou
         except Conflict as error:
             if error.code != _RULE_EXISTS:
                 raise
-            continue  # Neutron takes it for equal to another rule
+            continue  # Neutron considers it equal to another rule
         there[meaning(wanted)] = responses.rule(made.get("security_group_rule"))
     requested = {meaning(each) for each in step.create}
     return tuple(each for key, each in there.items() if key in requested)
@@ -207,7 +207,7 @@ def _delete_port(project: Project, step: steps.DeletePort) -> Brought:
 
 
 def _held(port: CloudPort, error: ApiError) -> ApiError:
-    """The error for a port that stays in use: Nova detaches it a moment after its server is gone."""
+    """The error for a port in use: at first Pending, as Nova detaches a port a moment after its server is gone."""
     if not port.device_id or attempt.number() >= _PATIENT_ATTEMPTS:
         return error
     message = f"port {port.id} is still in use by {port.device_id}"
@@ -222,7 +222,7 @@ def _pairs(addresses: Iterable[str]) -> list[dict[str, str]]:
 def _chosen(references: Mapping[str, str]) -> Iterator[None]:
     """Turn a refusal of a network or subnet in the spec into an Invalid that names the spec's field.
 
-    `references` are ids by their field of `defaultNetwork`. Unlike for our own objects, such a 404 does not pass by
+    `references` maps fields of `defaultNetwork` to ids. Unlike a 404 of our own objects, such a refusal does not end by
     itself.
     """
     try:

@@ -7,7 +7,7 @@ docs/loadbalancers.md describes how they work together. Each object is written b
 | LoadBalancer | spec, `serviceName` | the Service's workflow, and people (`kubectl scale`) |
 | LoadBalancerSet | creation, replicas, revision, removal | the LoadBalancer's workflow; replicas also people |
 | LoadBalancerMachine | creation, revision, mark, removal | the set's workflow; removal also people |
-| all three | `drift-seen-at` | the sweep over the projects; its own workflow removes it |
+| LoadBalancer, LoadBalancerMachine | `drift-seen-at` | the sweep over the projects; the object's workflow removes it |
 | LoadBalancerMachine | conditions and metrics in its status | the agent on the machine; replaces each list as a whole |
 """
 

@@ -100,7 +100,8 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     if not under_way:
         conditions = {} if world.known.drops_conditions else stalled_patch(balancer, problem, blocked.blocker, now)
         status = combined(status_migration(balancer), plan.status, rollout.status, conditions)
-    # The object's own write comes before the first step: if the worker dies in between, no unmarked object is left.
+    # The LoadBalancer is patched before the first step: with the annotation `nothing-made`, objects of a worker that
+    # dies in between would be leaked.
     first = writes(world, patch)
     written = first or _status(world, status)
     actions = (
@@ -180,7 +181,7 @@ def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
 def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reached: bool) -> JsonPatch:
     """The patch with the finalizer and the revision of the first set.
 
-    A new LoadBalancer whose project cannot be reached is annotated: until then no cloud object can exist for it.
+    A new LoadBalancer whose project cannot be reached gets an annotation: no cloud object exists for it yet.
     """
     metadata: JsonPatch = {"finalizers": [*balancer.metadata.finalizers, LOAD_BALANCER_FINALIZER]}
     if not balancer.revision and not sets:
@@ -217,7 +218,7 @@ def _phase(
 
 
 def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
-    """The decision to delete everything, machines first, because they use all other objects."""
+    """The next deletion: machines with their sets first, because they use all other objects."""
     balancer = world.balancer
     if adopt(world):
         return gone("it has released everything")

@@ -19,8 +19,6 @@ from domain.writes import JsonPatch, Patch, Written
 
 
 class BalancerMemory(CloudMemory):
-    """What a LoadBalancer's lifecycle remembers."""
-
     drops_conditions: bool = False  # the API server drops conditions, because the replaced operator's CRD is installed
     released: bool = False  # the status says that no cloud object is left
 
@@ -35,14 +33,14 @@ class BalancerWorld(CloudWorld):
 
     @property
     def look(self) -> str:
-        """The fingerprint; after the slash, that of the security group rules' inputs alone."""
+        """The fingerprints of all other inputs and, after a slash, of the security group rules' inputs."""
         if self.balancer.metadata.deleting:
             return LEAVING
         return f"{look_of_balancer(self.balancer)}/{look_of_rules(self.balancer)}"
 
     @property
     def only_rules(self) -> bool:
-        """Whether only the inputs of the rules have changed since the cloud was last complete."""
+        """Whether at most the inputs of the rules have changed since the cloud was last complete."""
         return bool(self.known.settled) and self.known.settled.partition("/")[0] == self.look.partition("/")[0]
 
     @property
@@ -105,7 +103,7 @@ class _SetAction(Action):
 
 
 class CreateSet(_SetAction):
-    """Create the set; if one of its name exists, the LoadBalancer is observed again."""
+    """Create the set; if a set of this name exists, the LoadBalancer is observed again."""
 
     activity: ClassVar[str] = "loadbalancers.create_set"
     title: ClassVar[str] = "create LoadBalancerSet {name}"

@@ -1,6 +1,6 @@
 """Blockers in the cloud, and the pauses before the next attempt.
 
-Every blocker that may pass is waited for. The first pause depends on its kind, later ones grow with its duration up to
+Perdure waits for every blocker that may pass. The first pause depends on the blocker's nature; later pauses grow up to
 a maximum. A wake causes an attempt at once.
 """
 
@@ -13,8 +13,8 @@ from domain.model import Model
 from domain.notices import Notice, warning
 from domain.refusal import AREA_PAUSED, WORKER_SHUTDOWN, ErrorType, Refusal, doubled
 
-# The project's quota is exhausted; this process has reached its own limit of concurrent calls, or of calls per second
-# to the project.
+# Codes of refusals: the project's quota is exhausted; this process has reached its own limit of concurrent calls, or of
+# calls per second to the project.
 QUOTA = "OverQuota"
 BUSY = "ProjectBusy"
 SPENT = "ProjectBudget"
@@ -33,7 +33,7 @@ _PAUSES = {
     Nature.QUOTA: (timedelta(seconds=10), timedelta(minutes=5)),
     Nature.REFUSED: (timedelta(seconds=15), timedelta(minutes=10)),
 }
-# These usually take seconds; a slow server deletion takes minutes.
+# When a blocker that ends by itself is reported: most end within seconds, a slow server deletion within minutes.
 OVERDUE_AFTER = timedelta(minutes=10)
 _OURS = frozenset({BUSY, SPENT, WORKER_SHUTDOWN, AREA_PAUSED})
 _NATURES = {
@@ -55,7 +55,7 @@ class Blocker(Model):
 
     @classmethod
     def of(cls, type_: ErrorType, why: str, *, code: str = "", delay: timedelta | None = None) -> Blocker:
-        """The blocker for an error. Conflicts and absences need none, only another observation."""
+        """The blocker for an error. Conflicts and absences end by themselves: another observation resolves them."""
         nature = Nature.QUOTA if code == QUOTA else _NATURES.get(type_, Nature.REFUSED)
         return cls(why=why, nature=nature, asked=delay or timedelta(0), ours=code in _OURS)
 
@@ -65,12 +65,12 @@ class Blocker(Model):
 
     @property
     def weight(self) -> tuple[int, bool]:
-        """The blocker's importance for people."""
+        """The sort key by which the most important blocker is shown."""
         return list(Nature).index(self.nature), not self.ours
 
     @property
     def problem(self) -> str:
-        """What a person has to correct; empty if waiting suffices."""
+        """What is shown to people as a problem; empty if the blocker ends by itself."""
         return "" if self.nature is Nature.UNDER_WAY else self.why
 
     def until(self, since: datetime, now: datetime) -> datetime:

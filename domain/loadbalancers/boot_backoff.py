@@ -1,7 +1,7 @@
-"""Backoff after consecutive machines of a set that did not boot: none, then one minute, doubled up to half an hour.
+"""Backoff after consecutive failed boots of a set's machines: none, then one minute, doubled up to half an hour.
 
-A machine that becomes ready, or another template (another set), resets the count. The set's annotations store the uids
-of the failed machines, so that each counts once.
+The count starts again when a newly created machine becomes ready, and in the new set of another template. The set's
+annotations store the uids of the failed machines, so that each counts once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from domain.pause_and_retry import RETRIED
 from domain.resource import parse_timestamp, timestamp
 from domain.writes import JsonPatch
 
-# Enough to reach the longest pause.
+# How many failed machines are remembered: enough to reach the longest pause.
 _REMEMBERED = 8
 
 
@@ -54,14 +54,12 @@ def count_failures(machine_set: LoadBalancerSet, failed: Iterable[LoadBalancerMa
 
 
 def tried_again(token: str) -> JsonPatch:
-    """The patch that ends the pause for a person's retry; failures stay counted."""
+    """The patch that ends the pause when a person requests a retry; failures stay counted."""
     return {"metadata": {"annotations": {BOOT_FAILED_AT_ANNOTATION: None, RETRIED: token}}}
 
 
 def forget_failures(machine_set: LoadBalancerSet, ready: Iterable[LoadBalancerMachine]) -> JsonPatch:
-    """The patch that resets the count once a machine created after the last failure is ready (an earlier one proves
-    nothing).
-    """
+    """The patch that resets the count if a machine created after the last failure is ready; otherwise empty."""
     known = {BOOT_FAILURES_ANNOTATION, BOOT_FAILED_AT_ANNOTATION} & machine_set.metadata.annotations.keys()
     failed_at = parse_timestamp(machine_set.metadata.annotations.get(BOOT_FAILED_AT_ANNOTATION))
     births = (machine.metadata.creation_timestamp for machine in ready)

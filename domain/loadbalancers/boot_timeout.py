@@ -1,7 +1,7 @@
 """The boot timeout: a machine that has not reported within 10 minutes of its creation is marked and then replaced.
 
-The annotation `creationTimeout` of a machine sets another time. While quota or an outage prevents its server, the time
-does not run. `machine_health.py` marks the machine, `boot_backoff.py` delays the next ones of its set.
+The annotation `creationTimeout` of a machine sets another time. The time does not run while quota or an outage prevents
+its server. `machine_health.py` marks the machine; `boot_backoff.py` delays the creation of its set's next machines.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from domain.resource import parse_timestamp
 
 
 def boot_deadline(machine: LoadBalancerMachine, timeout: timedelta = BOOT_TIMEOUT) -> datetime | None:
-    """When the machine has to have reported; None if it has no creation time."""
+    """By when the machine must have reported; None if it has no creation time."""
     waited = parse_timestamp(machine.metadata.annotations.get(BOOTS_SINCE_ANNOTATION))
     born = waited or machine.metadata.creation_timestamp
     own = parse_duration(machine.metadata.annotations.get(CREATION_TIMEOUT_ANNOTATION, ""))

@@ -1,4 +1,4 @@
-"""Names that the machine image, running agents or clients know are yawol's; Perdure's additions are last."""
+"""Names and times of yawol, on which machine images, agents and clients rely; Perdure's additions come last."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ GROUP = "yawol.stackit.cloud"
 VERSION = "v1beta1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
-# The Service's is set in the served cluster.
+# The Service's finalizer is set in the served cluster, the others in Perdure's own.
 SERVICE_FINALIZER = "stackit.cloud/loadbalancer"
 LOAD_BALANCER_FINALIZER = "yawol.stackit.cloud/controller2"
 SET_FINALIZER = "stackit.cloud/loadbalancermachine"
@@ -29,17 +29,17 @@ LOG_LABEL_PREFIX = f"logging.{GROUP}/"  # of Services: labels of the forwarded l
 
 HASH_LENGTH = 16  # of every hash in names and labels
 
-# If none is configured.
+# The class that is served if none is configured.
 DEFAULT_CLASS = "stackit.cloud/yawol"
 
 # Event recorders; Events of the first one on a LoadBalancer are forwarded to its Service.
 LOAD_BALANCER_COMPONENT = "yawol-service"
 SERVICE_COMPONENT = "yawol-cloud-controller"
 
-# In the Secret with an OpenStack project's credentials.
+# The key in the Secret with an OpenStack project's credentials.
 CREDENTIALS_KEY = "cloudprovider.conf"
 
-# Of the replaced controllers: Perdure does nothing while one is live.
+# Leases of yawol's controllers: while one is held, Perdure does nothing for its kind.
 SERVICE_LEASE = "4c878ae2.stackit.cloud"
 LOAD_BALANCER_LEASE = "3a7ac996.stackit.cloud"
 SET_LEASE = "rgp5vg43.stackit.cloud"
@@ -47,7 +47,7 @@ MACHINE_LEASE = "tanf7ges.stackit.cloud"
 
 SWEEP_INTERVAL = timedelta(minutes=5)
 
-# The validity of a report and the tolerated length of a fault; the time in which a marked machine may still recover.
+# How long a report is valid and a fault tolerated; until when a machine must report; how long a marked one may recover.
 HEALTH_WINDOW = timedelta(seconds=180)
 BOOT_TIMEOUT = timedelta(minutes=10)
 DELETION_GRACE = timedelta(minutes=2)
@@ -57,21 +57,21 @@ MASTER_STABLE = timedelta(minutes=2)
 MASTER_LACKING = timedelta(minutes=10)
 MASTER_UNKNOWN = timedelta(minutes=15)
 
-# Empty sets of former templates; yawol keeps all of them.
+# How many empty sets of former templates are kept; yawol keeps all of them.
 SETS_KEPT = 3
 
-# After consecutive machines of the same template did not boot, from the second on.
+# The pauses before a set's next machine, from its second consecutive failed boot on.
 FIRST_BOOT_PAUSE = timedelta(minutes=1)
 LONGEST_BOOT_PAUSE = timedelta(minutes=30)
 
 # Perdure's additions.
 NOTHING_MADE_ANNOTATION = "perdure.dev/nothing-made"  # of a LoadBalancer: its project was never reached
 BOOT_FAILURES_ANNOTATION = "perdure.dev/boot-failures"  # of a set: the uids of consecutive machines that did not boot
-BOOT_FAILED_AT_ANNOTATION = "perdure.dev/boot-failed-at"  # of a set: when the last of them failed
+BOOT_FAILED_AT_ANNOTATION = "perdure.dev/boot-failed-at"  # of a set: when the last of these machines failed
 READY_SINCE_ANNOTATION = "perdure.dev/ready-since"  # of a set: when all its machines had become ready without a master
 MARKED_AT_ANNOTATION = "perdure.dev/marked-for-deletion-at"  # of a machine: when it was marked for deletion
 GIVEN_UP_ANNOTATION = "perdure.dev/given-up"  # of a machine: why its server can never serve
 QUOTA_ANNOTATION = "perdure.dev/waits-for-quota"  # of a machine: the quota's refusal
 OUTAGE_ANNOTATION = "perdure.dev/waits-for-openstack"  # of a machine without a server: OpenStack's outage
 BOOTS_SINCE_ANNOTATION = "perdure.dev/boots-since"  # of a machine that waited for OpenStack: when its boot time began
-DRIFT_ANNOTATION = "perdure.dev/drift-seen-at"  # of any: when the sweep last found a difference from the cloud
+DRIFT_ANNOTATION = "perdure.dev/drift-seen-at"  # of a LoadBalancer or machine: when the sweep last found drift

@@ -7,8 +7,8 @@ yawol's names: `TCP-80`, `UDP-53`.
     port 53/UDP ──► listener UDP-53: udp_proxy ─────────────────────► cluster UDP-53 ──► nodes at the node port
 
 An invalid port or endpoint is left out and reported; yawol refuses the whole configuration. If no given source range is
-valid, an access rule without policies denies all sources; without the rule all would be allowed. Source ranges do not
-apply to UDP, as in yawol: there only the security group filters.
+valid, an access rule without policies denies all sources; without the rule all would be allowed. As in yawol, source
+ranges do not apply to UDP, which only the security group filters.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The machines of an installation together: if none reports, the machines are probably not broken.
+"""Detects that no machine of the installation reports any more, which prevents most replacements.
 
-If all agents stop reporting at once, the connection to the API server is broken: replacements would be silent, too,
-while the old machines still serve. So while the whole fleet is silent, machines that have ever reported are deleted
-only to reduce replicas. Only one set (that of the machine silent for longest) creates a replacement: if it reports, the
-connection works and the others are dead. Paused sets and machines without a set cannot try this.
+If all agents stop reporting at once, the connection to the API server is probably broken: new machines could not report
+either, while the old machines still serve traffic. So while no machine reports, machines that have reported before are
+deleted only to reduce replicas. Only the set of the machine that has been silent for longest creates a replacement: if
+that reports, the connection works, and all silent machines are replaced. Paused sets and machines without a set do not
+try this.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ W = TypeVar("W", bound=World)
 
 
 class Fleet(Model):
-    """Machines that ever reported and that report now, and the set (`namespace/name`) that may try a replacement."""
+    """Counts of machines that ever reported and that report now; `scout` (`namespace/name`) is the only set that may
+    create a replacement.
+    """
 
     reported: int = 0
     reporting: int = 0
@@ -34,14 +37,14 @@ class Fleet(Model):
         return self.reported > 0 and self.reporting == 0
 
 
-# When a machine last reported, and its set (`namespace/name`); empty if it has none.
+# When a machine last reported, and its set as `namespace/name` (empty for a machine without a set).
 Report = tuple[datetime, str]
 
 
 def fleet_that_reported(
     found: Iterable[Report | None], now: datetime, timings: Timings = DEFAULT_TIMINGS, paused: Container[str] = ()
 ) -> Fleet:
-    """The fleet; paused sets may not try a replacement."""
+    """Count the reports, and choose as `scout` a set not in `paused`."""
     reports = [each for each in found if each is not None]
     reporting = sum(moment >= now - timings.window for moment, _ in reports)
     able = [each for each in reports if each[1] and each[1] not in paused]

@@ -1,4 +1,4 @@
-"""Former field names of older yawol releases are moved to the current names, once, unless the current field is set."""
+"""Moves values from field names of older yawol releases to the current names, unless the current field is set."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ def status_migration(balancer: LoadBalancer) -> JsonPatch:
 
 
 def machine_migration(machine: LoadBalancerMachine) -> JsonPatch:
-    """The patch that moves the former port id, unless both fields are set: then both ports stay recorded until they are
-    deleted.
-    """
+    """The patch that moves the former port id; empty if both fields name different ports, which then stay recorded."""
     status = machine.status
     if status.default_port_id not in (None, status.port_id):
         return {}

@@ -8,9 +8,9 @@
 
 As in yawol a report is valid for three minutes, a fault may last three minutes, the first report is due within the boot
 timeout (`boot_timeout.py`), and a machine that reports only some conditions is unhealthy at once. A machine whose
-server failed or was lost is condemned at once; its own lifecycle annotates the reason. The agent overwrites the list
-with the mark's condition, so the annotation with its time is authoritative; only a machine marked by yawol has the
-condition alone.
+server failed or was lost is condemned at once; its lifecycle annotates the reason. A mark is an annotation with its
+time, which is authoritative, and a condition, which the agent may overwrite. A machine marked by yawol has only the
+condition.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ ENVOY_READY = "EnvoyReady"
 ENVOY_UP_TO_DATE = "EnvoyUpToDate"
 KEEPALIVED_MASTER = "KeepalivedMaster"
 MARKED = "MarkedForDeletion"
-CONFIG_REJECTED = "EnvoyConfigurationFailed"  # ConfigReady's reason if Envoy or the agent rejects it
-# Checked in this order.
+CONFIG_REJECTED = "EnvoyConfigurationFailed"  # ConfigReady's reason if Envoy or the agent rejects the configuration
+# The conditions that decide whether a machine is healthy, in the order in which they are checked.
 RELEVANT = (CONFIG_READY, ENVOY_READY, ENVOY_UP_TO_DATE)
 
 TRUE = "True"
@@ -62,16 +62,14 @@ class HealthState(StrEnum):
 
 
 class Health(Model):
-    """Whether a machine is healthy, and what follows."""
-
     state: HealthState
-    ready: bool = False  # a marked machine may count as ready, just before the mark is removed
-    why: str = ""  # what is missing; empty if healthy
-    reported: bool = False  # its agent has reported once
-    hopeless: bool = False  # its server cannot be created or is gone, so it will never report
+    ready: bool = False  # a machine that has recovered is ready, even before its mark is removed
+    why: str = ""  # what is wrong with the machine; empty if healthy
+    reported: bool = False  # its agent has reported at least once
+    hopeless: bool = False  # its server cannot be created or is gone, so the machine will never report
     mark: datetime | None = None  # the time of a mark to write; None if it is not to be marked now
     unmark: bool = False  # its mark must be removed
-    # When the state may change without any write; None for never. The watcher tracks expiring reports (`expires_at`).
+    # When the state may change without any write; None for never. Expiring reports are left to the watcher.
     next_change: datetime | None = None
 
 
@@ -106,9 +104,9 @@ def health_of(machine: LoadBalancerMachine, now: datetime, timings: Timings = DE
 
 
 def unmet(machine: LoadBalancerMachine, now: datetime, window: timedelta, *, stable: bool) -> str:
-    """Why the machine is not healthy; empty if it is.
+    """Why the machine is not healthy; empty if it is healthy.
 
-    `window` is the validity of a report; `stable`: only faults that have lasted for the window count.
+    `window` is how long a report is valid. With `stable`, a condition that is not True counts only after `window`.
     """
     limit = now - window
     if not reports_of(machine):
@@ -178,7 +176,7 @@ def _doomed(machine: LoadBalancerMachine, now: datetime, timings: Timings) -> st
 
 
 def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
-    """When the last report expires. The watcher tracks this time, so that heartbeats wake nothing."""
+    """When the oldest relevant heartbeat expires; None without one. The watcher tracks it: heartbeats wake nothing."""
     beats = [_condition(machine, type_) for type_ in RELEVANT]
     moments = [parse_timestamp(each.last_heartbeat_time) for each in beats if each is not None]
     # A report is valid for its window, inclusive.

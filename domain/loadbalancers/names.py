@@ -1,7 +1,7 @@
-"""Derived names of a load balancer's objects; deriving one again finds the existing object.
+"""Names of a load balancer's objects, derived so that a repeated attempt finds the existing object.
 
-Cloud objects are called `namespace/name` (the floating IP in its description), a server as its machine. Names are not
-unique, so objects also have a mark (`ownership.py`).
+Cloud objects are named `namespace/name` (for a floating IP: in its description), a server like its machine. Names are
+not unique, so objects also have a mark (`ownership.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SUFFIX_LENGTH = 5
 
 
 def load_balancer_name(service: ObjectMeta) -> str:
-    """The name, which two Services may share (`a--b`/`c` and `a`/`b--c`): the creator must check the owner."""
+    """The name of the LoadBalancer. Two Services may share it (`a--b`/`c` and `a`/`b--c`), so check its owner."""
     return f"{service.namespace}--{service.name}"
 
 
@@ -37,7 +37,7 @@ def set_name(load_balancer: str, template_hash: str) -> str:
 
 
 def machine_names(machine_set: ObjectMeta, taken: Collection[str]) -> Iterator[str]:
-    """Unused names, always the same for the same machine set and `taken` names."""
+    """Names for new machines that are not `taken`, always the same for the same set and `taken`."""
     number = 0
     while True:
         digest = hashlib.sha256(f"{machine_set.uid}/{number}".encode()).hexdigest()

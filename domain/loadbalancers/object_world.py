@@ -1,4 +1,4 @@
-"""A world with one custom resource and its writes: common parts of the area's lifecycles."""
+"""What a lifecycle observed of one custom resource, and its writes: common parts of the area's lifecycles."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ OBSERVE_AGAIN = "observe again"
 
 
 class ObjectMemory(Model):
-    """What a lifecycle remembers. `version` is the resourceVersion of its last write; an older object is not observed
-    again.
+    """What a lifecycle remembers. `version` is the resourceVersion of its last write; an older object in the cache is
+    not used.
 
-    `balancer_generation` is that of a Service's LoadBalancer when its last pass ended.
+    `balancer_generation` is the generation that a Service's LoadBalancer had when the last pass ended.
     """
 
     version: str = ""
@@ -27,10 +27,8 @@ class ObjectMemory(Model):
 
 
 class ObjectWorld(object_world.ObjectWorld):
-    """An object of the area."""
-
     left_to: str = ""  # why the replaced controller still owns the kind
-    again: datetime | None = None  # when another observation may differ without any write
+    again: datetime | None = None  # when to observe again although nothing was written
     known: ObjectMemory = ObjectMemory()
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:

@@ -1,4 +1,4 @@
-"""The area's one-activity passes: over a Service, over a set, and over all projects."""
+"""The area's passes that run in one activity each: over a Service, over a set, and over all projects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from domain.loadbalancers.object_world import ObjectMemory
 from domain.model import Model
 from domain.passes import Pass, PassedWorld, Sweep
 
-# Something blocks or a pause runs.
+# Phases in which a person may request a retry: something blocks, or a pause runs.
 RETRYABLE = frozenset({"Waiting", "Scaling"})
 
 

@@ -6,7 +6,7 @@ from domain.writes import JsonPatch
 
 
 def combined(*patches: JsonPatch) -> JsonPatch:
-    """The patches in sequence as one; nulls, which remove fields, are retained."""
+    """One patch with the effect of all patches in sequence; nulls, which remove fields, are kept."""
     result: JsonPatch = {}
     for patch in patches:
         result = _over(result, patch)

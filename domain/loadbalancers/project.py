@@ -5,7 +5,7 @@ from domain.model import Model
 
 
 class ProjectReference(Model):
-    """A project, identified by its credentials Secret; `project_id` overrides the Secret's own project."""
+    """An OpenStack project, identified by its credentials Secret; `project_id` overrides the Secret's own project."""
 
     namespace: str
     secret: str

@@ -58,7 +58,7 @@ def _rolled_out(machine_set: LoadBalancerSet) -> Hashable:
 
 
 def _health(machine: LoadBalancerMachine) -> Hashable:
-    """The machine's health; a repeated identical report does not change it."""
+    """The parts of a machine that its set depends on; a repeated identical report changes none."""
     meta = machine.metadata
     conditions = sorted((each.type, each.status, str(each.last_transition_time)) for each in machine.status.conditions)
     annotations, labels = (tuple(sorted(each.items())) for each in (meta.annotations, meta.labels))

@@ -1,12 +1,12 @@
-"""The sets of a LoadBalancer: which one is current, and when the others are emptied.
+"""The sets of a LoadBalancer: which set is current, and when the other sets are scaled to zero.
 
     new template --> new set beside the old --all machines ready--> keepalived gate --> others to 0, oldest deleted
 
-The current set's revision equals the LoadBalancer's, which gives its machines priority in the election. A rollback
-gives the former set a *new* revision. The gate opens when a machine of the current set has held the virtual address for
-two minutes, or none has for ten minutes with all ready, or the holder is unknown for fifteen.
+The current set's revision equals the LoadBalancer's, which gives its machines priority in keepalived's election. A
+rollback gives the former set a *new* revision. The gate opens when a machine of the current set has held the virtual
+address for two minutes, when all are ready and none has held it for ten, or when the holder is unknown for fifteen.
 
-There is one rollout at a time: on a third template, the unfinished set is emptied at once, and the serving one stays
+Only one rollout runs at a time: on a third template, the unfinished set is emptied at once, and the serving set stays
 until the newest takes over. A set's template never changes, except for the id of a recreated server group: the hash
 contains the group's name, and machines cannot be created with an obsolete id.
 """
@@ -62,7 +62,7 @@ class Rollout(Model):
     status: JsonPatch = {}  # the merge patch of the LoadBalancer's machine counts
     done: bool = False  # only the current set serves
     why: str = ""
-    problem: str = ""  # needs a person
+    problem: str = ""  # what a person has to correct
     deadline: datetime | None = None  # when the plan may change without any event
 
 
@@ -76,9 +76,9 @@ class Gate(Model):
 
 
 def sets_of(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> tuple[LoadBalancerSet, ...]:
-    """The sets, newest revision first: owned ones, and unowned ones with its labels.
+    """The LoadBalancer's sets, newest revision first: owned ones, and ones without an owner that have its labels.
 
-    An empty selector selects nothing: two LoadBalancers without labels would delete each other's sets.
+    An empty selector selects nothing; otherwise two LoadBalancers without labels would delete each other's sets.
     """
     wanted = balancer.spec.selector.match_labels
 
@@ -100,10 +100,7 @@ def plan_rollout(
     *,
     frozen: str = "",
 ) -> Rollout:
-    """The plan, once the cloud is complete.
-
-    `sets` have the newest revision first; `frozen`: why no set may be created or emptied.
-    """
+    """The next changes of the sets, given with the newest first; `frozen`: why no set may be created or emptied."""
     counts = _counts(balancer, sets)
     if balancer.revision and _number(balancer.revision) is None:
         problem = f"annotation {REVISION_ANNOTATION} is {balancer.revision!r}, which is not a revision"

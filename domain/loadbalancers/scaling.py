@@ -1,12 +1,12 @@
 """The machines of a set: creation, replacement, and removal of surplus ones.
 
-A machine counts if it is neither being deleted nor condemned. A condemned machine that ever reported may still forward
-traffic: one replacement at a time is created first, and the machine is deleted once that exists; without quota it is
-deleted first. A machine that never reported (a failed boot), or whose server is gone, is deleted at once.
+A machine counts as a replica if it is neither being deleted nor condemned (`machine_health.py`). A condemned machine
+that has reported may still forward traffic, so its replacement is created first, one at a time; without quota the
+machine is deleted first. A machine that never reported (a failed boot), or whose server is gone, is deleted at once.
 
-Two findings prevent replacements: the whole fleet is silent (`fleet_silence.py`), or Envoy rejects the configuration,
-which a new machine would reject, too. It is replaced if another one of its set accepts the configuration, or if its
-Envoy runs but does not apply updates.
+No machine is replaced while the whole fleet is silent (`fleet_silence.py`), or while Envoy rejects the configuration,
+because a new machine would do the same. If another machine of the set accepts the configuration, or if a machine's
+Envoy runs but does not apply updates, the machine is replaced.
 """
 
 from __future__ import annotations
@@ -46,15 +46,13 @@ from domain.writes import JsonPatch
 
 
 class SetPlan(Model):
-    """What a set is to do."""
-
     create: tuple[str, ...] = ()
     delete: tuple[str, ...] = ()
     marks: tuple[MachineReadiness, ...] = ()  # machines whose mark changes, see `mark_patches`
     restamp: tuple[str, ...] = ()  # names of machines that need the set's revision
     annotate: JsonPatch = {}  # the merge patch of the set itself: failed boots, and when all machines were ready
     status: JsonPatch = {}  # the merge patch of the set's status; empty if up to date
-    hold: str = ""  # why condemned machines are not replaced; empty if they are
+    hold: str = ""  # why condemned machines are not replaced; empty if they may be
     why: str = ""
     deadline: datetime | None = None  # when the plan may change without any event
     notices: tuple[Notice, ...] = ()
@@ -63,7 +61,7 @@ class SetPlan(Model):
 def machines_of(
     machine_set: LoadBalancerSet, machines: Iterable[LoadBalancerMachine]
 ) -> tuple[LoadBalancerMachine, ...]:
-    """Owned machines and unowned ones that match the selector, oldest first."""
+    """The set's machines, oldest first: owned ones, and ones without an owner that match its selector."""
     wanted = machine_set.spec.selector.match_labels
 
     def belongs(machine: LoadBalancerMachine) -> bool:
@@ -96,9 +94,9 @@ def plan_set(
 ) -> SetPlan:
     """The plan for a set that is not being deleted.
 
-    `machines` are oldest first; `fleet` has all of the installation; `quota_refused`: quota prevented the set's last
-    machine; `taken`: names of machines that are not, or no longer, the set's; `noted`: the time of readiness was just
-    recorded.
+    `machines` are oldest first; `fleet` covers the whole installation; `quota_refused`: a machine of the set waits for
+    quota; `taken`: names of machines that do not, or no longer, belong to the set; `noted`: this pass has recorded
+    when all machines became ready.
     """
     alive = [
         MachineReadiness(machine=each, health=health_of(each, now, timings))
@@ -152,14 +150,12 @@ def machine_document(machine_set: LoadBalancerSet, name: str) -> Document:
 
 
 class _Ranks(Model):
-    """The machines of a set, by whether they are to stay."""
-
-    counted: tuple[MachineReadiness, ...] = ()  # those that count as replicas
-    former: tuple[MachineReadiness, ...] = ()  # condemned ones that may still serve
-    useless: tuple[MachineReadiness, ...] = ()  # condemned ones that cannot serve
-    hold: str = ""  # why condemned machines stay; empty if they need not
-    retained: bool = False  # former machines are replaced only if there are more of them than wanted
-    look_again: datetime | None = None  # the next look, if no event will report the end of the hold
+    counted: tuple[MachineReadiness, ...] = ()  # machines that count as replicas
+    former: tuple[MachineReadiness, ...] = ()  # condemned machines that may still serve
+    useless: tuple[MachineReadiness, ...] = ()  # condemned machines that cannot serve
+    hold: str = ""  # why condemned machines are not replaced; empty if they may be
+    retained: bool = False  # only former machines in excess of the wanted number are deleted
+    look_again: datetime | None = None  # when to decide again, if no event will report the end of the hold
 
 
 def _ranks(
@@ -180,7 +176,7 @@ def _ranks(
         return ranks
     if not fleet.silent:
         return ranks
-    # Reports of another set's machines do not wake this set.
+    # Reports of another set's machines do not wake this set, so it decides again by itself.
     silent = {"hold": _silence(fleet), "retained": True, "look_again": now + timings.window}
     if fleet.scout != f"{machine_set.metadata.namespace}/{machine_set.metadata.name}":
         silent.update(counted=(*counted, *former), former=())
@@ -203,9 +199,9 @@ def _silence(fleet: Fleet) -> str:
 
 
 def config_fault(alive: Sequence[MachineReadiness], now: datetime, timings: Timings) -> str:
-    """Why Envoy rejects the configuration; empty if it does not, or one machine accepts it.
+    """Why Envoy rejects the configuration; empty if it does not, or if one machine accepts it.
 
-    Only a rejection (NACK) counts: an Envoy that lags behind is broken, even if all do.
+    Only a rejection (NACK) counts; an Envoy that lags behind without one is broken itself.
     """
     reporting = [
         each.machine
@@ -229,9 +225,9 @@ def rejection_of(machine: LoadBalancerMachine) -> str:
 
 
 def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[MachineReadiness]:
-    """Condemned machines that have a replacement; the holder of the virtual address comes last.
+    """The condemned machines to delete now; the holder of the virtual address comes last.
 
-    Retained ones are deleted only if there are more of them than wanted.
+    With `ranks.retained`, only those in excess of `wanted` are deleted.
     """
     number = len(ranks.former) - wanted
     if not ranks.retained:

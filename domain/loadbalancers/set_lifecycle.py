@@ -2,7 +2,7 @@
 
     New --finalizer--> Scaling <--> Ready          any --deletion--> Deleting: its machines, then the finalizer
 
-`scaling.py` plans its machines. The set's own patch comes first, because it records the next actions.
+`scaling.py` plans its machines. The set is patched first, to record failed boots before their machines are deleted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from domain.notices import Notice, normal
 from domain.pause_and_retry import retry_wanted
 from domain.writes import JsonPatch
 
-# A machine's creation is reported this long, also by the attempt that follows a crash.
+# How long after a machine's creation its Event is reported, so that the attempt after a crash reports it, too.
 CREATED_REPORTED = timedelta(minutes=10)
 
 
@@ -83,7 +83,7 @@ def _created(world: SetWorld, now: datetime) -> Iterator[Notice]:
 
 
 def _asks_fleet(world: SetWorld, now: datetime) -> bool:
-    """Whether all machines are needed: only when one that has reported is to be replaced."""
+    """Whether the state of all machines is needed: only if a condemned machine has reported before."""
     healths = (health_of(each, now, world.timings) for each in world.machines if not each.metadata.deleting)
     return any(each.state is HealthState.CONDEMNED and each.reported for each in healths)
 

@@ -1,9 +1,9 @@
 """A set's status: how many machines are ready, and whether one holds the virtual address.
 
-`replicas` repeats the wanted number, as in yawol: it confirms that the set has seen it. The condition's transition time
-changes only with its status, because the rollout counts from that time. If the condition was False before the machines
-were ready, the rollout counts from when they became ready: an annotation of the set records that time, written before
-the status that triggers it.
+`replicas` repeats the number in the spec, as in yawol, to confirm that the set has observed it. The condition's
+transition time changes only with its status, because the rollout counts from that time. If the condition was already
+False when the machines became ready, the rollout counts from their readiness, which an annotation of the set records
+before the status is written.
 """
 
 from __future__ import annotations

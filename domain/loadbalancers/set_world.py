@@ -14,16 +14,14 @@ from domain.writes import JsonPatch
 
 
 class SetWorld(ObjectWorld):
-    """A set and its machines."""
-
     about: ClassVar[str] = "machine_set"
 
     machine_set: LoadBalancerSet = LoadBalancerSet()
     machines: tuple[LoadBalancerMachine, ...] = ()  # its machines (`scaling.machines_of`), oldest first
-    taken: frozenset[str] = frozenset()  # names of machines that are not, or no longer, the set's
+    taken: frozenset[str] = frozenset()  # names of machines that do not, or no longer, belong to the set
     fleet: Fleet | None = None  # all machines of the installation; None until requested
     timings: Timings = Timings()
-    noted: bool = False  # this pass has recorded readiness (`set_status.readiness_patch`)
+    noted: bool = False  # this pass has recorded when all machines became ready (`set_status.readiness_patch`)
 
     def written(self, patch: JsonPatch, resource_version: str, *, gone: bool = False) -> Self:
         world = super().written(patch, resource_version, gone=gone)
@@ -55,9 +53,9 @@ class _MachineAction(Action):
 
 
 class CreateMachine(_MachineAction):
-    """Create the machine, or find the one created before under its name.
+    """Create the machine, or find the one that an earlier attempt created.
 
-    A person may have removed that machine by its labels: its name is taken, and its place is still free.
+    If a person removed that machine from the set by its labels, its name stays taken, and the set lacks a machine.
     """
 
     activity: ClassVar[str] = "loadbalancers.create_machine"
@@ -72,8 +70,8 @@ class CreateMachine(_MachineAction):
 class PatchMachine(_MachineAction):
     """Patch a machine and its status; either patch may be empty.
 
-    A status patch replaces the list of conditions, which the agent writes as well, so it applies only to this
-    resourceVersion.
+    A status patch replaces the list of conditions, which the agent writes as well, so it applies only to the
+    resourceVersion `version`.
     """
 
     activity: ClassVar[str] = "loadbalancers.patch_machine"

@@ -2,8 +2,8 @@
 
 The template hash decides whether machines are replaced: if its JSON differs from yawol's by one byte, adopting an
 installation replaces every machine. So it is built field by field, in the order of yawol's structs. Fields outside it
-(ports, endpoints, source ranges, timeouts) reach machines through their agent. It contains the server group's *name*: a
-recreated group does not create a new set.
+(ports, endpoints, source ranges, timeouts) reach machines through their agent. The template contains the server group's
+*name*, so a recreated group does not create a new set.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Facts of load balancers for metrics only; yawol writes `nil` for unset values.
+"""Facts about load balancers that only metrics use; yawol writes `nil` for unset values.
 
 - `info` of a LoadBalancer, `cloud` also of a machine: label values of its info series, a JSON list;
 - `replicas`, `current`, `ready` of a LoadBalancer or set: machines wanted, existing and ready; empty while unknown;

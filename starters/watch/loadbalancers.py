@@ -1,7 +1,7 @@
-"""Which changes of load balancers, sets and machines wake their own lifecycles; for others see `domain/loadbalancers/`.
+"""Which changes of load balancers, sets and machines wake their own lifecycles; for others see `relations.py`.
 
 Agents write a machine's status every half minute, so only fields that decisions read count. Recorded cloud ids are
-input too: people clear them to force a lookup.
+among these, because people clear them to force an observation.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def read_machine(obj: JsonObject) -> View:
 
 
 def silent_at(machine: Projection) -> float | None:
-    """When the last report expires (seconds of the epoch); None if there was none."""
+    """When the oldest relevant heartbeat expires, in seconds since 1970; None without a heartbeat."""
     moment = parse_timestamp(machine.fact("oldest report"))
     return (moment + HEALTH_WINDOW).timestamp() + 1 if moment else None
 

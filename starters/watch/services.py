@@ -1,7 +1,7 @@
-"""What is watched for Services of load balancers: Services, Nodes, and Events about LoadBalancers.
+"""What the watcher watches for Services: Services, Nodes, and Events on LoadBalancers.
 
-Only Services with a load balancer of ours, wanted or left, have a lifecycle. Kubelets write their Node often: only
-fields for endpoints count.
+Only a Service that needs or still has a load balancer of ours has a lifecycle. Kubelets update Nodes often, so only
+changes of fields that endpoints depend on count.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from starters.watch.watched_kinds import Pacing, Watched, read_nothing
 
 AREA = "loadbalancers"
 
-# Seconds. Rolling a node pool, or a recovering API server, changes many nodes at once.
+# Seconds in which changes of Nodes are gathered: a rolled node pool, or a recovering API server, changes many at once.
 NODES_GATHER = 0.5
 EVENTS = "Events of LoadBalancers"
 

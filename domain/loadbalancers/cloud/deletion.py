@@ -1,7 +1,7 @@
 """Deletion of a LoadBalancer's or a machine's cloud objects, in an order that leaves nothing behind.
 
-LoadBalancer: server group and floating IP, then port, then security group. Machine: server, then ports. An empty plan
-proves that all are gone.
+LoadBalancer: server group and floating IP, then port, then security group. Machine: server, then ports. If a plan has
+no steps, nothing is left to delete.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from domain.model import Model
 
 
 class Removal(Model):
-    """What is to be deleted. `retained` describes objects that stay: those that a person keeps, and those of our name
+    """The next deletions. `retained` describes objects that stay: those that a person keeps, and those of our name
     without proof of ownership.
     """
 
@@ -72,7 +72,7 @@ def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Re
 def _freeing(
     groups: tuple[SecurityGroup, ...], cloud: LoadBalancerCloud, retained: tuple[CloudPort, ...]
 ) -> tuple[Step, ...]:
-    """The steps that remove the groups from ports first, because Neutron deletes no group in use."""
+    """The steps that remove the security groups from ports, because Neutron deletes no group in use."""
     ids = {group.id for group in groups}
     users = {port.id: port for port in (*cloud.group_users, *retained) if ids & set(port.security_groups)}
     return tuple(

@@ -20,8 +20,6 @@ from domain.model import Model
 
 
 class Orphan(Model):
-    """A cloud object whose owner no longer exists."""
-
     kind: str
     id: str
     name: str
@@ -66,7 +64,7 @@ def orphans(
     servers: Iterable[Server],
     uids: Collection[str],
 ) -> tuple[Orphan, ...]:
-    """Marked cloud objects without an owner. `uids` are of *all* clusters that share the project."""
+    """Marked cloud objects whose owner is not in `uids`, which are those of *all* clusters that share the project."""
     found = [
         *(("security group", each.id, each.name, marked_for(each.description)) for each in security_groups),
         *(("port", each.id, each.name, marked_for(each.description)) for each in ports),

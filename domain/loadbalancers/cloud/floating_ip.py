@@ -1,7 +1,7 @@
-"""The floating IP of an external LoadBalancer: its own, or an existing one of its user.
+"""The floating IP of an external LoadBalancer: one that Perdure created, or an existing one of the user.
 
-Its own is recognized by the LoadBalancer's port. The user's is never created, deleted, or taken from another port. A
-detached one without our description is never deleted: a released address is lost for good.
+Perdure's own is recognized by the LoadBalancer's port. The user's floating IP is never created, deleted, or taken from
+another port. One without our description is never deleted, because a released address is lost for good.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
 def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Selection[FloatingIp]:
     """The floating IPs with this LoadBalancer's name or recorded id, split into its own and foreign ones.
 
-    One attached to its port is its own, one attached elsewhere is foreign.
+    The recorded one and one attached to its port are its own; one attached elsewhere is foreign.
     """
     recorded = balancer.status.floating_id or ""
     named = (each for each in cloud.floating_ips if _described(balancer, each) or each.id == recorded)
@@ -100,8 +100,8 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
 
 
 def _none(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Part:
-    """The steps that delete our floating IP, and detach the user's and one that a person keeps: the address is the
-    port's own.
+    """The steps for an internal LoadBalancer, whose address is its port's own: delete our floating IP, or detach one
+    that the user owns or keeps.
     """
     address, users = port.address if port else balancer.status.port_ip, balancer.spec.existing_floating_ip
     retained = keeps(balancer, KEEP_FLOATING_IP_ANNOTATION)

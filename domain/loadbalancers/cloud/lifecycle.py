@@ -27,7 +27,6 @@ class BlockedStep(Model):
         return self.blocker.problem if self.blocker else ""
 
     def notices(self, problem: str, now: datetime) -> tuple[Notice, ...]:
-        """Notices of all problems, including a temporary blocker that lasts too long."""
         since = self.refusal.lasts_since if self.refusal else None
         return (*notices_of(problem, self.blocker), *overdue(self.blocker, since, now))
 
@@ -39,7 +38,7 @@ def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
 
 
 def blocked_step(world: CloudWorld, wanted: Iterable[Action]) -> BlockedStep:
-    """The blockers of wanted steps, without our own bugs, which the runner reports."""
+    """The most important blocker of the wanted steps, apart from our own bugs, which the runner reports."""
     refusals = [refusal for each in wanted if (refusal := world.refused(each.slot))]
     blocked = [
         BlockedStep(refusal=each, blocker=Blocker.of_refusal(each))
@@ -50,7 +49,7 @@ def blocked_step(world: CloudWorld, wanted: Iterable[Action]) -> BlockedStep:
 
 
 def observed_again(world: CloudWorld, problem: str) -> list[Moment]:
-    """Observe again later, because no refused call does it."""
+    """When to observe the cloud again after a problem that is not a refused call."""
     if not (world.known.blocked_since and world.seen_at):
         return []
     again = Blocker(why=problem, nature=Nature.REFUSED).until(world.known.blocked_since, world.seen_at)

@@ -4,8 +4,8 @@
     server group (with a policy only)
 
 Each plan has the steps that are possible now. Drift that cannot be repaired, such as a different network under the port
-with the virtual address, is a problem, and the machines stay. Machines can be created once the plan is settled and the
-status written, because the template hash depends on both.
+with the virtual address, is reported as a problem, and machines stay. Machines are created once the plan is settled and
+the status is written, because the template hash contains names and ids from the status.
 """
 
 from __future__ import annotations
@@ -50,17 +50,15 @@ _IDENTIFIERS = (
 
 
 class CloudPlan(Model):
-    """What a LoadBalancer needs in the cloud."""
-
     steps: tuple[Step, ...] = ()  # empty when done or blocked
     status: JsonPatch = {}  # the merge patch of the LoadBalancer's status; empty if up to date
     notices: tuple[Notice, ...] = ()
-    problem: str = ""  # needs a person
+    problem: str = ""  # what a person has to correct
     settled: bool = False  # everything exists, so that machines can be created
 
 
 def plan_cloud(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> CloudPlan:
-    """The next steps for its cloud objects. Former field names must have been migrated before."""
+    """The plan for a LoadBalancer's cloud objects. Former field names must have been migrated before."""
     groups = security_groups_of(balancer, cloud)
     ports = ports_of(balancer, cloud)
     parts: tuple[Part, ...] = (_security_group(balancer, groups),)
@@ -103,7 +101,7 @@ def ports_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[Clou
 
 
 def server_groups_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[ServerGroup]:
-    """The LoadBalancer's server groups; an unrecorded one of its name counts only if empty."""
+    """The LoadBalancer's server groups; one that is not recorded counts only if it has no members."""
     status = balancer.status
     owner = owner_of(balancer, status.server_group_id, status.server_group_name)
     return select(cloud.server_groups, owner, lambda each: balancer.metadata.uid if not each.members else "")
@@ -153,7 +151,7 @@ def _port(balancer: LoadBalancer, group: SecurityGroup | None, found: Selection[
 
 
 def _moved(balancer: LoadBalancer, port: CloudPort) -> str:
-    """Why the port is at the wrong place: it cannot move, and machines elsewhere cannot serve its address."""
+    """Why the port is in the wrong network or subnet, where machines cannot serve its address; empty if it is not."""
     infrastructure = balancer.spec.infrastructure
     if port.network_id and port.network_id != infrastructure.network:
         was, wanted = f"network {port.network_id}", f"network {infrastructure.network}"
@@ -177,7 +175,7 @@ def _server_group(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Part:
         return Part(steps=wrong, status=gone)
     fitting = next((each for each in found.ours if each.policy == policy), None)
     if fitting is None:
-        # Its name is part of the template hash and stays recorded while the group is recreated.
+        # The group's name is part of the template hash and stays recorded while the group is recreated.
         return Part(steps=wrong or (CreateServerGroup(name=name, policy=policy),))
     return Part(steps=wrong, status={"server_group_id": fitting.id, "server_group_name": name})
 

@@ -3,8 +3,8 @@ r"""The steps towards a machine's cloud objects: its own port, which may also us
     port --> server BUILD --> ACTIVE
                         \--> ERROR: the machine is given up, its set creates another
 
-A lost server is not recreated for the same machine: its replacement has the full boot time. Other server states are
-left to the machine's own reports.
+A lost server is not recreated for the same machine: another machine replaces it, with the full boot time. In other
+server states, only the reports of the machine's agent decide.
 """
 
 from __future__ import annotations
@@ -33,14 +33,12 @@ class ServerState(StrEnum):
 
 
 class MachinePlan(Model):
-    """What a machine needs in the cloud."""
-
     steps: tuple[Step, ...] = ()
     status: JsonPatch = {}  # the merge patch of the machine's status; empty if up to date
     server: ServerState = ServerState.ABSENT
     fault: str = ""  # Nova's message about a failed server
     problem: str = ""
-    settled: bool = False  # no step is left; the machine does the rest
+    settled: bool = False  # no step is left, and the server is no longer being built
 
     @property
     def given_up(self) -> bool:
@@ -50,8 +48,8 @@ class MachinePlan(Model):
 def plan_machine(
     machine: LoadBalancerMachine, cloud: MachineCloud, *, security_group_id: str, debug: DebugSettings
 ) -> MachinePlan:
-    """The machine's next steps. `security_group_id` and `debug` are its LoadBalancer's; the former is empty if it does
-    not exist yet.
+    """The machine's next steps. `security_group_id` and `debug` are its LoadBalancer's; the id is empty until the group
+    exists.
     """
     servers, ports = machine_servers(machine, cloud), machine_ports(machine, cloud)
     server, port = servers.selected, ports.selected
@@ -64,7 +62,7 @@ def plan_machine(
             default_port_ip=port.address or None,
         )
     if server is not None:
-        # As in yawol, recorded once it is built: intermediate states cause no write of their own.
+        # As in yawol, the creation time is recorded once the server is built: other states cause no write of their own.
         known = server.created_at if state is not ServerState.BUILDING else None
         created = timestamp(known) if known else machine.status.creation_timestamp
         facts.update(server_id=server.id, creation_timestamp=created)
@@ -99,9 +97,10 @@ def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selectio
 
 
 def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[Server]:
-    """The machine's servers by exact name, because Nova matches by pattern; an unmarked server of that name is ours.
+    """The machine's servers, filtered by exact name, because Nova matches names as patterns.
 
-    yawol does not record a server's name before it creates it, and a machine's name ends in random characters.
+    An unmarked server of the name is ours: yawol records no name before the creation, and a machine's name ends in
+    random characters.
     """
     named = tuple(each for each in cloud.servers if each.name == machine.metadata.name or _recorded(machine, each))
     owner = Owner(uid=machine.metadata.uid, recorded=machine.status.server_id or "", inherited=True)

@@ -1,7 +1,7 @@
 """The parts of Neutron and Nova objects that load balancers depend on.
 
-The candidates for a custom resource's object have its name (a floating IP in the description) or the recorded id. No
-field contains a secret.
+The candidates for a custom resource are the objects with its name (a floating IP: in the description) or the recorded
+id. No field contains a secret.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from domain.model import Model
 
 
 class SecurityGroupRule(Model):
-    """A rule, in which None or empty means any. `id` is empty for a desired one."""
+    """A rule, in which None or empty means any. `id` is empty for a desired rule."""
 
     id: str = ""
     direction: str
@@ -77,7 +77,7 @@ class ServerGroup(Model):
 
 
 class Server(Model):
-    """A server. `uid` is the machine's from its metadata, empty if missing; `fault` is Nova's message."""
+    """A server. `uid` is the machine's uid in the server's metadata, empty if missing; `fault` is Nova's message."""
 
     id: str
     name: str = ""
@@ -102,7 +102,7 @@ class LoadBalancerCloud(Model):
 class MachineCloud(Model):
     """The candidates of one machine, and the port with its LoadBalancer's virtual address.
 
-    Lists may be stale: recorded servers and ports that are missing from a list were read by id.
+    Lists may lag, so recorded servers and ports that a list lacked were read by id.
     """
 
     ports: tuple[CloudPort, ...] = ()

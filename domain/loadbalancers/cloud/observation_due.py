@@ -1,4 +1,4 @@
-"""When the cloud must be observed: when the object has changed since its cloud objects were last complete.
+"""Fingerprints that decide when to observe the cloud: if an object has changed since its cloud was complete.
 
 A pass stores a fingerprint of the object for which everything was complete. The sweep reports changes in the cloud by
 an annotation, which is part of the fingerprint.
@@ -16,9 +16,9 @@ from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 
 _RANGES = {"load_balancer_source_ranges"}
-# Their hash is recorded, too.
+# The inputs of the rules; their hash is also recorded in the status.
 _RULES_SPEC: Mapping[str, IncEx | bool] = {"ports": True, "debug_settings": True, "options": _RANGES}
-# The same, and fields without any effect in the cloud.
+# The inputs of the rules, and fields without any effect in the cloud.
 _OTHER_SPEC: Mapping[str, IncEx | bool] = {**_RULES_SPEC, "endpoints": True, "replicas": True}
 _RULES_STATUS = {"openstack_reconcile_hash", "last_openstack_reconcile"}
 _BALANCER_STATUS = {"ready_replicas", "replicas", "conditions"}

@@ -1,9 +1,9 @@
 """Ownership of cloud objects: by mark, by the id recorded in the custom resource, or by inheritance from yawol.
 
-Names are `namespace/name` and not unique. So what Perdure creates has its owner's uid: security groups and ports in the
-description, servers in the metadata. Unmarked objects of yawol are ours if their id is recorded, or if the custom
-resource records the *name* (which yawol writes before creation) and no id yet. Any other unmarked object of our name is
-neither adopted nor deleted, and a warning reports it. Among several owned objects the recorded one is selected,
+Names are `namespace/name` and not unique. So Perdure marks what it creates with the owner's uid: security groups and
+ports in the description, servers in the metadata. Unmarked objects of yawol are ours if their id is recorded, or if the
+custom resource records the *name* (which yawol writes before creation) and no id yet. Any other unmarked object of our
+name is neither adopted nor deleted, and a warning reports it. Among several owned objects the recorded one is selected,
 otherwise the oldest. Marked duplicates are deleted.
 """
 
@@ -42,11 +42,9 @@ F = TypeVar("F", bound=_Dated)
 
 
 class Owner(Model):
-    """The custom resource to which cloud objects may belong."""
-
     uid: str  # of the custom resource
     recorded: str = ""  # the id in its status; empty if there is none
-    inherited: bool = False  # unmarked objects of its name are its own: its status has the name and no id
+    inherited: bool = False  # it owns unmarked objects of its name, because its status has the name and no id
 
     def owns(self, id_: str, mark: str) -> bool:
         if id_ == self.recorded:
@@ -56,7 +54,7 @@ class Owner(Model):
 
 @dataclass(frozen=True)
 class Selection(Generic[F]):
-    """The selected object, duplicates to delete, unmarked owned ones to keep until the end, and objects of others."""
+    """The `selected` object, `doubles` to delete, unmarked `spare` ones to delete with the owner, and `strangers`."""
 
     selected: F | None = None
     doubles: tuple[F, ...] = ()

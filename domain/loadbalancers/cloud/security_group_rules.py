@@ -1,7 +1,7 @@
 """The rules of a load balancer's security group.
 
 Rules are compared by meaning, since Neutron normalizes them: a comparison by spelling would recreate them endlessly.
-The ICMP rule has type 1, code 8, which is not ping, as in yawol: adopted groups stay unchanged.
+As in yawol, the ICMP rule has type 1 and code 8, which is not ping: adopted groups stay unchanged.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class RuleChange(Model):
 
 
 class Brought(Model):
-    """The object after the step, or the id of a deleted one."""
+    """A step's result: the object after the step, or the id of the deleted object in `gone`."""
 
     security_group: SecurityGroup | None = None
     rules: RuleChange | None = None

@@ -47,7 +47,7 @@ class CloudAction(Action):
     heartbeat: ClassVar[timedelta] = HEARTBEAT
     reaches_decision: ClassVar[tuple[ErrorType, ...]] = (ErrorType.THROTTLED, ErrorType.UNAVAILABLE)
 
-    project: ProjectReference | None = None  # set when the plan is executed
+    project: ProjectReference | None = None  # set by `in_project`
 
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
         return super().refuse(world, with_pause(refusal))
@@ -71,7 +71,7 @@ class Look(CloudAction):
 
     reads: ClassVar[bool] = True
 
-    changes: int = 0  # the world's counter at the request
+    changes: int = 0  # `CloudWorld.changes` when the observation was requested
 
     def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
         assert isinstance(result, Seen)  # noqa: S101 - the activity's type
@@ -223,7 +223,7 @@ class DeleteServerGroup(_Deletion):
 
 
 class DeleteServer(_Deletion):
-    """Delete a server. `asked`: that was already requested; only wait."""
+    """Delete a server. `asked`: its deletion has been requested, so only wait."""
 
     activity: ClassVar[str] = "openstack.delete_server"
     title: ClassVar[str] = "delete server {id}"

@@ -1,7 +1,7 @@
-"""A world with objects in an OpenStack project.
+"""The observed state of an object that has cloud objects in an OpenStack project.
 
-The cluster is observed at each wake, the cloud only if the object has changed since the last observation
-(`observation_due.py`), and after a failed step. Results of steps are folded into the observation.
+The cluster is observed at each wake. The cloud is observed only after a failed step, or if the object has changed since
+the last observation (`observation_due.py`). Results of steps are folded into the observation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LEAVING = "leaving"  # the fingerprint of an object that is being deleted
 
 
 class CloudMemory(ObjectMemory):
-    """What was observed of the cloud before; losing it costs an observation."""
+    """What a lifecycle remembers about the cloud; losing it costs an observation."""
 
     settled: str = ""  # the fingerprint (`CloudWorld.look`) for which the cloud was complete
     blocked_since: datetime | None = None  # since when the cloud has a problem that is not a refused call
@@ -30,13 +30,11 @@ class Verdict(NamedTuple):
 
 
 class CloudWorld(ObjectWorld):
-    """An object and its cloud objects."""
-
     cloud: Any = None  # the candidates in the cloud; None if not observed
-    seen: str = ""  # the fingerprint for which they were observed; incomplete if it differs from `look`
+    seen: str = ""  # the fingerprint for which `cloud` was observed; if `look` differs, `cloud` is incomplete
     seen_at: datetime | None = None
     changes: int = 0  # the number of steps that have ended; an observation during a step may be stale
-    stale: bool = False  # a step has failed since, and may have taken effect
+    stale: bool = False  # a step has failed since the observation, and may have taken effect
     known: CloudMemory = CloudMemory()
 
     @property
@@ -55,7 +53,7 @@ class CloudWorld(ObjectWorld):
         raise NotImplementedError
 
     def recall(self, before: Self) -> Self:
-        """The world with the cloud as observed before, unless a step has failed or a problem exists there."""
+        """This world with the cloud as observed before, unless a step has failed since or the cloud has a problem."""
         names = ["changes"]
         if not (before.stale or before.known.blocked_since):
             names += ["cloud", "seen", "seen_at"]

@@ -22,14 +22,12 @@ from domain.writes import JsonPatch, difference
 TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type of Secrets
 _ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
 _RBAC = "rbac.authorization.k8s.io"
-# In this order; the Secret is deleted with its account.
+# The kinds to delete, in this order; Kubernetes deletes the Secret with its ServiceAccount.
 REMOVED = ("ServiceAccount", "RoleBinding", "Role")
 
 
 class Credentials(Model):
-    """A machine's credentials, never logged and never stored in a workflow. `ca` are the API server's certificates,
-    PEM.
-    """
+    """A machine's credentials, never logged and never stored in a workflow. `ca`: the API server's CA bundle, PEM."""
 
     token: str = Field(repr=False)
     ca: bytes
@@ -80,7 +78,7 @@ def _rule(resource: str, verbs: list[str], name: str = "") -> Document:
 
 
 def is_token_of(secret: Document, account: str) -> bool:
-    """Whether the Secret is the account's token, and no other owner's."""
+    """Whether the Secret contains the token of this ServiceAccount."""
     metadata = secret.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     named = annotations.get(_ACCOUNT_ANNOTATION) if isinstance(annotations, dict) else None
@@ -88,9 +86,9 @@ def is_token_of(secret: Document, account: str) -> bool:
 
 
 def access_status(machine: LoadBalancerMachine) -> JsonPatch:
-    """The names of the machine's objects; empty if up to date.
+    """The status patch with the names of the access objects; empty if up to date.
 
-    yawol never sets `roleBindingName`, nor is it read.
+    As in yawol, `roleBindingName` is never set.
     """
     path = f"{machine.metadata.namespace}/{machine.metadata.name}"
     names = {"service_account_name": path, "service_account_secret_name": path, "role_name": path}
@@ -99,12 +97,12 @@ def access_status(machine: LoadBalancerMachine) -> JsonPatch:
 
 
 def has_access(machine: LoadBalancerMachine) -> bool:
-    """Whether the status names its objects, which then all exist."""
+    """Whether the status names the access objects, which it does only once all exist."""
     return not access_status(machine)
 
 
 def kubeconfig(server: str, namespace: str, credentials: Credentials) -> str:
-    """The machine's kubeconfig. `server` is the API server's address for machines, such as https://api.example.com:443."""
+    """The kubeconfig. `server` is the API server's address for machines, such as https://api.example.com:443."""
     cluster, user, context = "default-cluster", "user", "context"
     ca = base64.b64encode(credentials.ca).decode()
     document: Document = {

@@ -1,16 +1,16 @@
 """keepalived's configuration, which decides which machine holds the virtual address.
 
 A machine's priority is 50, plus 100 while its Envoy runs, plus 10 while its agent is ready *and* the machine has the
-LoadBalancer's revision. So machines of a new set win while Envoy runs on both, and none without Envoy holds the address
-while another has it. All LoadBalancers use the same router id: only the security group, which accepts VRRP only from
-itself, separates those on one network.
+LoadBalancer's revision. So machines of a new set win over the old set's while Envoy runs on both, and a machine without
+Envoy never wins over one with Envoy. All LoadBalancers use the same router id: only the security group, which accepts
+VRRP only from itself, separates those on one network.
 """
 
 from __future__ import annotations
 
 HEALTH_SCRIPT_PATH = "/var/lib/yawol/check_yawollet_health.sh"
 
-# keepalived runs it every two seconds; any answer other than 200 counts as a failure.
+# keepalived runs this script every two seconds; any answer other than 200 counts as a failure.
 HEALTH_SCRIPT = """#!/bin/sh
 # Whether this machine's agent is ready to answer for the virtual address.
 wget -T 2 -S -O /dev/null http://127.0.0.1:8080/readyz 2>&1 | grep -q 'HTTP/[0-9.]* 200'

@@ -71,7 +71,7 @@ _AWAITED = {
     MachinePhase.MARKED: "its recovery",
     MachinePhase.GIVEN_UP: "its set, which replaces it",
 }
-SET_ACTS = timedelta(seconds=30)  # after this time past the deadline the set should have acted, if it runs
+SET_ACTS = timedelta(seconds=30)  # how long after a deadline the set has acted on it, if it runs
 
 
 def decide_machine(world: MachineWorld, now: datetime) -> Decision:
@@ -107,7 +107,7 @@ def _provided(world: MachineWorld, now: datetime, first: tuple[Action, ...], mom
     if plan.given_up and not observations:
         return _given_up(world, plan)
     patch = combined(_waiting_patch(machine, plan, blocker, now), _without_drift(world, plan, blocker))
-    # The status is written once, after all steps or when blocked: objects of a dead worker are found by name and mark.
+    # The status is written once, after all steps or when blocked: objects that a dead worker created are found again.
     under_way = any(not world.refused(each.slot) for each in (*grants, *observations, *steps))
     status: JsonPatch = {}
     if not under_way:
@@ -125,7 +125,7 @@ def _provided(world: MachineWorld, now: datetime, first: tuple[Action, ...], mom
 
 
 def _plan(world: MachineWorld) -> MachinePlan:
-    """The observed plan; before an observation, one derived from the server id in the status."""
+    """The plan from the current observation or, without one, from the server id in the status."""
     plan = world.plan if world.seen == world.look else None
     if plan is not None:
         return plan
@@ -152,7 +152,7 @@ def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
 
 
 def _found_whole(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None, now: datetime) -> JsonPatch:
-    """The patch that records that all cloud objects were found, the first time and after changes."""
+    """The patch that records when all cloud objects were found, only the first time and after changes."""
     news = bool(plan.status) or not world.machine.status.last_openstack_reconcile
     if world.cloud is None or blocker or not (plan.settled and news):
         return {}
@@ -169,8 +169,8 @@ def _without_drift(world: MachineWorld, plan: MachinePlan, blocker: Blocker | No
 def _waiting_patch(
     machine: LoadBalancerMachine, plan: MachinePlan, blocker: Blocker | None, now: datetime
 ) -> JsonPatch:
-    """The patch that records why a machine has no server yet: its boot timeout starts with its server. Limits of this
-    process do not count.
+    """The patch that records that a machine without a server waits for quota or OpenStack, or no longer waits: then its
+    boot time begins. Limits of this process do not count.
     """
     annotations = machine.metadata.annotations
     if blocker is not None and blocker.nature is Nature.QUOTA and QUOTA_ANNOTATION not in annotations:
@@ -283,8 +283,8 @@ def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[t
 
 
 def _ending(world: MachineWorld, now: datetime) -> Decision:
-    """The decision to delete the server first, because it costs money; access last, so that the agent can report until
-    then.
+    """The next deletion: the server first, because it costs money; API access last, so that the agent can report
+    until then.
     """
     machine = world.machine
     if adopt(world):

@@ -24,10 +24,8 @@ _DEFAULT_NTP_POOL = "pool.ntp.org"
 
 
 class MachineSettings(Model):
-    """Settings of every machine."""
-
     ntp_pools: tuple[str, ...] = ()
-    ntp_servers: tuple[str, ...] = ()  # without these and pools, the public pool is used
+    ntp_servers: tuple[str, ...] = ()  # without servers and pools, pool.ntp.org is used
     requeue_time: timedelta | None = None  # the agents' report interval; their own default if None
 
 

@@ -17,16 +17,12 @@ from domain.model import Model
 
 
 class MachineMemory(CloudMemory):
-    """What a machine's lifecycle remembers."""
-
-    granted: str = ""  # the mark for which this workflow created the access objects
-    revoked: bool = False  # the access objects are deleted
-    server_gone: str = ""  # the recorded server that no longer exists
+    granted: str = ""  # the mark (or "new") for which this workflow created the access objects
+    revoked: bool = False  # the access objects have been deleted
+    server_gone: str = ""  # the id of the recorded server, once it no longer exists
 
 
 class MachineWorld(CloudWorld):
-    """A LoadBalancerMachine and its cloud objects."""
-
     about: ClassVar[str] = "machine"
 
     machine: LoadBalancerMachine = LoadBalancerMachine()
@@ -48,7 +44,7 @@ class MachineWorld(CloudWorld):
 
     @property
     def plan(self) -> MachinePlan | None:
-        """The machine's next steps; None until its cloud objects were observed."""
+        """The machine's next steps; None before an observation of the cloud, or without a LoadBalancer."""
         if self.cloud is None or self.balancer is None:
             return None
         return plan_machine(

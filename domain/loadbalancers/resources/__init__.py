@@ -1,7 +1,7 @@
 """The area's custom resources with all of yawol's fields, including deprecated names.
 
-Reading is tolerant: durations and times stay text. A field is None if absent where yawol distinguishes absent
-from empty.
+Reading is tolerant: durations and times stay text. Where yawol distinguishes an absent field from an empty one, an
+absent field is None.
 """
 
 from domain.loadbalancers.resources.infrastructure import (

@@ -1,7 +1,7 @@
 """What machines are made from: networks, flavor, image, credentials; the same on all three kinds.
 
-A field is None if absent where the template hash distinguishes absent from empty. Names with an underscore are yawol's
-former ones, still read; no attribute may have such a name.
+Where the template hash distinguishes an absent field from an empty one, an absent field is None. Aliases with an
+underscore are yawol's former names, which are still read; no attribute may have such a name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Network(KubeModel):
     )
     network_id: Required[str] = Field("", alias="networkID", description="The network of all ports.")
     subnet_id: str | None = Field(
-        None, alias="subnetID", description="The subnet of all ports; any of the network's if absent."
+        None, alias="subnetID", description="The subnet of all ports; any subnet of the network if absent."
     )
 
 
@@ -31,7 +31,7 @@ class AdditionalNetwork(KubeModel):
 
 
 class Flavor(KubeModel):
-    """The machines' size, in one of three ways."""
+    """The machines' flavor, by id, name or a part of the name."""
 
     id: str | None = Field(None, alias="flavorID", description="The flavor's id.")
     name: str | None = Field(None, alias="flavorName", description="The flavor's name.")
@@ -42,7 +42,7 @@ class Flavor(KubeModel):
 
 
 class Image(KubeModel):
-    """The machines' image, in one of three ways."""
+    """The machines' image, by id, name or a part of the name."""
 
     id: str | None = Field(None, alias="imageID", description="The image's id.")
     name: str | None = Field(None, alias="imageName", description="The image's name.")
@@ -66,18 +66,18 @@ class Infrastructure(KubeModel):
         None, alias="floatingNetID", description="Deprecated: use defaultNetwork.floatingNetID."
     )
     network_id: str = Field("", alias="networkID", description="Deprecated: use defaultNetwork.networkID.")
-    default_network: Network = Field(Network(), description="Where the virtual address and the machines' ports live.")
+    default_network: Network = Field(Network(), description="The network of the virtual address and machines' ports.")
     additional_networks: tuple[AdditionalNetwork, ...] | None = Field(
         None, description="Further networks that machines are attached to."
     )
     flavor: Required[Flavor] = Field(Flavor(), description="The machines' size.")
     image: Required[Image] = Field(Image(), description="The machines' image.")
-    availability_zone: str = Field("", description="Where machines are placed; the cloud's default if empty.")
+    availability_zone: str = Field("", description="The machines' availability zone; the cloud's default if empty.")
     auth_secret_ref: Required[AtomicObject[CredentialsReference]] = Field(
         CredentialsReference(), description="The Secret with the project's credentials."
     )
     project_id: str | None = Field(
-        None, alias="projectID", description="The project, if it is not the credentials' own."
+        None, alias="projectID", description="The OpenStack project; the credentials' own project if absent."
     )
 
     @property
@@ -91,5 +91,5 @@ class Infrastructure(KubeModel):
 
     @property
     def subnet(self) -> str:
-        """The id of the default subnet; empty if any will do."""
+        """The subnet's id; empty if any subnet of the network is allowed."""
         return self.default_network.subnet_id or ""

@@ -23,7 +23,7 @@ class DebugSettings(KubeModel):
 
 
 class Endpoint(KubeModel):
-    """A node that answers for the Service."""
+    """A node that receives the Service's traffic."""
 
     name: Required[str] = Field("", description="The node's name.")
     addresses: tuple[str, ...] = Field((), description="The node's addresses.")
@@ -34,7 +34,7 @@ class Port(KubeModel):
 
     name: str = Field("", description="The port's name.")
     protocol: Annotated[str, Marker(default="TCP")] = Field("TCP", description="TCP or UDP.")
-    app_protocol: str | None = Field(None, description="The protocol: TCP or UDP.")
+    app_protocol: str | None = Field(None, description="The application protocol, such as http; stored but unused.")
     port: Required[PortNumber] = Field(0, description="The port that clients connect to.")
     target_port: int | str | None = Field(None, description="The port of the Service's pods.")
     node_port: PortNumber = Field(0, description="The port on every node.")
@@ -50,21 +50,21 @@ class LogForward(KubeModel):
 
 
 class LoadBalancerOptions(KubeModel):
-    """Options for serving the address."""
+    """Optional settings for clients, timeouts, logs and the server group."""
 
     internal_lb: Annotated[bool, Marker(default=False)] = Field(
         False, alias="internalLB", description="True for no floating IP: the address is the port's own."
     )
-    load_balancer_source_ranges: tuple[str, ...] = Field((), description="Who may connect; anyone if empty.")
+    load_balancer_source_ranges: tuple[str, ...] = Field((), description="Networks that may connect; all if empty.")
     tcp_proxy_protocol: bool = Field(
         False, description="True to send the client's address to backends by PROXY protocol, version 2."
     )
     tcp_proxy_protocol_port_filter: tuple[PortNumber, ...] = Field(
-        (), description="The ports for which it is sent; all TCP ports if empty."
+        (), description="The ports for which the client's address is sent; all TCP ports if empty."
     )
     tcp_idle_timeout: str | None = Field(None, description="When an idle connection is closed, such as 5m30s.")
     udp_idle_timeout: str | None = Field(None, description="When an idle UDP session ends, such as 5m30s.")
-    log_forward: LogForward = Field(LogForward(), description="Where the machines' logs go.")
+    log_forward: LogForward = Field(LogForward(), description="Whether and where to forward the machines' logs.")
     server_group_policy: str = Field(
         "", description="How machines are spread: affinity, anti-affinity, soft-affinity or soft-anti-affinity."
     )
@@ -74,17 +74,17 @@ class LoadBalancerSpec(KubeModel):
     """The desired state."""
 
     selector: Required[AtomicObject[Selector]] = Field(Selector(), description="Labels of its sets and machines.")
-    replicas: Replicas = Field(1, description="How many machines.")
+    replicas: Replicas = Field(1, description="The number of machines.")
     existing_floating_ip: str | None = Field(
         None, alias="existingFloatingIP", description="The address of a floating IP that exists already."
     )
     debug_settings: DebugSettings = Field(DebugSettings(), description="Access to the machines for people.")
     endpoints: tuple[Endpoint, ...] = Field((), description="The nodes that receive the traffic.")
-    ports: tuple[Port, ...] = Field((), description="The ports, as the Service has them.")
+    ports: tuple[Port, ...] = Field((), description="The ports of the Service.")
     infrastructure: Required[Infrastructure] = Field(
         Infrastructure(), description="Infrastructure of the machines, and their project."
     )
-    options: LoadBalancerOptions = Field(LoadBalancerOptions(), description="Options for serving the address.")
+    options: LoadBalancerOptions = Field(LoadBalancerOptions(), description="Settings of traffic, logs and servers.")
 
 
 class LoadBalancerStatus(KubeModel):
@@ -109,7 +109,7 @@ class LoadBalancerStatus(KubeModel):
     last_openstack_reconcile: DateTime[str | None] = Field(
         None, description="When the cloud was last found up to date."
     )
-    openstack_reconcile_hash: str | None = Field(None, description="Digest of what the cloud was last compared with.")
+    openstack_reconcile_hash: str | None = Field(None, description="Hash of the spec that the cloud last agreed with.")
     conditions: tuple[Condition, ...] = Field((), description="What a person has to correct. Perdure's addition.")
 
     @property

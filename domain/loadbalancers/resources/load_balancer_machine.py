@@ -1,7 +1,7 @@
 """LoadBalancerMachine: one virtual machine that serves a LoadBalancer's ports.
 
-Its agent replaces the lists of conditions and metrics as a whole from its last read, so entries of other writers may be
-lost or reappear.
+Its agent reads the lists of conditions and metrics and replaces each list as a whole, so entries of other writers may
+be lost or reappear.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class MachineSpec(KubeModel):
     port_id: Required[str] = Field(
         "", alias="portID", description="The LoadBalancer's port, which has the virtual address."
     )
-    server_group_id: str = Field("", alias="serverGroupID", description="The server group to be placed by.")
+    server_group_id: str = Field("", alias="serverGroupID", description="The server group of the machine's server.")
     load_balancer_ref: Required[LoadBalancerReference] = Field(
         LoadBalancerReference(), description="The LoadBalancer that the machine serves."
     )
 
 
 class MachineCondition(KubeModel):
-    """What the machine's agent found, or why the machine is given up."""
+    """What the machine's agent found, or why the machine is marked for deletion."""
 
     type: Required[str] = Field("", description="The condition's type.")
     status: Required[str] = Field("", description="True, False or Unknown.")
-    last_heartbeat_time: DateTime[str | None] = Field(None, description="When it was last checked.")
+    last_heartbeat_time: DateTime[str | None] = Field(None, description="When the condition was last checked.")
     last_transition_time: DateTime[str | None] = Field(None, description="When the status last changed.")
     reason: str | None = Field(None, description="Why, in one word, for programs.")
     message: str | None = Field(None, description="Why, in a sentence, for people.")
@@ -71,8 +71,8 @@ class MachineStatus(KubeModel):
     )
     server_id: str | None = Field(None, alias="serverID", description="The server's id.")
     port_id: str | None = Field(None, alias="portID", description="Deprecated: see defaultPortID.")
-    default_port_id: str | None = Field(None, alias="defaultPortID", description="The machine's own port's id.")
-    default_port_name: str | None = Field(None, description="The machine's own port's name.")
+    default_port_id: str | None = Field(None, alias="defaultPortID", description="The id of the machine's own port.")
+    default_port_name: str | None = Field(None, description="The name of the machine's own port.")
     default_port_ip: str | None = Field(None, alias="defaultPortIP", description="The machine's own address.")
     service_account_name: str | None = Field(None, description="namespace/name of its ServiceAccount.")
     service_account_secret_name: str | None = Field(None, description="namespace/name of its token's Secret.")

@@ -40,7 +40,7 @@ class SetSpec(KubeModel):
 
     selector: Required[AtomicObject[Selector]] = Field(Selector(), description="Labels of its machines.")
     template: Required[MachineTemplate] = Field(MachineTemplate(), description="Template of the set's machines.")
-    replicas: Replicas = Field(1, description="How many machines.")
+    replicas: Replicas = Field(1, description="The number of machines.")
 
 
 class SetCondition(KubeModel):
@@ -57,7 +57,7 @@ class SetCondition(KubeModel):
 class SetStatus(KubeModel):
     """The set's state."""
 
-    available_replicas: int | None = Field(None, description="Stored, and never written.")
+    available_replicas: int | None = Field(None, description="Unused: neither yawol nor Perdure sets it.")
     ready_replicas: int | None = Field(None, description="Machines that are ready.")
     replicas: int | None = Field(None, description="Desired machines, as last observed.")
     conditions: tuple[SetCondition, ...] = Field((), description="Whether a machine holds the virtual address.")

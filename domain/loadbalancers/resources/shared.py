@@ -17,7 +17,7 @@ AGE = PrinterColumn(name="AGE", type="date", json_path=".metadata.creationTimest
 
 
 class Expression(KubeModel):
-    """A requirement of a selector. Stored but unused: yawol selects by labels only."""
+    """A requirement of a selector. Stored but unused: as in yawol, only labels are compared."""
 
     key: Required[str] = Field("", description="The label.")
     operator: Required[str] = Field("", description="In, NotIn, Exists or DoesNotExist.")

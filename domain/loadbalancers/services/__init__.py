@@ -1,1 +1,1 @@
-"""A Service of type LoadBalancer: its requests, status and Events."""
+"""Services of type LoadBalancer: what they request, their status and their Events."""

@@ -1,7 +1,8 @@
 """The endpoints of a Service: its nodes and their addresses.
 
-Ready nodes with an address of the Service's families are endpoints; if none is ready, all that are not terminating:
-probably the kubelets cannot report. An endpoint without addresses makes deployed agents refuse the whole configuration.
+Ready nodes with an address of the Service's families are endpoints. If no node is ready, all that are not terminating
+are, because probably the kubelets cannot report. A node without an address makes yawol's agents refuse the whole
+configuration.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class LoadBalancerIngress(KubeModel):
 
 
 class ServiceCondition(KubeModel):
-    """A condition of a Service; a write must contain all of them."""
+    """A condition of a Service; a write must contain all conditions."""
 
     type: str = ""
     status: str = ""
@@ -132,7 +132,7 @@ class Installation(Model):
     release_foreign: bool = False
 
     def serves(self, service: Service) -> bool:
-        """Whether the Service has one of our classes, by its annotation or else the field."""
+        """Whether the Service's class, from its annotation or else its field, is one of ours."""
         wanted = class_of(service)
         if not wanted:
             return self.unclassed or "" in self.classes
@@ -147,9 +147,9 @@ class Installation(Model):
         return self.wants(service) or (service.held and self.lets_go(service))
 
     def lets_go(self, service: Service) -> bool:
-        """Whether to remove our finalizer, which may be another installation's, from a Service without a load balancer.
+        """Whether to remove the finalizer, which another installation may have added, if there is no load balancer.
 
-        A Service that changes its type loses the class in its spec: then its class does not matter.
+        A Service whose type changes loses the class in its spec; without a class, the finalizer is removed.
         """
         unclassed = service.spec.type != LOAD_BALANCER_TYPE and not class_of(service)
         return unclassed or self.release_foreign or self.serves(service)

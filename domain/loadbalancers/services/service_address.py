@@ -22,7 +22,7 @@ class WriteBack(Model):
 
 
 def write_back(service: Service, balancer: LoadBalancer) -> WriteBack:
-    """The address to write: with zero replicas at once, because no machine will become ready."""
+    """The address to write, if any: with zero replicas at once, because no machine will become ready."""
     address = balancer.status.external_ip
     answering = balancer.spec.replicas == 0 or bool(balancer.status.ready_replicas)
     if not address or not answering or service.metadata.deleting or balancer.metadata.deleting:

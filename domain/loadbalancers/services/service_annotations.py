@@ -1,7 +1,7 @@
 """A Service's annotations, parsed so that one bad annotation does not affect the others.
 
 An unreadable value counts as absent and is reported. A list keeps its valid items. An unreadable `existingFloatingIP`
-prevents the creation: the load balancer would get another address for good.
+prevents the creation, because the load balancer would keep another address for good.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HIGHEST_PORT = 65535
 
 
 class ServiceAnnotations(Model):
-    """The annotations over the installation's defaults; `notices` report unreadable ones."""
+    """The Service's settings: its annotations, or else the defaults; `notices` report unreadable annotations."""
 
     replicas: int = 1
     existing_floating_ip: str | None = None
@@ -45,8 +45,8 @@ class ServiceAnnotations(Model):
     debug_settings: DebugSettings = DebugSettings()
     options: LoadBalancerOptions = LoadBalancerOptions()
     notices: tuple[Notice, ...] = ()
-    unreadable: frozenset[str] = frozenset()  # annotations, without their prefix
-    problem: str = ""  # must be corrected before the creation; an existing load balancer ignores it
+    unreadable: frozenset[str] = frozenset()  # names of annotations, without their prefix
+    problem: str = ""  # prevents the creation until corrected; an existing load balancer ignores it
 
 
 def parse_annotations(service: Service, installation: Installation) -> ServiceAnnotations:
@@ -90,7 +90,7 @@ class _Reader:
         return value
 
     def flag(self, name: str) -> bool | None:
-        """The flag, not stripped: yawol treats a boolean with surrounding white space as absent."""
+        """The boolean, not stripped: as in yawol, one with surrounding white space counts as absent."""
         text = self.annotations.get(f"{GROUP}/{name}", "")
         value = parse_bool(text)
         if text and value is None:
@@ -139,7 +139,7 @@ def _default_network(reader: _Reader, installation: Installation) -> Network:
 
 
 def _additional_networks(reader: _Reader, installation: Installation) -> tuple[AdditionalNetwork, ...] | None:
-    """The networks, sorted because their order affects the template hash."""
+    """The networks, sorted because their order is part of the template hash."""
     networks = set(reader.items("additionalNetworks"))
     own = reader.text("defaultNetworkID")
     skipped = reader.flag("skipCloudControllerDefaultNetworkID")
@@ -168,7 +168,7 @@ def _options(reader: _Reader, installation: Installation) -> LoadBalancerOptions
 
 
 def _source_ranges(reader: _Reader) -> tuple[str, ...]:
-    """The Service's own ranges, else those of the annotation, unchanged; invalid ones are rejected later."""
+    """The ranges in the Service's spec, or else in the annotation; invalid ones are included, and reported."""
     own = reader.service.spec.load_balancer_source_ranges
     ranges = [each.strip() for each in own] if own is not None else reader.items("loadBalancerSourceRanges")
     for each in ranges:

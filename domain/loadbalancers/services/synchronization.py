@@ -9,7 +9,7 @@
 | ours | absent | finalizer, then the whole LoadBalancer in one request |
 | ours | present | every difference in one patch |
 
-A patch touches only fields that the Service decides. Differences in spelling (order of additional networks, empty or
+A patch changes only fields that the Service determines. Differences in spelling (order of additional networks, empty or
 absent lists, `5m` or `5m0s`) stay as stored: the template hash covers the stored form, so a change would replace every
 machine.
 """
@@ -65,7 +65,7 @@ class ServiceWork(Model):
     clear_ingress: bool = False  # remove the Service's address
     drop_finalizer: bool = False
     waits_for: str = ""  # what must happen first
-    problem: str = ""  # needs a person
+    problem: str = ""  # what a person has to correct
     notices: tuple[Notice, ...] = ()
 
     @property
@@ -212,8 +212,8 @@ def _network_ids(infrastructure: Infrastructure) -> set[str]:
 
 
 def _options(stored: LoadBalancerOptions, options: LoadBalancerOptions) -> LoadBalancerOptions:
-    """The options to store: an equal timeout keeps its spelling, and log forwarding its settings if unused, as they are
-    part of the template hash.
+    """The options to store: an equal timeout keeps its stored spelling, and unused log forwarding its stored settings,
+    which are part of the template hash.
     """
     keep: dict[str, object] = {
         name: getattr(stored, name)
@@ -226,7 +226,7 @@ def _options(stored: LoadBalancerOptions, options: LoadBalancerOptions) -> LoadB
 
 
 def _as_stored(stored: M, requested: M) -> M:
-    """The requested values, in the stored form where both are absent, null, empty or false."""
+    """The requested values; where both values are empty or false, the stored form is kept."""
     update: dict[str, object] = {}
     for name in type(requested).model_fields:
         before, after = getattr(stored, name), getattr(requested, name)
@@ -246,7 +246,7 @@ def _same_timeout(one: str | None, other: str | None) -> bool:
 def _existing_floating_ip(
     service: Service, balancer: LoadBalancer, annotations: ServiceAnnotations
 ) -> tuple[str | None, tuple[Notice, ...]]:
-    """The address and its problems: after the creation, only the Service's current address may be named."""
+    """The address to store, and warnings: after the creation, only the Service's current address is accepted."""
     stored, requested = balancer.spec.existing_floating_ip, annotations.existing_floating_ip
     if requested is None or requested == stored:
         return stored, ()
@@ -274,7 +274,7 @@ def _port(port: Port) -> Document:
 
 
 def done_since(balancer: LoadBalancer, generation: int) -> tuple[Notice, ...]:
-    """The changes of an attempt whose answer was lost: the LoadBalancer is newer than this generation (0: absent).
+    """The notices of an attempt whose answer was lost: its LoadBalancer is newer than `generation` (0: it was absent).
 
     Which parts a lost patch changed cannot be observed, so each synchronized part is reported.
     """
@@ -287,7 +287,7 @@ def done_since(balancer: LoadBalancer, generation: int) -> tuple[Notice, ...]:
 
 
 def _created() -> tuple[Notice, ...]:
-    """The Events of a creation: yawol, which adds the ports a second later, reports both."""
+    """The two Events of a creation, as in yawol, which adds the ports a second later."""
     return (normal("creation", "LoadBalancer is in creation", each_time=True), _update(_PORTS_SYNCED))
 
 

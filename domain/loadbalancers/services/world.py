@@ -13,14 +13,12 @@ from domain.writes import JsonPatch
 
 
 class ServiceWorld(ObjectWorld):
-    """A Service and its LoadBalancer."""
-
     about: ClassVar[str] = "service"
 
     service: Service = Service()
-    balancer: LoadBalancer | None = None  # the LoadBalancer of its name, if there is one
+    balancer: LoadBalancer | None = None  # its LoadBalancer, found by name; None if absent
     nodes: tuple[Node, ...] = ()  # every node of the cluster, if the Service needs a load balancer
-    installation: Installation | None = None  # the settings for all Services; None if none are served
+    installation: Installation | None = None  # the settings for all Services; None if no Services are served
 
     def with_balancer(self, balancer: LoadBalancer | None) -> Self:
         generation = balancer.metadata.generation if balancer else 0

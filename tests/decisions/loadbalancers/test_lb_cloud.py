@@ -345,7 +345,7 @@ def test_unrecorded_objects_of_our_name_belong_to_others() -> None:
     project = Project()
     project.groups["theirs"] = SecurityGroup(id="theirs", name=NAME)
     plan = plan_cloud(fresh(), project.of_balancer(), NOW)
-    assert plan.problem.startswith("a security group named lbs/web--shop exists that is not ours")
+    assert plan.problem.startswith("a security group named lbs/web--shop exists that does not belong to")
     assert plan.steps == ()
     assert remove_load_balancer(fresh(), project.of_balancer()).done
 

@@ -1,8 +1,8 @@
-"""Load balancers: each OpenStack project against the LoadBalancers and machines that own its objects.
+"""Compares each OpenStack project with the LoadBalancers and machines that own its objects.
 
-A finding counts only if two comparisons, some time apart, both show it (`findings.py`). Objects without an owner's uid
-belong to it by name, so such a finding is a question: clusters may share a project. A project costs five lists; only
-reads are allowed.
+A finding counts only if two comparisons, some time apart, both show it (`findings.py`). An object without an owner's
+uid is attributed by its name, so its finding is only a hint: clusters may share a project. A comparison takes five
+lists for each project, and changes nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from starters.cli.audits.loadbalancers.findings import Owners, Snapshot, finding
 from starters.cli.output import utc_now, warn
 from starters.cli.session import Session
 
-# Seconds between the two looks: more than a step in the cloud, and than the lag of its lists.
+# Seconds between the two comparisons: longer than a step in the cloud, and than the lag of its lists.
 APART_SECONDS = 5.0
 
 ROLE = Kind(name="Role", group="rbac.authorization.k8s.io", version="v1", plural="roles", area="")
@@ -46,7 +46,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def observe(kube: BlockingKube, projects: Projects, thorough: bool) -> Snapshot:
-    """Read owners before and after the cloud, since they exist before and after their objects."""
+    """Read the owners before and after the cloud, since they exist before and after their objects."""
     before = _owners(kube)
     references = before.references() | (_every_secret(kube) if thorough else set())
     clouds = {each: _cloud(projects, each) for each in sorted(references, key=lambda each: each.model_dump_json())}

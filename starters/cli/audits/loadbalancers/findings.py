@@ -29,14 +29,14 @@ from starters.cli.audits import Finding
 
 AREA = "loadbalancers"
 
-_LOOK = "`perdure why` it; `perdure wake` reconciles it"
+_LOOK = "`perdure why` shows what it does; `perdure wake` reconciles it"
 _ORPHAN = "delete it, unless another cluster that uses this project has the owner"
 _NAMED = "delete it, unless it belongs to another cluster or to a person"
 
 
 @dataclass(frozen=True)
 class Owners:
-    """The area's objects. `rights`: by namespace, the machines for which Roles exist."""
+    """The area's objects. `rights`: namespace and name of each machine for which a Role exists."""
 
     balancers: tuple[LoadBalancer, ...] = ()
     sets: tuple[LoadBalancerSet, ...] = ()
@@ -61,7 +61,7 @@ class Owners:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the audit reads. `before` has the owners read before the clouds; `owners` those read afterwards."""
+    """`before` has the owners read before the clouds, `owners` those read afterwards."""
 
     owners: Owners = Owners()
     before: Owners = Owners()
@@ -186,7 +186,7 @@ def _served(machine: LoadBalancerMachine) -> str:
 
 
 def differing(found: Snapshot, now: datetime) -> Iterator[Finding]:
-    """Owners that differ from the desired state, in the cloud or in the status."""
+    """Owners whose cloud objects or status differ from the desired state."""
     clouds = dict(found.read)
     balancers = {cloud_name(each.metadata): each for each in found.owners.balancers}
     for balancer in found.owners.balancers:
@@ -243,7 +243,7 @@ def _of_machine(machine: LoadBalancerMachine, cloud: ProjectCloud) -> Iterator[_
 def _ids(
     kind: str, found: Selection[SecurityGroup] | Selection[CloudPort] | Selection[FloatingIp] | Selection[Server]
 ) -> _Selected:
-    """The ids of duplicates, and of foreign objects; duplicates that are deleted anyway are a difference already."""
+    """The ids of unmarked duplicates, and of foreign objects. Marked duplicates are drift: Perdure deletes them."""
     several = (found.selected, *found.spare) if found.selected and found.spare else ()
     return kind, tuple(each.id for each in several), tuple(each.id for each in found.strangers)
 
