@@ -1,6 +1,6 @@
-"""An authority for the certificates of one deployment's servers and clients.
+"""A certificate authority for one deployment's servers and clients.
 
-Its key is not stored, so a missing or expiring certificate means that a new authority issues all of them.
+Its key is not stored: if a certificate is missing or expires soon, a new authority issues all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RENEW_BEFORE = timedelta(days=30)
 
 
 class Certificate(NamedTuple):
-    """A certificate to issue; `names` are a server's."""
+    """A certificate to issue; `names` is None for a client's."""
 
     name: str
     subject: x509.Name
@@ -57,7 +57,7 @@ class CertificateFiles:
             key = ec.generate_private_key(ec.SECP256R1())
             write_private(self.key(each.name), pem(key))
             write_private(self.certificate(each.name), authority.sign(key.public_key(), each))
-        # Written last: its presence marks the others as complete.
+        # Written last: its presence shows that all other files are complete.
         write_private(self.authority, authority.pem())
 
 

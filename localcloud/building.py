@@ -1,4 +1,4 @@
-"""Builds that happen once per computer, by one builder at a time. The lock ends with a builder that dies."""
+"""Builds that happen once per computer, in one process at a time. The kernel releases the lock if that process dies."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class BuildError(Exception):
 def lines_of(
     command: list[str], *, called: str = "", cwd: Path | None = None, variables: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """The lines that a command prints; it ends when the caller stops iterating.
+    """The lines that a command prints; it is killed when the caller stops iterating.
 
-    `called` is its name in errors; `variables` its whole environment. Raises BuildError with its last lines.
+    `called` names it in errors; `variables` is its whole environment. Raises BuildError with the last lines on failure.
     """
     tail: list[str] = []
     process = subprocess.Popen(
@@ -56,7 +56,7 @@ def lines_of(
 
 @contextlib.contextmanager
 def only_builder(cache: Path, what: str, narrator: Narrator) -> Iterator[None]:
-    """Hold the builder's lock, which the kernel releases if the process dies."""
+    """Wait for the build's lock and hold it; the kernel releases it if the process dies."""
     with (cache / "lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -28,7 +28,9 @@ from localcloud.terminal import complain, console, end_as_by_ctrl_c, say
 
 StateOption = Annotated[
     Path | None,
-    typer.Option("--state", metavar="DIR", help="State directory. Default: PERDURE_STATE, else the user's own."),
+    typer.Option(
+        "--state", metavar="DIR", help="State directory. Default: PERDURE_STATE, else one in the user's state folder."
+    ),
 ]
 
 TemporalOption = Annotated[
@@ -74,7 +76,7 @@ def up(
     temporal: TemporalOption = None,
     without: Annotated[
         str,
-        typer.Option(metavar="SERVICE,...", help=f"Do not start these; you run them yourself: {', '.join(ALL)}."),
+        typer.Option(metavar="SERVICE,...", help=f"Services not to start; you run them yourself: {', '.join(ALL)}."),
     ] = "",
 ) -> None:
     """Start Kubernetes, Temporal, an emulated AWS and Perdure on this computer, until Ctrl-C.
@@ -161,12 +163,12 @@ def _stay_after_failure(
     if not deployment.is_up() or running is None:
         return
     if attend:
-        narrator.say("The running services are left running, and the rest is tried again. Ctrl-C stops everything.")
+        narrator.say("The running services are left running, and the others are retried. Ctrl-C stops everything.")
         _attend(deployment, narrator, running)
     else:
         narrator.say(
-            "The running services are left running, and the rest is tried again. `perdure up` waits for it, "
-            "`perdure status` shows it, `perdure down` stops it."
+            "The running services are left running, and the others are retried. `perdure up` waits for them, "
+            "`perdure status` shows them, `perdure down` stops everything."
         )
 
 

@@ -1,6 +1,6 @@
-"""Permissive definitions of kinds of Cluster API and its AWS provider, for clusters without these.
+"""Permissive CustomResourceDefinitions of Cluster API and its AWS provider, for clusters without them.
 
-They are installed only on clusters that Perdure started, never over existing ones.
+They are installed only on clusters that Perdure started, never over existing definitions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The clients of the simulated clouds' control APIs, below `/perdure/` at each cloud's address, without proxies."""
+"""Clients of the simulated clouds' control APIs, below `/perdure/` at each cloud's address; they use no proxies."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ControlClient(Closing):
         self._http.close()
 
     def request(self, method: str, path: str, body: object = None) -> httpx.Response:
-        """Send a request; raises ControlRefusedError, or httpx.HTTPError without an answer or for a server error."""
+        """Send a request; raises ControlRefusedError for 400 and 404, httpx.HTTPError for other errors or no answer."""
         arguments: dict[str, Any] = {} if body is None else {"json": body}
         response = self._http.request(method, path, **arguments)
         if response.status_code in _REFUSALS:

@@ -1,4 +1,4 @@
-"""A CPU quota for a process tree, by a cgroup (CFS bandwidth control), which needs root."""
+"""A CPU quota for a process tree, by a cgroup (CFS bandwidth control). Needs root."""
 
 from __future__ import annotations
 

@@ -17,16 +17,16 @@ def unpack(package: str, home: Path, *, proof: Sequence[str], without: str = "")
     """Unpack a package and the libraries that it needs into a new directory.
 
     Args:
-        package: its name, or that of an empty package that depends on it.
-        home: gets `usr/...`.
-        proof: a program below `home` (possibly a pattern) with arguments, which must run.
+        package: its name, or the name of its metapackage.
+        home: the new directory, which gets `usr/...`.
+        proof: a program's path below `home` (possibly a glob pattern) and arguments; it must run successfully.
         without: a regular expression for libraries to omit.
 
     Raises:
         BuildError: this is no Debian, there is no such package, or its program does not run.
     """
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise BuildError(f"there is no apt-get to bring {package}: install it so that its programs are on PATH")
+        raise BuildError(f"there is no apt-get to download {package}: install it so that its programs are on PATH")
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=f".{home.name}-") as temporary:
         work = Path(temporary)
@@ -37,7 +37,7 @@ def unpack(package: str, home: Path, *, proof: Sequence[str], without: str = "")
         pattern, *arguments = proof
         program = next(root.glob(pattern), None)
         if program is None:
-            raise BuildError(f"{package} brings no {pattern}")
+            raise BuildError(f"{package} contains no {pattern}")
         _run([str(program), *arguments], work, {**os.environ, "LD_LIBRARY_PATH": str(libraries(root))})
         root.rename(home)
 
@@ -47,7 +47,7 @@ def libraries(home: Path) -> Path:
 
 
 def _download(package: str, work: Path, without: str) -> None:
-    """Download the package, with package lists of our own where the system has none."""
+    """Download the package and its libraries, with new package lists if the system's fail."""
     options: list[str] = []
     try:
         wanted = _wanted(package, options, work, without)
@@ -62,7 +62,7 @@ def _download(package: str, work: Path, without: str) -> None:
 
 
 def _wanted(package: str, options: list[str], work: Path, without: str) -> list[str]:
-    """The package (or the one that an empty package stands for), and all libraries that the system lacks."""
+    """The package, its versioned package if it is a metapackage, and the libraries that the system lacks."""
     depends = ["apt-cache", *options, "depends", "--recurse", "--important", "--no-conflicts", "--no-breaks"]
     listed = _run([*depends, "--no-replaces", "--no-enhances", package], work)
     named = dict.fromkeys(re.findall(r"^\s*\|?Depends: ([a-z0-9][\w.+-]*)", listed, re.MULTILINE))

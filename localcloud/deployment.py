@@ -29,7 +29,7 @@ from localcloud.temporal import choice as choices
 STOP_SECONDS = 10.0
 # A service that ended this often during `up` will not recover by waiting.
 HOPELESS_RESTARTS = 3
-# How often the narrator hears what is waited for.
+# The interval at which `up` reports what it waits for.
 REPORT_SECONDS = 15.0
 
 
@@ -68,10 +68,10 @@ class Deployment:
         on_change: Callable[[Running], None] | None = None,
         standstill_seconds: float = STANDSTILL_SECONDS,
     ) -> Running:
-        """Start what is not running and wait until all is ready, with no limit while there is progress.
+        """Start what is not running and wait until all services are ready, without a time limit while they progress.
 
-        What cannot start leaves the rest running; the next call continues. `only` names the services (default: all).
-        With `tether` the deployment stops when the calling thread ends, so call it from the main thread.
+        If a service cannot start, the others keep running; the next call continues. `only` names the services (default:
+        all). With `tether` the deployment stops when the calling thread ends, so call it from the main thread.
 
         Raises:
             DeploymentError: it did not become ready, or runs with other services or clouds.
@@ -89,10 +89,10 @@ class Deployment:
         tether: bool = False,
         narrator: Narrator | None = None,
     ) -> bool:
-        """Start the supervisor; False if one already runs with all that was requested.
+        """Start the supervisor; returns False if one already runs with everything requested.
 
         Raises:
-            DeploymentError: another deployment runs in the state directory.
+            DeploymentError: the deployment already runs with other services, clouds or cluster, or a name is unknown.
             InvalidSettings: the product's processes would reject the settings.
         """
         settings()
@@ -161,10 +161,10 @@ class Deployment:
             time.sleep(0.05)
 
     def down(self, *, wipe: bool = False) -> bool:
-        """Stop everything, and delete the data if `wipe`; False if nothing ran.
+        """Stop everything, and delete the data if `wipe`; returns False if nothing ran.
 
         Raises:
-            DeploymentError: the directory is still locked; nothing is removed.
+            DeploymentError: the supervisor does not stop; nothing is removed.
             StateDirectoryError: the directory to remove is not ours.
         """
         if not self.state.is_ours():
@@ -205,7 +205,7 @@ class Deployment:
         return self.state.read_env()
 
     def program_env(self) -> dict[str, str]:
-        """The complete environment for a program that must see no other cloud."""
+        """The complete environment for a program that must reach only this deployment's clouds."""
         plan = self.state.plan()
         settled = services.settled(openstack.project(self.state) if plan.openstack is not None else None)
         return {**settled, **services.our_environment(plan, self.state, self.state.ports())}
@@ -218,7 +218,7 @@ class Deployment:
         return row
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
-        """Signal a service, as a crash would; returns the pid that it had."""
+        """Send a service a signal, by default SIGKILL; returns its pid."""
         process = self.service(name).process
         if process is None or not process.is_alive():
             raise DeploymentError(f"{name} does not run")
@@ -228,7 +228,7 @@ class Deployment:
     def wait_service(
         self, name: str, *, other_than_pid: int | None = None, standstill_seconds: float = STANDSTILL_SECONDS
     ) -> ServiceStatus:
-        """Wait until a service is ready, with a new pid if `other_than_pid` is given; a DeploymentError without
+        """Wait until a service is ready, with another pid than `other_than_pid`; raises DeploymentError if it makes no
         progress.
         """
         watch = StandstillWatch(standstill_seconds)
@@ -254,7 +254,7 @@ class Deployment:
         command = [sys.executable, "-m", "localcloud.supervisor", "--state", str(self.state.root)]
         if tether:
             command = tethered(command, signal.SIGTERM)
-        # subprocess.Popen would not let a detached supervisor outlive its object.
+        # subprocess.Popen would not let a detached supervisor outlive the Popen object.
         self._child = os.posix_spawn(
             command[0],
             command,
@@ -277,7 +277,7 @@ class Deployment:
         return process is not None
 
     def _lock_when_ended(self) -> IO[str]:
-        """The lock, after ending its holder; waits for a holder that has not published its identity yet."""
+        """End the lock's holder and return the lock; waits for a holder that has not published its identity yet."""
         deadline = time.monotonic() + 2 * STOP_SECONDS
         while True:
             try:

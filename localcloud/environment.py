@@ -10,7 +10,7 @@ from localcloud.deployment import Deployment
 
 
 def enter(deployment: Deployment) -> None:
-    """Set this process's environment; call it before creating clients."""
+    """Replace this process's environment; call it before creating clients."""
     wanted = deployment.program_env()
     for name in set(os.environ) - set(wanted):
         del os.environ[name]

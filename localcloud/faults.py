@@ -1,7 +1,7 @@
-"""Faults of simulated clouds: the selection among matches.
+"""Faults of simulated clouds: which of the matching calls a fault affects.
 
-A fault applies to the first `count` matches after `skip`, each with its probability, drawn from the fault's own seed so
-that a run is repeatable. The first applicable fault wins.
+A fault lets `skip` matching calls pass, then affects each with its probability, up to `count` calls. Its own seed makes
+a run repeatable. The first applicable fault wins.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Armed(Generic[D]):
 
 
 class Board(Generic[D]):
-    """The active faults in order of creation; `changed` is notified."""
+    """The active faults in order of creation; `changed` is notified of changes."""
 
     def __init__(self) -> None:
         self.changed = Condition()

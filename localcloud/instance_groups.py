@@ -1,4 +1,4 @@
-"""An Auto Scaling group on the emulator, for demos, benchmarks and tests."""
+"""Auto Scaling groups on the emulator."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def make_hooked_group(
     default_result: str = "CONTINUE",
     launching: bool = False,
 ) -> dict[str, Any]:
-    """Create a group of one instance whose termination waits for a hook, and describe it.
+    """Create a group of one instance whose termination waits for a hook; returns its description.
 
-    `client` returns the account's boto3 client of a service. With `launching` the hook is of launches, and the group
-    is empty at first.
+    `client` returns the account's boto3 client of a service. With `launching` the hook is for launches instead, and the
+    group starts empty.
     """
     scaling = client("autoscaling")
     scaling.create_launch_configuration(

@@ -1,4 +1,4 @@
-"""The ledger of a simulated cloud: its calls, counted on arrival. It is in memory and starts empty."""
+"""The ledger of a simulated cloud: its calls, counted and recorded in memory. It starts empty."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Entry(BaseModel):
 
 
 class Counter(Entry):
-    """The number of equal calls, of which `lost` ones had no complete answer."""
+    """The number of equal calls; `lost` of these got no complete answer."""
 
     count: int
     errors: int
@@ -29,7 +29,7 @@ class Counter(Entry):
 
 
 class SingleCall(Entry):
-    """A call. `status` is 0 if no complete answer was sent."""
+    """`status` is 0 if no complete answer was sent."""
 
     at: float
     seconds: float
@@ -51,9 +51,9 @@ class _Count:
 
 
 class LedgerBook(Generic[L]):
-    """Counts, and the most recent calls individually.
+    """The counts of calls, and the most recent calls individually.
 
-    `counted_by` are the fields of a counter's key, `recent` is how many calls are stored.
+    `counted_by` are the fields of a counter's key; `recent` is how many single calls are stored.
     """
 
     def __init__(

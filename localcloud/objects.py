@@ -1,4 +1,4 @@
-"""Objects followed by list and watch, for demos, benchmarks and tests.
+"""Kubernetes objects, followed by list and watch.
 
 A watch delivers every version, so short-lived states are seen and conditions are checked only after changes.
 """
@@ -41,7 +41,7 @@ class Objects:
         return next((obj for id_, obj in self._known.items() if id_.startswith(prefix)), None)
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait for the condition; limit that with `asyncio.timeout`."""
+        """Wait until the condition is true; limit the wait with `asyncio.timeout`."""
         async with self._changed:
             await self._changed.wait_for(condition)
 

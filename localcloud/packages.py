@@ -1,4 +1,4 @@
-"""Installs packages with areas of their own into a deployment's state directory.
+"""Installs Python packages that add areas into a deployment's state directory.
 
 The deployment's processes, and shells that sourced its `env`, find them on PYTHONPATH.
 """
@@ -17,11 +17,11 @@ class NotInstalledError(Exception):
 
 
 def install(source: Path, target: Path) -> None:
-    """Install a package, replacing an earlier version, without downloads. NotInstalledError has pip's output."""
+    """Install a package offline, replacing an earlier version. Raises NotInstalledError with pip's output."""
     if not (source / "pyproject.toml").is_file():
         raise NotInstalledError(f"{source} is not a package: run this demo from a checkout of Perdure")
     with tempfile.TemporaryDirectory() as scratch:
-        # Builds write beside the sources.
+        # A build writes into the source directory, so a copy is built.
         copy = shutil.copytree(source.resolve(), Path(scratch) / source.name)
         options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
         command = [sys.executable, "-m", "pip", "install", *options, "--upgrade", "--target", str(target), str(copy)]

@@ -1,4 +1,4 @@
-"""Readiness probes of services, which ask what a client would ask."""
+"""Readiness probes of services; each sends a request as a client would."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 _TIMEOUT_SECONDS = 3.0
-# Perdure's processes give one reason per line.
+# How much of an error's body is reported; Perdure's processes write one reason per line.
 _LONGEST_REASON_BYTES = 500
-# Version 3.0 of its protocol.
+# Version 3.0 of PostgreSQL's protocol.
 _POSTGRES_PROTOCOL = 3 << 16
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -30,7 +30,7 @@ class HttpProbe:
     words: tuple[str, ...] = ()
     authority: Path | None = None
     certificate: tuple[Path, Path] | None = None
-    """The probe's own, and its key, for a server that asks for one."""
+    """The client certificate and its key, for a server that requires one."""
 
     def failure(self) -> str | None:
         context = ssl.create_default_context(cafile=str(self.authority)) if self.authority else None
@@ -67,12 +67,12 @@ class SocketProbe:
                 greeting = connection.recv(1)
             except OSError as error:
                 return f"{self.path} does not answer: {error}"
-        return None if greeting else f"{self.path} says nothing"
+        return None if greeting else f"{self.path} sends no greeting"
 
 
 @dataclass(frozen=True)
 class PostgresProbe:
-    """A probe for PostgreSQL, which asks for a password once it is ready for sessions (as for `pg_isready`)."""
+    """A probe like `pg_isready`: PostgreSQL is ready for sessions once it sends an authentication request."""
 
     host: str
     port: int
@@ -90,6 +90,6 @@ class PostgresProbe:
             return f"{place} does not answer: {error}"
         if answer.startswith(b"R"):
             return None
-        # Type, length, then fields of a letter and a text each; M is the message.
+        # An error has a type, a length, then fields of a letter and a text each; M is the message.
         message = next((part[1:] for part in answer[5:].split(b"\0") if part.startswith(b"M")), b"nothing")
         return f"{place} says: {message.decode(errors='replace')}"

@@ -1,4 +1,4 @@
-"""Processes that end with their parent, and identities that survive reuse of pids: pid, start tick (field 22 of
+"""Processes that end with their parent, and identities that a reused pid does not match: pid, start tick (field 22 of
 /proc/PID/stat, kept across execve) and boot id.
 """
 

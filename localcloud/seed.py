@@ -1,7 +1,7 @@
 """Prepares a deployment for Perdure: `python -m localcloud.seed CLOUD...`, run by every `up` until it succeeds.
 
-Existing objects stay, since people edit them; definitions and roles follow the installed version. In observe mode
-nothing is written to a user's own cluster.
+Existing objects are left unchanged, since people edit them; CustomResourceDefinitions and roles follow the installed
+version. In observe mode nothing is written to a user's own cluster.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def ensure_organization() -> tuple[str, str]:
 
 
 async def _apply(kube: KubeApi, kind: Kind, obj: JsonObject) -> None:
-    """Apply the object except its metadata, which others may have extended."""
+    """Patch all but the object's metadata, which others may have extended; create the object if absent."""
     try:
         await kube.patch(kind, "", _name(obj), _applied(obj))
     except Absent:
@@ -179,14 +179,14 @@ def _applied(obj: JsonObject) -> JsonObject:
 
 
 def _holds(found: object, wanted: object) -> bool:
-    """Whether the found value contains the wanted one: the server adds defaults, though not within lists."""
+    """Whether the found value contains the wanted one. Lists must be equal: the server adds defaults elsewhere."""
     if not isinstance(found, Mapping) or not isinstance(wanted, Mapping):
         return found == wanted
     return all(name in found and _holds(found[name], value) for name, value in wanted.items())
 
 
 async def _await_established(kube: KubeApi, name: str) -> None:
-    """Wait until the definition is served; before, creations would be answered 404."""
+    """Wait until the definition's kind is served; until then creations are answered with 404."""
     async with asyncio.timeout(_ESTABLISHED_SECONDS):
         while not _is_established(await kube.get(CUSTOM_RESOURCE_DEFINITION, "", name)):  # noqa: ASYNC110 - the server has no event for us
             await asyncio.sleep(0.05)
@@ -219,7 +219,7 @@ async def seed(clouds: tuple[Cloud, ...], *, foreign_cluster: bool) -> None:
     # Observe mode needs prepared objects to observe, so our own cluster is written to.
     settings = Settings() if foreign_cluster else Settings(mode="act")
     if settings.observing:
-        log.info("observe mode: the cluster is left as it is")
+        log.info("observe mode: nothing is written to the cluster")
         return
     async with await KubeApi.open(settings, "seed") as kube:
         await seed_cluster(kube, settings.watch_lease_namespace, settings.claims_namespace)

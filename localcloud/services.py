@@ -1,8 +1,8 @@
 """The table of services, derived from the plan of an `up`, the ports and the caller's environment.
 
-A production Temporal is several services in the place of `temporal` (`localcloud/temporal/control_plane.py`). Services
-stop in reverse, by stage. Programs do not see the caller's AWS, Temporal or Kubernetes configuration: a local
-deployment must never reach a real cloud.
+A production Temporal is several services instead of one (`localcloud/temporal/control_plane.py`). Services stop in
+stages: the product first, databases last. Programs do not see the caller's AWS, Temporal or Kubernetes configuration:
+a local deployment must never reach a real cloud.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ WATCH = "watch"
 EVENTS = "events"
 
 CLUSTER = (ETCD, API_SERVER, CONTROLLER_MANAGER)
-# Beside the server of a production Temporal: what it needs to serve, and what people look through.
+# Services beside a production Temporal's server: those that it needs, and those that people view it with.
 TEMPORAL_NEEDS = (POSTGRES, TEMPORAL_SCHEMA, TEMPORAL_NAMESPACE)
 TEMPORAL_VIEWS = (TEMPORAL_UI, CODEC)
 SERVERS = (*CLUSTER, TEMPORAL, *TEMPORAL_NEEDS, *TEMPORAL_VIEWS, AWS, PREPARATION)
@@ -71,7 +71,7 @@ PORTS = {
     CODEC: ("codec", "codec-health"),
     AWS: ("aws",),
     PREPARATION: (),
-    # Each needs the others' addresses, including those that are run by hand.
+    # Each OpenStack service needs the addresses of all, including those that the user runs (`--without`).
     **dict.fromkeys(OPENSTACK, APIS),
     MACHINES: ("machines",),
     THREESCALE: ("threescale", "threescale-master"),
@@ -96,7 +96,7 @@ LOCAL_SETTINGS = {
 # Two processes with the same values would conflict.
 OF_ONE_PROCESS = {"PERDURE_LISTEN_HOST", "PERDURE_HEALTH_PORT", "PERDURE_METRICS_PORT"}
 
-# The queues of served EC2 instances; unset means no event consumer.
+# The setting that names the queues of EC2's events; unset means no event consumer.
 INSTANCES_QUEUES = "PERDURE_INSTANCES_QUEUES"
 
 # Where LoadBalancers of Services live, with the project's credentials; the rest is known when OpenStack runs.
@@ -122,13 +122,13 @@ class Service:
     stop_stage: int = 0
     """Lower stages are stopped first."""
     grace_seconds: float = 2.0
-    """How long it may take to end before it is killed; a killed server loses nothing, each writes ahead."""
+    """How long it may take to end before it is killed; a killed server loses nothing, since all write ahead."""
     death_signal: signal.Signals = field(default=signal.SIGKILL)
-    """What it gets when the supervisor dies."""
+    """The signal that its process gets when the supervisor dies."""
     on_standby: bool = False
-    """Whether its process begins at once, to import, and starts when those it comes after are ready (standby.py)."""
+    """Whether its process imports at once, then waits until the services in `after` are ready (standby.py)."""
     settled_in: Path | None = None
-    """Lines of K=V that a service before it has written, read when this one starts; its environment wins."""
+    """A file of K=V lines that an earlier service writes, read when this one starts; `environment` has precedence."""
 
 
 Builder = Callable[[Plan, StateDirectory, Mapping[str, int]], Service]
@@ -208,7 +208,7 @@ def _no_proxy() -> dict[str, str]:
 
 
 def _given_settings() -> dict[str, str]:
-    """The caller's settings, which commands in other shells need, too, to find lifecycles."""
+    """The caller's settings that commands in other shells need as well, to find lifecycles."""
     known = {variable_of(field) for field in Settings.model_fields}
     shared = {name for name in known - OF_ONE_PROCESS if name.startswith(("PERDURE_", "OPERATOR_"))}
     return {name: os.environ[name] for name in sorted(shared) if name in os.environ}
@@ -284,7 +284,7 @@ def _production_temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, 
     return Service(
         name=TEMPORAL,
         command=production.server(plan.temporal, state),
-        # It asks for newer versions otherwise.
+        # Otherwise the server checks for newer versions.
         environment={**_go_environment("TEMPORAL_"), "TEMPORAL_VERSION_CHECK_DISABLED": "1"},
         after=(TEMPORAL_SCHEMA,),
         probe=HttpProbe(
@@ -310,7 +310,7 @@ def _postgres(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Se
         probe=PostgresProbe(LOOPBACK, port, postgres.USER),
         port=port,
         stop_stage=2,
-        death_signal=signal.SIGINT,  # it ends its sessions, and writes down what it has
+        death_signal=signal.SIGINT,  # a fast shutdown: it ends its sessions and writes a checkpoint
     )
 
 
@@ -405,7 +405,7 @@ def _development_temporal(plan: Plan, state: StateDirectory, ports: Mapping[str,
 def _aws(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
     arguments = ("--host", LOOPBACK, "--state", str(state.data("aws") / "state"))
     service = _simulator(AWS, "aws", arguments, plan, state, ports)
-    # It saves its state at the end, and within two seconds of a change.
+    # It saves its state within two seconds of a change, and when it stops.
     return replace(service, grace_seconds=3.5, death_signal=signal.SIGTERM)
 
 
@@ -567,9 +567,9 @@ def _temporal_program() -> str:
 
 
 def _go_environment(unwanted_prefix: str) -> dict[str, str]:
-    """The variables for rare garbage collection of a server in Go, unless the caller sets its own.
+    """The environment of a server in Go, with rare garbage collection unless the caller sets GOGC.
 
-    The API server then needs a sixth less CPU and 130 MB more.
+    The API server then needs a sixth less CPU and 130 MB more memory.
     """
     return {"GOGC": "400", **_plain_environment(unwanted_prefix)}
 

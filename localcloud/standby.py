@@ -1,7 +1,8 @@
 """Imports a program in advance, and starts it on request: `python -m localcloud.standby MODULE[,MODULE...] ARG...`.
 
-The supervisor sends a line of JSON with variables to standard input; then `main()` of the first module runs. Until then
-the process is in the supervisor's session, since Linux shares the CPU per session (sched_autogroup).
+The supervisor sends a line of JSON with environment variables to standard input; then `main()` of the first module
+runs. Until then the process stays in the supervisor's session, since Linux divides the CPU by session
+(sched_autogroup).
 """
 
 from __future__ import annotations

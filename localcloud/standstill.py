@@ -27,7 +27,7 @@ class _Mark:
 class StandstillWatch:
     def __init__(self, limit_seconds: float) -> None:
         self._limit_seconds = limit_seconds
-        # Each answer reads all processes of the computer, so frequent callers get the previous one.
+        # Each check reads all processes of the computer, so frequent callers get the previous result.
         self._pause_seconds = limit_seconds / 40
         self._marks: dict[str, _Mark] = {}
         self._checked_at: dict[str, float] = {}

@@ -29,7 +29,7 @@ from localcloud.processes import ProcessIdentity
 from localcloud.temporal.programs import ProductionTemporal
 
 LOOPBACK = "127.0.0.1"
-# Below 32768, where Linux takes the local ports of outgoing connections from: a remembered port stays free.
+# Below 32768: Linux takes the local ports of outgoing connections from above, so a remembered port stays free.
 PORTS = range(20_000, 32_000)
 
 _ports = TypeAdapter(dict[str, int])
@@ -53,13 +53,13 @@ class Plan(Model):
     binaries: Binaries | None
     """None when the user's own cluster is used."""
     kubeconfig: Path | None
-    """The user's own, if they gave one."""
+    """The user's own kubeconfig, if they gave one."""
     openstack: OpenStackPrograms | None = None
     """None without that cloud."""
     temporal: ProductionTemporal | None = None
     """None for the development server."""
     fsync: bool = True
-    """Whether the servers wait for the disk: without it what they wrote outlives them, but not the machine."""
+    """Whether the servers sync writes to the disk; otherwise writes survive a server's crash, but not the machine's."""
 
 
 class ServiceState(StrEnum):
@@ -80,7 +80,7 @@ class ServiceStatus(Model):
     port: int | None = None
     url: str | None = None
     since: datetime | None = None
-    """Of its state, UTC."""
+    """When the service entered its state, in UTC."""
     restarts: int = 0
     """How often the supervisor had to start it again since `up`."""
     message: str = ""
@@ -130,7 +130,7 @@ class StateDirectory:
 
     @property
     def to_enter(self) -> str:
-        """The shell command that loads `env` and this `perdure`'s environment."""
+        """The shell command that activates `perdure`'s virtual environment, if any, and sources `env`."""
         entered = f"source {shlex.quote(str(self.env_file))}"
         if sys.prefix == sys.base_prefix:
             return entered
@@ -168,7 +168,7 @@ class StateDirectory:
         replace_file(self.root / "deployment.json", plan.model_dump_json(indent=2))
 
     def is_taken(self) -> bool:
-        """Whether the directory is in use; packages may have been installed before the first `up`."""
+        """Whether the directory contains more than `packages`, which may be installed before the first `up`."""
         return self.root.exists() and any(each != self.packages for each in self.root.iterdir())
 
     def is_ours(self) -> bool:
@@ -178,7 +178,7 @@ class StateDirectory:
         return Plan.model_validate_json((self.root / "deployment.json").read_bytes())
 
     def running(self) -> Running | None:
-        """The published state of the supervisor, which may have died since."""
+        """The supervisor's last published state, if any; it may have died since."""
         try:
             return Running.model_validate_json((self.root / "services.json").read_bytes())
         except FileNotFoundError:
@@ -205,7 +205,7 @@ class StateDirectory:
         replace_file(self.root / "ports.json", _ports.dump_json(dict(ports), indent=2).decode())
 
     def lock(self) -> IO[str]:
-        """Lock the directory; closing the file unlocks. Raises BlockingIOError."""
+        """Lock the directory until the file is closed; raises BlockingIOError if it is locked."""
         file = (self.root / "lock").open("a")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -244,7 +244,7 @@ def choose_ports(
 ) -> tuple[dict[str, int], list[str]]:
     """A free port for each name, preferably the remembered one, and the names whose port changed.
 
-    Files added to `reserved` reserve the ports until they are closed, against other starting deployments.
+    The lock files appended to `reserved` keep other starting deployments off these ports until they are closed.
     """
     chosen: dict[str, int] = {}
     moved: list[str] = []

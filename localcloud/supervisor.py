@@ -131,7 +131,7 @@ class Supervisor:
                 stdin=asyncio.subprocess.PIPE if service.on_standby else asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                # A session of its own, so that the supervisor forwards Ctrl-C in order.
+                # A session of its own, so that only the supervisor ends it, in the order of the stages.
                 start_new_session=not service.on_standby,
             )
         log.info("%s started as pid %d", service.name, process.pid)
@@ -151,7 +151,7 @@ class Supervisor:
         self._change(service.name, ServiceState.STARTING)
 
     async def _watch(self, service: Service, exited: asyncio.Task[int]) -> None:
-        """Probe the service until it ends, rarely once it is ready."""
+        """Probe the service until it ends; less often once it is ready."""
         assert service.probe is not None
         while not exited.done():
             failure = await asyncio.to_thread(service.probe.failure)
@@ -187,7 +187,7 @@ class Supervisor:
             self._change(service.name, ServiceState.STOPPED, healthy=False, process=None, message="")
 
     async def _bound_logs(self) -> None:
-        """Limit the logs: keep one predecessor, if the disk has room for it. Writers append, so truncating is safe."""
+        """Truncate large logs, keeping one predecessor if the disk has room. Writers append, so truncating is safe."""
         while True:
             await asyncio.sleep(PROBE_SECONDS)
             if self._unpublished:
@@ -221,7 +221,7 @@ class Supervisor:
         self._publish()
 
     def _publish(self) -> None:
-        """Publish the state; a full disk ends nothing, since `_bound_logs` publishes again."""
+        """Publish the state; after a failure, such as a full disk, `_bound_logs` does."""
         try:
             self._state.write_running(self._running)
             self._unpublished = False
@@ -242,7 +242,7 @@ def tail(path: Path, count: int) -> list[str]:
 
 
 def last_message(log: Path, since: datetime) -> str:
-    """The log's last message, from text or JSON; empty if nothing was written since then."""
+    """The last message of a log in text or JSON; empty if nothing was written after `since`."""
     lines = tail(log, 1)
     if not lines or log.stat().st_mtime < since.timestamp():
         return ""
@@ -252,7 +252,7 @@ def last_message(log: Path, since: datetime) -> str:
 
 
 def sweep(state: StateDirectory, grace_seconds: float = 2.0) -> list[ProcessIdentity]:
-    """End leftover services. Requires that no supervisor holds the lock."""
+    """End the services of a dead supervisor and return them. The caller must hold the lock."""
     left = state.running()
     if left is None:
         return []
@@ -260,9 +260,9 @@ def sweep(state: StateDirectory, grace_seconds: float = 2.0) -> list[ProcessIden
 
 
 def prepare(state: StateDirectory, plan: Plan, reserved: list[IO[str]]) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Write ports, certificates, kubeconfig and environment; returns the ports and notes for a person.
+    """Write ports, certificates, kubeconfig and environment; returns the ports and notes for the user.
 
-    `reserved` holds the ports until its files are closed.
+    Files appended to `reserved` reserve the ports until closed.
     """
     notes = [f"ended {process.program} (pid {process.pid}), left by an earlier run" for process in sweep(state)]
     remembered = state.ports()
@@ -315,7 +315,7 @@ def _logged_death() -> Iterator[None]:
     try:
         yield
     except Exception:
-        log.exception("the supervisor cannot go on")
+        log.exception("the supervisor failed")
         raise
 
 

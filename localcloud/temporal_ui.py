@@ -1,4 +1,4 @@
-"""Links into Temporal's web UI. Its saved views are per browser, so links contain their query."""
+"""Links into Temporal's web UI. Saved views exist only in one browser, so each link contains its query."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Output of the local deployment's commands, and the signals that end them.
 
-Paths and addresses are not treated as markup, and lines are not wrapped, for grep.
+Paths and addresses are not treated as markup, and lines are not wrapped, so that grep finds them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Run a program that dies with its parent: `python tether.py SIGNAL PARENT_PID PROGRAM ARG...`.
 
-PR_SET_PDEATHSIG (prctl(2)) survives execve. The parent's pid is compared afterwards, in case it died before. Imports
-nothing slow.
+PR_SET_PDEATHSIG (prctl(2)) survives execve. The parent's pid is compared afterwards, in case the parent died before.
+Slow imports are avoided.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def main(argv: list[str] | None = None) -> None:
 def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m localcloud.aws", description="The AWS of the local deployment.")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free one and prints it")
+    parser.add_argument("--port", type=int, default=0, help="0 chooses a free port and prints it")
     parser.add_argument("--state", type=Path, required=True, help="file that stores the cloud across restarts")
     parser.add_argument("--config", type=Path, help="YAML or JSON with settings and faults, watched for changes")
     return parser.parse_args(argv)

@@ -1,7 +1,7 @@
-"""The default event bus of each account and region: rules route services' events to queues whose policy allows that.
+"""The default event bus of each account and region: rules route services' events to queues whose policies allow it.
 
-A reordered event waits for the next one of its account and region, or for its delay. Targets other than queues are
-moto's.
+A reordered event waits for the next event of its account and region, or for its delay. moto handles targets other than
+queues.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _send_to_queue(rule: Rule, target: dict[str, Any], envelope: Detail) -> bool
         "RULE_ARN": rule.arn,
         "TARGET_ARN": target["Arn"],
         "ERROR_CODE": "NO_PERMISSIONS",
-        "ERROR_MESSAGE": "The queue is not there, or does not let the rule send.",
+        "ERROR_MESSAGE": "The queue does not exist, or its policy does not let the rule send.",
         "RETRY_ATTEMPTS": "0",
     }
     typed = {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()}

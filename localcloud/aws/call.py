@@ -1,4 +1,4 @@
-"""The AWS call that this thread handles, and the state that it has touched. Outside a request there is none."""
+"""The AWS call that this thread handles, and the state that it has touched; None outside a request."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 Chunk = tuple[str, str]
-"""What is saved together: an account and a region, `aws` being the region of the global services."""
+"""The unit that is saved: an account and a region; `aws` is the region of the global services."""
 
 
 @dataclass
 class CallInHand:
-    """One AWS request, by the service's name in the credential scope."""
+    """One AWS request; `service` is the name in the credential scope."""
 
     service: str
     action: str
     region: str
-    access_key_id: str = ""  # the signing key, "" if unsigned; `account` is the key's
+    access_key_id: str = ""  # the signing key, "" if unsigned; `account` is the account of this key
     account: str = ""
     mutating: bool = False
-    failure_reason: str | None = None  # what an `async-failure` fault wants this CreateAccount to end with
-    touched: set[Chunk] = field(default_factory=set)  # chunks whose backends were looked up; saved if `changed` is set
+    failure_reason: str | None = None  # the FailureReason that an `async-failure` fault sets for this CreateAccount
+    touched: set[Chunk] = field(default_factory=set)  # chunks whose backends were looked up; saved if state may change
     changed: bool = False  # whether state changed, whatever the operation
 
 
@@ -42,7 +42,7 @@ def touch(account: str, region: str) -> None:
 
 
 def mark_changed() -> None:
-    """Record a change by a reading operation (time passed, a session was opened)."""
+    """Record that a read operation changed state (time passed, a session was opened)."""
     call = _in_hand.get()
     if call is not None:
         call.changed = True

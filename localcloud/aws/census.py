@@ -1,4 +1,4 @@
-"""All resources of the emulated cloud, ordered by account and region, for tests to compare; it creates no backend."""
+"""All resources of the emulated cloud by account and region, for tests to compare; this creates no backend."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from localcloud.aws.contract import (
 
 
 def take() -> World:
-    """Count what exists; requires moto's lock."""
+    """Requires moto's lock."""
     organization = organizations.of_payer()
     organization.let_time_pass()
     return World(

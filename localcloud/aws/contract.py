@@ -1,4 +1,4 @@
-"""The shapes of the control API under `/perdure/`, free of moto to make the client cheap.
+"""The shapes of the control API under `/perdure/`; without moto, so that the client is cheap.
 
 Durations named `*_seconds` run on the emulator's clock; `latency_ms` and a fault's delay are real time, like a network.
 """
@@ -89,15 +89,15 @@ class Config(Model):
     close_account_quota: int | None = Field(default=None, description="closures within 30 days")
     close_account_requests: int | None = Field(default=None, description="closures in progress at once")
     case_seconds: Seconds = Field(default=0, description="age at which a support case is resolved")
-    case_limit: int | None = Field(default=None, description="open cases beyond which CreateCase is refused")
+    case_limit: int | None = Field(default=None, description="open cases at which CreateCase is refused")
     quota_pending_seconds: Seconds = Field(default=0, description="how long a quota request is PENDING")
-    quota_case_seconds: Seconds = Field(default=0, description="how long it is CASE_OPENED after that")
+    quota_case_seconds: Seconds = Field(default=0, description="how long it is CASE_OPENED after PENDING")
     quota_outcome: QuotaOutcome = QuotaOutcome.APPROVED
-    quota_outcomes: dict[str, QuotaOutcome] = Field(default_factory=dict, description="by quota code")
+    quota_outcomes: dict[str, QuotaOutcome] = Field(default_factory=dict, description="other outcomes, by quota code")
     quota_requests_open: int | None = Field(default=20, description="most open quota requests of an account")
-    quota_requests_open_in_opt_in_region: int | None = Field(default=2, description="the same in an opt-in region")
+    quota_requests_open_in_opt_in_region: int | None = Field(default=2, description="most of them in an opt-in region")
     regions: tuple[str, ...] = Field(default=DEFAULT_REGIONS, description="enabled in every account")
-    opt_in_regions: tuple[str, ...] = Field(default=DEFAULT_OPT_IN_REGIONS, description="exist, have to be enabled")
+    opt_in_regions: tuple[str, ...] = Field(default=DEFAULT_OPT_IN_REGIONS, description="accounts can enable these")
     region_enable_seconds: Seconds = Field(default=0, description="how long a region is ENABLING or DISABLING")
     activation_seconds: Seconds = Field(default=0, description="age below which EC2 answers OptInRequired to all calls")
     verification_seconds: Seconds = Field(default=0, description="age below which RunInstances is refused")
@@ -109,7 +109,7 @@ class Config(Model):
         default=120, description="how long after Spot's warning the instance is reclaimed"
     )
     event_seconds: Seconds = Field(default=0, description="how long an event is on its way to the queues")
-    enforce_queue_policies: bool = Field(default=True, description="events reach only queues that let their rule send")
+    enforce_queue_policies: bool = Field(default=True, description="whether queues' policies have to let rules send")
     regions_without_t3_micro: tuple[str, ...] = ()
     key_propagation_seconds: Seconds = Field(default=0, description="age below which a new access key is unknown")
     role_propagation_seconds: Seconds = Field(default=0, description="age below which a new role cannot be assumed")
@@ -140,7 +140,7 @@ class Fault(Disturbance):
     message: str | None = None
     status: int | None = Field(default=None, description="HTTP status of an error")
     delay_seconds: Seconds = 0
-    late_answer: bool = Field(default=True, description="a delay holds back the answer, the effect has happened")
+    late_answer: bool = Field(default=True, description="the effect comes first, a delay holds back only the answer")
 
 
 class ClockReading(Model):
@@ -161,7 +161,7 @@ class CallCount(Counter):
 
 
 class Call(SingleCall):
-    """A call. `named` are the instances and Auto Scaling groups that its parameters name."""
+    """`named` are the instances and Auto Scaling groups that its parameters name."""
 
     service: str
     action: str
@@ -188,7 +188,7 @@ class Ledger(Model):
         return self.calls()
 
     def mutating(self) -> int:
-        """The number of calls that may change state, effective or not; without AssumeRole and dry runs."""
+        """The number of calls that may change state, successful or not; without AssumeRole and dry runs."""
         return sum(c.count for c in self.counts if c.mutating)
 
     def by_action(self) -> dict[str, int]:
@@ -259,7 +259,7 @@ class RoleRecord(Model):
 
 
 class CustomerRequest(Model):
-    """A customer's account. `account` has twelve digits, or is "" for a new one."""
+    """`account` has twelve digits, or is "" for a new account."""
 
     account: str = Field(default="", pattern=r"^(\d{12})?$")
 
@@ -287,7 +287,7 @@ class QuotaRequestRecord(Model):
     code: str
     desired: float
     status: str
-    opened_at: float  # like the end, an instant of the emulator's clock
+    opened_at: float  # like `done_at`, an instant of the emulator's clock
     done_at: float
 
 
@@ -352,10 +352,10 @@ class ConfigFile(Model):
     clock: ClockChange | None = None
 
 
-# boto3's service names, and the credential scope's, which the ledger uses.
+# From boto3's service names to the credential scope's, which the ledger uses.
 _SERVICE_ALIASES = {"service-quotas": "servicequotas", "elb": "elasticloadbalancing", "elbv2": "elasticloadbalancing"}
 
 
 def canonical_service(name: str) -> str:
-    """The service's one name, for boto3's and the credential scope's."""
+    """The service's name in the credential scope, from that name or boto3's."""
     return _SERVICE_ALIASES.get(name, name)

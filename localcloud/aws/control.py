@@ -1,4 +1,4 @@
-"""The typed client of the emulator's control API, for tests, demos and benchmarks.
+"""The typed client of the emulator's control API.
 
 Example:
     >>> emulator = Emulator("http://127.0.0.1:4566")

@@ -1,6 +1,6 @@
 """EC2 for new accounts: not yet activated, under verification, with opt-in regions (docs/emulator.md).
 
-A different RunInstances with the same ClientToken is IdempotentParameterMismatch
+A RunInstances that repeats a ClientToken with other parameters is refused with IdempotentParameterMismatch
 (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html). Terminated instances disappear after an
 hour. Red Hat's images include some that clients must skip, as on AWS. DescribeInstanceStatus takes at most 100 ids
 (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html).
@@ -197,7 +197,7 @@ class PerdureEC2Response(EC2Response):
         if owners:
             snapshots = [s for s in snapshots if s.owner_id in owners]
         if aliases is not None:
-            # AWS documents `amazon` as the only alias; no snapshot here carries it.
+            # AWS documents `amazon` as the only alias; no snapshot here has it.
             snapshots = []
         return ActionResult({"Snapshots": snapshots})
 

@@ -1,4 +1,4 @@
-"""The control API's shapes for services' events and for unrequested changes of instances; free of moto."""
+"""The control API's shapes for services' events and for changes of instances that AWS initiates; without moto."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class EventFaultKind(StrEnum):
 
 
 class EventFault(Disturbance):
-    """A fault in the delivery of events, except those of PutEvents."""
+    """A fault in the delivery of events, except events sent with PutEvents."""
 
     kind: EventFaultKind
     source: str = Field(default="*", description="aws.ec2, aws.autoscaling, aws.health, or a pattern")
@@ -42,19 +42,19 @@ class Notice(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    # Instances of `spot` are reclaimed after `spot_lead_seconds`.
+    # After a `spot` notice the instances are reclaimed `spot_lead_seconds` later.
     kind: Literal["spot", "rebalance", "capacity-reservation", "health"]
     account: str
     region: str
     instances: tuple[str, ...] = Field(min_length=1)
     action: Literal["terminate", "stop", "hibernate"] = "terminate"
-    # The type of a Health event; `event` is the one to update, empty for a new one.
+    # The type of a Health event; `event` is the id of the event to update, empty for a new event.
     code: str = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"
     event: str = ""
     start: float | None = None
     end: float | None = None
     status: Literal["upcoming", "open", "closed"] = "upcoming"
-    # That of every instance.
+    # The status of every instance in a Health event.
     entity_status: Literal["IMPAIRED", "UNIMPAIRED", "PENDING", "RESOLVED", "UNKNOWN"] = "PENDING"
 
 

@@ -1,4 +1,4 @@
-"""The events of EC2, Auto Scaling, Spot and Health, in AWS's shapes; free of moto.
+"""The events of EC2, Auto Scaling, Spot and Health, in AWS's shapes; without moto.
 
 Source: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html,
 .../spot-instance-termination-notices.html, .../rebalance-recommendations.html,
@@ -151,7 +151,7 @@ def health_event(
 ) -> Happening:
     """One communication of a Health event about instances of one account and region; times in seconds since the epoch.
 
-    `event` identifies the event in its ARN, `communication` this message.
+    `event` identifies the Health event in its ARN, `communication` this message.
     """
     first = subjects[0]
     arn = f"arn:aws:health:{first.region}::event/EC2/{code}/{code}_{event}"

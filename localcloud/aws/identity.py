@@ -272,7 +272,7 @@ def _without_role(session: AssumedRole) -> bool:
 
 
 def _is_too_young(key: AccessKey) -> bool:
-    """Whether the key is still unknown elsewhere, as new ones are in IAM for seconds."""
+    """Whether the key is so new that services do not know it yet, as on AWS."""
     wait = runtime.config().key_propagation_seconds
     return wait > 0 and key.user_name is not None and utcnow() - key.create_date < timedelta(seconds=wait)
 

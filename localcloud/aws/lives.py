@@ -1,8 +1,8 @@
 """EC2 instances with AWS's intermediate states, which moto skips; each change is an event on the bus.
 
-An instance that is going down ignores further calls, and a terminated one cannot start (IncorrectInstanceState). Spot
+A repeated stop or termination has no effect; an instance that goes down cannot start (IncorrectInstanceState). Spot
 requests have the statuses of https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-request-status.html.
-DescribeInstanceStatus lists scheduled events until they are over, marked [Completed] or [Canceled].
+DescribeInstanceStatus marks scheduled events that are over with [Completed] or [Canceled].
 """
 
 from __future__ import annotations

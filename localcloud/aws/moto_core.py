@@ -1,7 +1,7 @@
-"""Patches of moto's core: the caller's account is given, and expensive work is skipped.
+"""Patches of moto's core: the caller's account comes from the authenticated call, and expensive work is skipped.
 
-For each call moto would search all accounts for the key and try two hundred URL patterns; it also keeps every model
-object for its dashboard.
+Without them moto searches all accounts for the key and tries two hundred URL patterns at each call, and keeps every
+model object for its dashboard.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def install() -> None:
 
 
 def _replace(owner: Any, name: str, by: Callable[[Any], Any]) -> None:
-    """Patch moto. Raises AttributeError on an unsupported version."""
+    """Patch moto; raises AttributeError on an unsupported version."""
     setattr(owner, name, by(getattr(owner, name)))
 
 

@@ -1,7 +1,7 @@
 """AWS's announcements about instances, on request: Spot interruptions, rebalancing, scheduled maintenance.
 
 After `spot_lead_seconds` an interrupted instance is terminated or stopped (hibernation begins at once). A scheduled
-Health event only appears in DescribeInstanceStatus until it is closed.
+Health event changes only what DescribeInstanceStatus lists.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def install() -> None:
 
 
 def announce(notice: Notice) -> Published:
-    """Schedule the effects; returns what is published. Requires moto's lock; raises ValueError if an instance does not
-    exist, or is no Spot instance.
+    """Publish the notice and schedule its effects; returns what is published. Requires moto's lock; raises ValueError
+    if an instance does not exist, or is no Spot instance.
     """
     backend = backend_of(notice.account, notice.region)
     try:

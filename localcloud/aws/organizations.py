@@ -2,8 +2,8 @@
 
 A FAILED request has a FailureReason
 (https://docs.aws.amazon.com/organizations/latest/APIReference/API_CreateAccountStatus.html). Only the management
-account may call, except for DescribeOrganization.
-https://docs.aws.amazon.com/organizations/latest/APIReference/API_Operations.html
+account may call this API, except for DescribeOrganization
+(https://docs.aws.amazon.com/organizations/latest/APIReference/API_Operations.html).
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ class PerdureOrganizations(OrganizationsBackend):
 
     def _complete(self, creation: Creation) -> None:
         del self.in_progress[creation.id]
-        # After a leap of the clock the computed instant may lie before the request.
+        # If the clock was moved ahead, the computed instant may lie before the request.
         creation.completed = max(creation.requested, min(time.time(), runtime.clock.real_time_of(creation.due_at)))
         if creation.failure_reason is None and creation.email.lower() in self.emails:
             creation.failure_reason = "EMAIL_ALREADY_EXISTS"

@@ -1,7 +1,7 @@
 """Durable state: moto's backends in a SQLite file, saved in chunks (an account and region) as they change.
 
-A SIGKILL loses at most two seconds. Backends refer to each other, so they are pickled as names. An unreadable file is
-moved aside.
+A SIGKILL loses at most two seconds. A reference to a backend is pickled as its name, since backends refer to each
+other. An unreadable file is moved aside.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class UnreadableStateError(Exception):
 
 
 class StateFile:
-    """Saves changes in its own thread."""
+    """Saves changes in a thread of its own."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

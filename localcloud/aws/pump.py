@@ -1,7 +1,7 @@
 """Scheduled effects in the cloud: state changes of instances, timeouts of hooks, delayed events.
 
-A thread runs what is due by the emulator's clock. Effects are stored as a name and plain arguments, since another
-process may run them.
+A thread runs each effect when it is due by the emulator's clock. Effects are stored as a name and plain arguments,
+since another process may run them after a restart.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 _LONGEST_SLEEP_SECONDS = 60.0
 
 Deed = Callable[..., None]
-"""Called with account, region and the arguments that were put down."""
+"""Called with account, region and the arguments that were given to `later`."""
 
 _deeds: dict[str, Deed] = {}
 _changed = Condition(runtime.MOTO)
@@ -51,7 +51,7 @@ def deed(name: str, doing: Deed) -> None:
 
 
 def later(account: str, region: str, seconds: float, name: str, *arguments: Any) -> None:
-    """Schedule an effect, after seconds of the emulator's clock; 0 is now. Requires moto's lock."""
+    """Schedule an effect after `seconds` of the emulator's clock; 0 runs it at once. Requires moto's lock."""
     if seconds <= 0:
         _deeds[name](account, region, *arguments)
         return
@@ -76,7 +76,7 @@ def clock_changed() -> None:
 
 
 def start(changed: Callable[[set[calls.Chunk]], None]) -> None:
-    """Start the thread; `changed` receives the chunks that it changed."""
+    """Start the thread; `changed` receives the chunks that it changes."""
     threading.Thread(target=_run, args=(changed,), name="pump", daemon=True).start()
 
 

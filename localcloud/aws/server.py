@@ -2,7 +2,7 @@
 
     control path? ─► identify ─► latency ─► authenticate ─► fault? ─► moto (one call at a time) ─► ledger, state
 
-A lost answer closes the connection without a byte.
+If a fault loses the answer, the connection is closed without a byte.
 """
 
 from __future__ import annotations

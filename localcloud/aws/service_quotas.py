@@ -1,8 +1,8 @@
-"""Quotas that accounts get raised, of which moto knows two, and the requests to raise them (docs/emulator.md).
+"""The quotas that AccountPools can raise, of which moto has two, and the requests to raise them (docs/emulator.md).
 
 A second open request for a quota is refused with ResourceAlreadyExistsException
 (https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestServiceQuotaIncrease.html), too many open
-ones with QuotaExceededException (https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html).
+requests with QuotaExceededException (https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def install() -> None:
 
 @dataclass
 class QuotaRequest:
-    """A quota request; times are the emulator's clock's, except `created`."""
+    """Times are the emulator's clock's, except `created`."""
 
     id: str
     quota: Quota
@@ -216,7 +216,7 @@ class PerdureServiceQuotasResponse(ServiceQuotasResponse):
         return quota
 
     def _serves(self, quota: Quota) -> bool:
-        """Whether the region has the quota: account-wide ones are in us-east-1 only."""
+        """Whether the region has the quota: account-wide quotas are in us-east-1 only."""
         return not quota.is_global or self.region == "us-east-1"
 
     def _describe_quota(self, quota: Quota, value: float) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Shares one loader among botocore's sessions; imported before moto.
+"""Shares one loader among botocore's sessions; must be imported before moto.
 
-moto's import opens three sessions to list EC2's regions. Each would read botocore's endpoints and EC2's model: 0.4 s.
+moto's import opens three sessions to list EC2's regions. Each would read botocore's endpoints and EC2's model (0.4 s).
 """
 
 from __future__ import annotations

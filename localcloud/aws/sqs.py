@@ -2,8 +2,8 @@
 
 In moto one long poll blocks all calls; here an empty poll releases the lock until a message arrives or becomes visible.
 Deleting with an outdated handle succeeds without effect
-(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html), and setting some
-attributes keeps the policy. FIFO queues are moto's, except for the wait.
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html), and setting other
+attributes keeps the policy. FIFO queues behave as in moto, except for long polls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from localcloud.aws import runtime
 _LONGEST_SLEEP_SECONDS = 1.0
 _NEVER = float("inf")
 
-# Notified under `runtime.MOTO`, which waiting releases.
+# Notified while `runtime.MOTO` is held; waiting releases that lock.
 _arrived = Condition(runtime.MOTO)
 
 
@@ -36,7 +36,7 @@ def install() -> None:
 
 
 class PerdureQueue(Queue):
-    """Standard messages, indexed by id and by when they become visible."""
+    """A queue; standard messages are indexed by id and by when they become visible."""
 
     message_retention_period: int
     late: frozenset[str] = frozenset()  # ids of messages sent with a delay
@@ -182,7 +182,7 @@ class PerdureSQS(SQSBackend):
         visibility_timeout: int,
         message_attribute_names: list[str] | None = None,
     ) -> list[Message]:
-        """Receive, releasing moto's lock while waiting."""
+        """Receive messages; moto's lock is released while waiting."""
         give_up_at = time.monotonic() + wait_seconds_timeout
         names = message_attribute_names or []
         while True:

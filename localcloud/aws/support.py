@@ -1,7 +1,7 @@
 """AWS Support: cases stay open until they are resolved, unlike moto's, which advance at each DescribeCases.
 
-They are resolved at the age of `case_seconds` or by a call. Resolved cases are listed only with `includeResolvedCases`,
-even by id, and an unknown id fails the whole call
+A case is resolved at the age of `case_seconds` or by a call. Resolved cases are listed only with
+`includeResolvedCases`, even by id, and an unknown id fails the whole call
 (https://docs.aws.amazon.com/awssupport/latest/APIReference/API_DescribeCases.html).
 """
 
@@ -33,7 +33,7 @@ def install() -> None:
 
 @dataclass
 class Case:
-    """A support case. `resolve_at` is on the emulator's clock; None is never."""
+    """`resolve_at` is on the emulator's clock; None means never."""
 
     id: str
     display_id: str
@@ -191,7 +191,7 @@ def all_cases() -> list[tuple[str, Case]]:
 
 
 def decide_case(case_id: str, resolve: str) -> Case | None:
-    """Decide when a case is resolved. `resolve` is now, never, or auto (by age); None if there is no such case."""
+    """Set when a case is resolved: now, never, or auto (by age). Returns None if there is no such case."""
     for account_id, case in all_cases():
         if case.id == case_id:
             instants = {"now": runtime.clock.now(), "never": None, "auto": case.born_at + runtime.config().case_seconds}

@@ -28,7 +28,7 @@ _READING = re.compile(
     r"^(Get|List|Describe|Head|Lookup|Search|Select|Query|Scan|BatchGet|Simulate|Validate|Test|Check|Preview|Estimate"
     r"|Assume|Decode|Generate(Credential|Service)|Receive)"
 )
-# Parameters of EC2 and Auto Scaling, in lists with a number appended.
+# Parameters that name instances and Auto Scaling groups; in lists a number is appended.
 _NAMING = ("InstanceId", "AutoScalingGroupName")
 _JSON, _QUERY, _EC2, _REST_JSON, _REST_XML, _S3 = "json", "query", "ec2", "rest-json", "rest-xml", "s3"
 _PROTOCOLS = {

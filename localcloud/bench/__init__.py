@@ -1,4 +1,4 @@
 """`perdure bench NAME`: figures measured on a fresh local deployment with production processes.
 
-Figures are reported, never asserted, together with the machine's load.
+Figures are reported with the machine's load, never asserted.
 """

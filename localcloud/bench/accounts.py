@@ -89,7 +89,7 @@ async def _fill(lab: Laboratory, size: int) -> Found:
     cpu = {service: seconds - cpu_before[service] for service, seconds in lab.cpu().items()}
     clouds = cpu.pop(AWS)
     memory = {service: memory_mib(lab, service) for service in (WORKER, WATCH)}
-    # Neither comes with an account: leases are renewed by time, watches reopened.
+    # Independent of the number of accounts: leases are renewed periodically, watches reopened.
     standing = sum(n for name, n in requests.items() if name.endswith(" leases") or name.startswith("watch "))
     histories = await lab.histories()
     accounts = [len(history.events) for id_, history in histories.items() if id_.startswith("Account/")]
@@ -110,7 +110,7 @@ async def _fill(lab: Laboratory, size: int) -> Found:
             what="Kubernetes requests per account",
             measured=(sum(requests.values()) - standing) / size,
             goal="≤ 12",
-            note=f"upstream 11; beside them {standing} for leases and watches",
+            note=f"upstream 11; in addition {standing} for leases and watches",
         ),
         Figure(
             row="d",
@@ -349,7 +349,7 @@ async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
             goal="≤ 5 s",
             note=f"median {percentile(seconds, 0.5):.2f} s",
         ),
-        Figure(row="i", what="all Accounts made and looked at once", measured=round(prepared, 1), unit="s"),
+        Figure(row="i", what="all Accounts created and observed once", measured=round(prepared, 1), unit="s"),
     )
     return Found(figures=figures)
 
@@ -407,7 +407,7 @@ async def left_behind(sizes: Sizes, rows: frozenset[str]) -> Found:
     return await accounts_left.taken_over(sizes.left_accounts)
 
 
-# What the objects say.
+# Reading the objects.
 
 
 def claim(name: str) -> JsonObject:

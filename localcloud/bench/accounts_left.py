@@ -1,7 +1,7 @@
 """Row 8e: Accounts and claims as the aws-account-operator left them, taken over.
 
-The mix: Ready, claimed, and one each interrupted during creation (id not recorded), credentials, regions, and before
-its support case was recorded.
+Of sixteen Accounts eight are Ready, four claimed, and one each interrupted: before its id was recorded, during
+credentials, during regions, before its support case was recorded.
 """
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ def _row(lab: Laboratory, left: list[LeftAccount], before: dict[str, JsonObject]
     figures = (
         _figure(f"mutating AWS calls in {len(settled)} settled accounts", touched, "0"),
         _figure("statuses of settled accounts that were written", changed, "0"),
-        _figure(f"of {len(unfinished)} unfinished ones Ready", ended, str(len(unfinished))),
+        _figure(f"interrupted Accounts, of {len(unfinished)}, that became Ready", ended, str(len(unfinished))),
         _figure("accounts that keep their AWS account", adopted, str(len(left))),
-        _figure("CreateAccount", ledger.calls("organizations", "CreateAccount"), "0"),
-        _figure("cases opened", ledger.calls("support", "CreateCase"), f"≤ {len(unfinished)}"),
+        _figure("calls of CreateAccount", ledger.calls("organizations", "CreateAccount"), "0"),
+        _figure("support cases opened", ledger.calls("support", "CreateCase"), f"≤ {len(unfinished)}"),
         _figure("AWS accounts", len(world.members()), str(len(left))),
         _figure(f"{len(left)} Accounts and {claims} claims, until the last is Ready", round(seconds, 1), "", unit="s"),
     )
@@ -103,7 +103,7 @@ def _figure(what: str, measured: float, goal: str, *, unit: str = "") -> Figure:
     return Figure(row=ROW, what=what, measured=measured, unit=unit, goal=goal)
 
 
-# What was left.
+# What the replaced operator left.
 
 
 def _create(lab: Laboratory, names: Iterable[str]) -> dict[str, str]:
@@ -149,7 +149,7 @@ async def _leave(lab: Laboratory, each: LeftAccount) -> None:
     }
     await lab.kube.create(ACCOUNT, manifest, OPERATOR_NAMESPACE)
     state = _STATES.get(each.how, AccountState.READY)
-    # Deadlines of interrupted Accounts run from their last state.
+    # The deadlines of interrupted Accounts run from the time of their last state.
     now = timestamp(datetime.now(UTC))
     conditions = [_condition("Creating", LONG_AGO), _condition(state, LONG_AGO if each.how in SETTLED else now)]
     status: JsonObject = {
@@ -186,7 +186,7 @@ def _condition(type_: str, at: str) -> dict[str, str]:
     return {"type": type_, "status": "True", "reason": type_, "message": type_, **times}
 
 
-# What the objects say.
+# Reading the objects.
 
 
 def _statuses(lab: Laboratory) -> dict[str, JsonObject]:

@@ -1,4 +1,4 @@
-"""Row 8d: many accounts with region opt-in and quota increases, in AWS accounts that exist beforehand.
+"""Row 8d: many Accounts with region opt-in and quota increases, on existing AWS accounts.
 
 The emulator's clock runs a hundred times faster.
 """
@@ -153,7 +153,7 @@ async def _history_lengths(lab: Laboratory) -> list[int]:
     return list(await asyncio.gather(*(length(id_, run) for id_, run in found)))
 
 
-# What the emulator's records say.
+# Reading the emulator's records.
 
 
 def most_at_once(intervals: Iterable[Interval]) -> int:

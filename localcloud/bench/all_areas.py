@@ -1,4 +1,4 @@
-"""Objects of all areas in one deployment, each with its expected state: for `bench outages` and `bench day`."""
+"""Objects of all areas in one deployment, with expected states: for `bench outages`, `day` and `idle`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AGAIN_SECONDS = 0.5
 _LOOK_SECONDS = 1.0
 _SETTLING_SECONDS = 900.0
 _PRODUCT_PROCESSES = (WORKER, WATCH, EVENTS)
-# The Machine of a terminated instance is deleted, so an instance's end can be lost and be done twice.
+# The Machine of a terminated instance is deleted, so that a lost or repeated reaction to an instance's end shows.
 _REACTIONS = {"PERDURE_INSTANCES_REACTIONS": "terminated=delete-machine"}
 
 
@@ -144,7 +144,7 @@ class Claims(Area):
 
 
 class Accounts(Area):
-    """AccountClaims from a pool that is large enough; a changed one is claimed again by its legal entity."""
+    """AccountClaims on a pool that is large enough. A change replaces the claim by one of the same legal entity."""
 
     audit = "accounts"
     free = 2
@@ -305,7 +305,7 @@ class Balancers(Area):
     async def leftovers(self) -> list[str]:
         found = []
         for name in sorted(self.changes.keys() | self.ended):
-            # A floating IP, a security group, the port of the address and that of the machine, a server.
+            # A floating IP, a security group, the address's port and the machine's port, a server.
             things, wanted = await self.on.things_of(name), (1, 1, 2, 1) if name in self.changes else (0, 0, 0, 0)
             if things != wanted:
                 found.append(f"load balancer {name} has {things} floating IPs, groups, ports, servers; not {wanted}")
@@ -318,10 +318,10 @@ class Everything:
         self.areas = areas
 
     async def settle(self) -> float:
-        """Wait until everything is as requested; returns the seconds.
+        """Wait until all objects are in their expected state; returns the seconds.
 
         Raises:
-            TimeoutError: it was not within a quarter of an hour; names the objects.
+            TimeoutError: they were not within a quarter of an hour; names the objects.
         """
         seconds, found = await self.settled()
         if found:
@@ -329,7 +329,7 @@ class Everything:
         return seconds
 
     async def settled(self, seconds: float = _SETTLING_SECONDS, *, entirely: bool = True) -> tuple[float, list[str]]:
-        """Settle, and return the seconds and what differed at the end."""
+        """Wait like `settle`, without raising; returns the seconds and the remaining differences."""
         began, logged_at = time.monotonic(), time.monotonic()
         while True:
             found = await self._disagreements(entirely=entirely)
@@ -338,7 +338,7 @@ class Everything:
                 return now - began, found
             if now > logged_at + 15:
                 logged_at = now
-                step(f"{len(found)} do not agree yet: {'; '.join(found[:3])}")
+                step(f"{len(found)} differences remain: {'; '.join(found[:3])}")
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _disagreements(self, *, entirely: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""`perdure bench claims`: the resource claims' figures; rows a to d are here, the others in `claims_*.py`.
+"""`perdure bench claims`: the resource claims' figures; rows a to d are here, the other rows in `claims_*.py`.
 
 Latencies run from just before a request until a watch in this process (`claims_sightings.py`) sees the effect, and
 include this process's work on the same cores.
@@ -69,7 +69,7 @@ async def _requests(on: Scene, sizes: Sizes) -> Found:
             goal="≤ 10",
             note="upstream 28 to 34; until nothing is done any more",
         ),
-        Figure(row="d", what="of them writes", measured=round(writes(requests) / sizes.counted, 2), goal="≤ 8"),
+        Figure(row="d", what="writes per claim", measured=round(writes(requests) / sizes.counted, 2), goal="≤ 8"),
         Figure(row="d", what="CPU per claim, ms", measured=cpu),
     )
     return Found(figures=figures, breakdown={"d: Kubernetes requests": dict(requests.most_common())})
@@ -139,7 +139,7 @@ async def _singles(on: Scene, sizes: Sizes) -> Found:
         await asyncio.sleep(PAUSE_SECONDS)
     figures = (
         _milliseconds("bound to a free handle of the pool, p50", percentile(bound, 0.5), "≤ 80 ms", "upstream 250 ms"),
-        _milliseconds(f"the same, p99 of {len(bound)}", percentile(bound, 0.99), "≤ 250 ms", _spread(bound)),
+        _milliseconds(f"bound, p99 of {len(bound)}", percentile(bound, 0.99), "≤ 250 ms", _spread(bound)),
         _milliseconds("ready, p50", percentile(ready, 0.5), "≤ 120 ms", f"upstream 370 ms; {_spread(ready)}"),
     )
     return Found(figures=figures)

@@ -1,4 +1,4 @@
-"""Row w of `perdure bench claims`: claims against the bare writes that create them."""
+"""Row w of `perdure bench claims`: the CPU of claims, compared with the bare writes of the same objects."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from localcloud.bench.figures import Figure, Found
 from localcloud.services import API_SERVER, ETCD
 
 _READY_SECONDS = 120.0
-# As many as the binder serves.
+# Claims written at a time, as many as the binder serves.
 _AT_ONCE = 16
-# Of one claim: the claim as posted, its handle and its resource at the end, and the claim at the end.
+# Of one claim, when it is ready: the claim, its handle and its resource.
 _Objects = tuple[JsonObject, JsonObject, JsonObject]
 
 

@@ -1,6 +1,6 @@
 """Rows e, h, i, j and k of `perdure bench claims`: many settled claims.
 
-Memory is the proportional set size of worker and watcher with all their processes.
+Memory is the proportional set size of worker and watcher with all their child processes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
             what=f"{sizes.idle} settled claims: requests per claim and minute",
             measured=round(quiet / sizes.idle / minutes, 4),
             goal="0",
-            note=f"upstream 4; {quiet} in {minutes:g} min, leases and streams' renewals apart",
+            note=f"upstream 4; {quiet} in {minutes:g} min, without leases and renewed watches",
         ),
         Figure(row="e", what=f"workflow tasks in {minutes:g} min", measured=tasks, goal="0"),
         Figure(
@@ -96,7 +96,7 @@ async def _newcomers(on: Scene, sizes: Sizes, prepared: float) -> list[Figure]:
             goal="≤ 0.3 s",
             note=f"upstream 0.93 s with 300; of {len(seconds)}, median {percentile(seconds, 0.5):.3f} s",
         ),
-        Figure(row="h", what="all made and settled", measured=round(prepared, 1), unit="s"),
+        Figure(row="h", what="all claims created and settled", measured=round(prepared, 1), unit="s"),
     ]
 
 
@@ -124,7 +124,7 @@ async def _restarted(on: Scene, sizes: Sizes, row: str, number: signal.Signals) 
         ),
         Figure(
             row=row,
-            what="requests caused by it",
+            what="requests caused by the restart",
             measured=sum(requests.values()),
             goal="lists only",
             note=f"{lists} lists and watches, {writes(requests)} writes; the new claim's are among them",
@@ -152,7 +152,7 @@ async def held(sizes: Sizes, rows: frozenset[str]) -> Found:
             goal="≤ 600 MB",
             note=_sizes_text(sizes_mib),
         ),
-        Figure(row="j", what="all made and settled", measured=round(prepared, 1), unit="s"),
+        Figure(row="j", what="all claims created and settled", measured=round(prepared, 1), unit="s"),
     )
     return told(Found(figures=figures))
 

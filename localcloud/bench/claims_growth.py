@@ -19,9 +19,9 @@ from localcloud.bench.laboratory import PATIENCE_SECONDS, event_of, memory_mib
 from localcloud.services import API_SERVER, ETCD, POSTGRES, TEMPORAL, WATCH, WORKER
 
 _FEWEST = 100
-# The goal's seconds for each claim, several times.
+# Seconds to wait for each claim: several times the goal.
 _PATIENCE = 0.5
-# Histories of claims that are read.
+# How many histories of claims are read.
 _SAMPLE = 20
 _OF_KIND = "WorkflowType = '{}'"
 _GOALS = {1000: "≤ 35 s"}

@@ -1,4 +1,4 @@
-"""Row r of `perdure bench claims`: more concurrent claims than handles, from a filled pool that is set to zero."""
+"""Row r of `perdure bench claims`: more claims at once than free handles; later the pool creates the missing ones."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ async def race(sizes: Sizes, rows: frozenset[str]) -> Found:
         ),
         Figure(
             row="r",
-            what="the pool makes the others: distinct handles, claims that kept theirs",
+            what="the pool creates the missing handles: distinct handles, claims that kept their handle",
             measured=f"{len(set(second.values()))}, {retained}",
             goal=f"{claims}, {handles}",
-            note=f"all bound {served:.2f} s after the pool was told",
+            note=f"all bound {served:.2f} s after the pool was changed",
         ),
     )
     return told(Found(figures=figures))

@@ -1,6 +1,6 @@
-"""When this process's watches saw what: the clock of `perdure bench claims`.
+"""When this process's watches first saw each state of an object: the clock of `perdure bench claims`.
 
-Words (`bound`, `ready`, ...) have the moment (seconds since the epoch) at which each was first true.
+States are words (`bound`, `ready`, ...); times are seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Sightings:
         self._changed = asyncio.Condition()
         self.pools: dict[str, JsonObject] = {}
         self.handle_of: dict[str, str] = {}
-        """The handle of each claim that has one."""
+        """The name of each claim's handle, by the claim's path."""
         self.things_of: dict[str, tuple[str, ...]] = {}
-        """The resources of each claim that has some."""
+        """The paths of each claim's resources, by the claim's path."""
 
     def first(self, kind: Kind, path: str, word: str) -> float | None:
         return self._first[kind.name, path].get(word)
@@ -56,7 +56,7 @@ class Sightings:
         return self._count[kind.name, word]
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until the condition holds; limit the wait with `asyncio.timeout`."""
+        """Limit the wait with `asyncio.timeout`."""
         async with self._changed:
             await self._changed.wait_for(condition)
 

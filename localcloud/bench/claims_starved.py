@@ -1,4 +1,4 @@
-"""Row s of `perdure bench claims`: concurrent claims on all, a fifth and a twentieth of the machine."""
+"""Row s of `perdure bench claims`: claims at once on the whole machine, a fifth and a twentieth of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from localcloud.cpu_share import limited
 from localcloud.services import WATCH, WORKER
 
 SHARES = (100, 20, 5)
-# The most seconds per claim on the whole machine; divided by the share.
+# The longest wait on the whole machine, in seconds per claim; on a share it is divided by the share.
 _PATIENCE = 0.5
 _READ_AT_ONCE = 8
 _IDLE_SECONDS = 5.0
@@ -96,12 +96,12 @@ async def _on_share(on: Scene, count: int, percent: int) -> Found:
         ),
         Figure(
             row=row,
-            what="looks of `perdure top` meanwhile that told a backlog",
+            what="calls of `perdure top` meanwhile that showed a backlog",
             measured=f"{sum(backlogs)} of {len(backlogs)}",
         ),
-        Figure(row=row, what="claims lost, doubled", measured=f"{lost}, {doubled}", goal="0, 0"),
+        Figure(row=row, what="claims lost, served twice", measured=f"{lost}, {doubled}", goal="0, 0"),
         Figure(
-            row=row, what="broken off and begun again", measured=sum(broken.values()), goal="0", note=_listed(broken)
+            row=row, what="interrupted tasks, restarts", measured=sum(broken.values()), goal="0", note=_listed(broken)
         ),
     )
     return Found(figures=figures, breakdown={f"{row}: Kubernetes requests": dict(cost.requests.most_common())})

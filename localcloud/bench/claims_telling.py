@@ -1,4 +1,4 @@
-"""Progress output of `perdure bench claims` on standard error, and cost meters."""
+"""Progress output of benchmarks on standard error, and meters of their cost."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The providers of `perdure bench claims`; each handle has a ConfigMap.
+"""The providers of `perdure bench claims`; each handle's resource is a ConfigMap.
 
-The first provider's is ready when it exists, the second's when a word is written into it; the third's claims need an
-approval; the fourth renders the clock, so it is never settled for long.
+It is ready when it exists, with the provider `said` when a word is written into it. Claims of `approved` need an
+approval; `clock` renders the time, so its claims are never settled for long.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ USERS, THINGS = "users", "things"
 AT_ONCE, SAID, APPROVED, CLOCK = "at-once", "said", "approved", "clock"
 POSTS_AT_ONCE = 20
 PAUSE_SECONDS = 0.15
-# The start, and its first task scheduled and started.
+# The workflow's start, and its first task scheduled and started.
 _EVENTS_BEFORE_ITS_TASK = 3
-# More concurrent claims would only wait for each other, and for the sightings.
+# More concurrent claims would only wait for each other, and for this process's watches.
 BATCH = 250
 
 

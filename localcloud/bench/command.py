@@ -1,6 +1,6 @@
 """The command `perdure bench NAME`.
 
-Exit code 1 means that a measurement failed, after which earlier results are printed; a missed goal is no error.
+Exit code 1 means that a measurement failed; the results of the others are still printed. A missed goal is no error.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def bench(
         float | None,
         typer.Option(
             min=10,
-            help="Row e, `threescale` l, `idle`: how long what is idle is watched.",
+            help="Row e, `threescale` l, `idle`: how long idle objects are watched.",
             show_default="300, claims 60, threescale 3600",
         ),
     ] = None,
@@ -83,7 +83,7 @@ def bench(
     namespaces: Annotated[int, typer.Option(min=2, help="`threescale` k: how many namespaces.")] = 500,
     lifecycles: Annotated[int, typer.Option(min=20, help="`engine`: how many idle lifecycles are woken.")] = 200,
     event_count: Annotated[int, typer.Option("--events", min=40, help="`instances` c, g: how many events.")] = 5000,
-    storm_instances: Annotated[int, typer.Option("--storm", min=10, help="`instances` e: the reclaimed ones.")] = 1000,
+    storm_instances: Annotated[int, typer.Option("--storm", min=10, help="`instances` e: reclaimed instances.")] = 1000,
     outage_seconds: Annotated[
         float,
         typer.Option(
@@ -93,7 +93,7 @@ def bench(
     ] = 600,
     fleet: Annotated[int, typer.Option(min=100, help="`instances` i: how many instances.")] = 200,
     storm_minutes: Annotated[float, typer.Option(min=1, help="`instances` i: how long the storm lasts.")] = 60,
-    minutes: Annotated[float, typer.Option(min=1, help="`day`: how long it lasts.")] = 60,
+    minutes: Annotated[float, typer.Option(min=1, help="`day`: how long the day lasts.")] = 60,
     scale: Annotated[float, typer.Option(min=0.01, help="`day`: the share of its 1,270 objects.")] = 1,
     temporal: TemporalOption = None,
     state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
@@ -148,12 +148,12 @@ def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
     return found, complaints
 
 
-# Modules of benchmarks whose name is another.
+# Benchmarks whose module has another name.
 _MODULES = {Benchmark.INSTANCES: "instances_consumer"}
 
 
 def selected_work(name: Benchmark, only: str, sizes: Mapping[str, object]) -> list[Measure]:
-    """Measurements that have a row in `only`; `sizes` may hold what the benchmark's `Sizes` does not know."""
+    """The measurements with a row in `only`, by default all but those on request; unknown `sizes` are ignored."""
     module = import_module(f"localcloud.bench.{_MODULES.get(name, name.value)}")
     measurements = module.MEASUREMENTS
     rows = _rows(only, [covered for covered, _ in measurements], getattr(module, "ON_REQUEST", frozenset()))

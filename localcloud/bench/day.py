@@ -1,6 +1,6 @@
-"""`perdure bench day`: a day of objects of all areas in an hour, each created, changed and mostly ended, with kills.
+"""`perdure bench day`: a day's objects of all areas in an hour; each is created and changed, and most are ended.
 
-Every minute one process of the deployment is killed, in turns.
+Every minute one process of the deployment is killed, each in turn.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COUNTS = {"claims": 500, "accounts": 50, "balancers": 20, "products": 200, "ins
 _VICTIMS = (WORKER, WATCH, TEMPORAL, API_SERVER, EVENTS, ETCD)
 _KILL_EVERY_SECONDS = 60.0
 _LOOK_EVERY_SECONDS = 15.0
-# Of the day: when the last object is created, and how long each lives until its change and from that to its end.
+# Shares of the day: until when objects are created, and the time to each change and from it to the end.
 _CREATED_WITHIN, _PAUSE = 0.7, 0.12
 _KEPT_SHARE = 0.2
 _SETTLING_SECONDS = 1800.0
@@ -76,7 +76,7 @@ async def day(sizes: Sizes, rows: frozenset[str]) -> Found:
         ),
         Figure(
             row="day",
-            what="lost, there twice, or found by the audits",
+            what="lost, created twice, or found by the audits",
             measured=len(found),
             goal="0",
             note=f"{killed.total()} kills: " + ", ".join(f"{name} {number}" for name, number in killed.items()),

@@ -1,6 +1,6 @@
 """`perdure bench engine`: the cost of passes over idle Accounts, which change nothing.
 
-Latency is that of single wakes at rest, from the signal in the history to the end of the observation.
+Latency is measured with single wakes at rest, from the signal in the history to the end of the observation.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ async def passes(sizes: Sizes, rows: frozenset[str]) -> Found:
             measured=_ms(percentile(latencies, 0.5)),
             unit="ms",
         ),
-        Figure(row="m", what="the same, p95", measured=_ms(percentile(latencies, 0.95)), unit="ms"),
+        Figure(row="m", what="wake to observation, p95", measured=_ms(percentile(latencies, 0.95)), unit="ms"),
         Figure(row="m", what="history events of a lifecycle at rest", measured=max(rest), note="most of all"),
         Figure(row="m", what="history events of a pass", measured=round(sum(map(len, news.values())) / count, 1)),
     )

@@ -18,7 +18,7 @@ class Load(Model):
 
     cores: int
     load_average: float
-    """Of the last minute, at the end."""
+    """The average of the last minute, read at the end."""
     pressure: float | None
     """Between start and end, 0 to 1; None where the kernel does not report it."""
     stolen: float
@@ -27,7 +27,7 @@ class Load(Model):
 
 class Figure(Model):
     row: str
-    """The row of the issue's table, for example `d2`."""
+    """The row in docs/benchmarks.md, for example `d2`."""
     what: str
     measured: float | str
     unit: str = ""
@@ -40,7 +40,7 @@ class Found(Model):
     breakdown: dict[str, dict[str, int]] = {}
 
 
-# One deployment's measurement.
+# A measurement on one deployment.
 Measure = Callable[[], Coroutine[None, None, Found]]
 
 
@@ -99,11 +99,11 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 def show(report: Report, console: Console) -> None:
     load = report.load
-    pressure = f", somebody waited for a CPU {load.pressure:.0%} of the time" if load.pressure is not None else ""
+    pressure = f", a task waited for a CPU {load.pressure:.0%} of the time" if load.pressure is not None else ""
     console.print(
         f"bench {report.benchmark} on Temporal's {report.temporal} server: "
         f"{report.seconds:.0f} s on {load.cores} cores, load {load.load_average}{pressure}, "
-        f"the host took {load.stolen:.0%} of what it used",
+        f"the host took {load.stolen:.0%} of the CPU time",
         highlight=False,
         soft_wrap=True,
     )

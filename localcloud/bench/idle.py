@@ -17,8 +17,8 @@ from localcloud.bench.laboratory import memory_of_mib, writes
 from localcloud.services import EVENTS, WATCH, WORKER
 
 _COUNTS = {"claims": 50, "accounts": 4, "instances": 20, "products": 20}
-# Observations follow the last change by half a minute. The Lease of a watcher that stands still lasts a minute, and
-# `perdure run` begins to watch only then.
+# Observations follow the last change by half a minute. `perdure run` begins to watch only when the stopped watcher's
+# Lease has expired, after a minute.
 _REST_SECONDS = 150.0
 PROCESSES, RUN = "processes", "run"
 
@@ -47,7 +47,7 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 async def _left_alone(on: Everything, row: str, sizes: Sizes, processes: dict[str, int]) -> Found:
     await asyncio.sleep(_REST_SECONDS)
-    step(f"nothing is asked for during {sizes.idle_seconds:g} s")
+    step(f"nothing is requested for {sizes.idle_seconds:g} s")
     mark, tasks, before = (
         on.lab.audit_mark(),
         await on.lab.workflow_tasks(),
@@ -68,7 +68,7 @@ async def _left_alone(on: Everything, row: str, sizes: Sizes, processes: dict[st
         ),
         Figure(
             row=row,
-            what=f"writes but to Leases, workflow tasks, in {minutes:g} min",
+            what=f"writes except to Leases, workflow tasks, in {minutes:g} min",
             measured=f"{writes(requests)}, {await on.lab.workflow_tasks() - tasks}",
         ),
         Figure(

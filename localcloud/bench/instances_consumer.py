@@ -59,7 +59,7 @@ async def alone(sizes: Sizes, rows: frozenset[str]) -> Found:
     figures = (
         Figure(
             row="a",
-            what="events parsed, found, told and acknowledged in memory, a second",
+            what="events parsed, looked up, dispatched and acknowledged in memory, a second",
             measured=found["per_second"],
             goal="≥ 2000",
             note=f"{found['cpu_ms_per_event']} ms of CPU each, {found['machines']:.0f} machines",
@@ -210,8 +210,8 @@ async def broken(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 def disturbed(last: Mapping[str, State], states: Sequence[State], dice: random.Random) -> tuple[list[str], int]:
-    """All instances' messages, of which a fifth is sent twice and a tenth out of order, and a tenth more that are
-    malformed; and the number of the latter.
+    """The messages of all instances, a fifth of them twice and a tenth out of order, with a tenth more malformed ones;
+    and how many are malformed.
     """
     until = now()
     lives = [life(each, (*states[:-1], state), until) for each, state in last.items()]

@@ -75,16 +75,16 @@ async def _held(on: Scene, scaling: Any, instance: str, held_seconds: float) -> 
         ),
         Figure(
             row="h",
-            what="completions of the action: before the Machine has gone, in all",
+            what="completions of the action: before the Machine is gone, in all",
             measured=f"{early}, {completions}",
             goal="0, 1",
-            note=f"labelled terminated {ended - released:.1f} s after the Machine has gone",
+            note=f"labelled terminated {ended - released:.1f} s after the Machine was gone",
         ),
     ]
 
 
 async def _let_go(scaling: Any, instance: str, began: float) -> float:
-    while await asyncio.to_thread(_lifecycle, scaling, instance) == _WAITING:  # noqa: ASYNC110 - nobody is told
+    while await asyncio.to_thread(_lifecycle, scaling, instance) == _WAITING:  # noqa: ASYNC110 - there is no event
         await asyncio.sleep(2)
     return time.monotonic() - began
 
@@ -110,7 +110,7 @@ async def _moved(on: Scene, planned: list[str], meanwhile: Coroutine[None, None,
         *figures,
         Figure(
             row="h",
-            what="retirements moved by ten days and withdrawn, moved to tomorrow, left: Machines deleted",
+            what="retirements moved by ten days and withdrawn, moved to tomorrow, left alone: Machines deleted",
             measured=", ".join("yes" if deleted[each] else "no" for each in (withdrawn, tomorrow, left)),
             goal="no, yes, no",
             note=f"labels after the restarts: {on.labels.value(withdrawn, INTERRUPTION_LABEL) or 'none'}, "
@@ -133,7 +133,7 @@ async def _until(on: Scene, kind: Kind, name: str, holds: Callable[[JsonObject],
     deadline = time.monotonic() + 120
     while not await _is(on, kind, name, holds):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{kind.name} {name} has not become so")
+            raise TimeoutError(f"{kind.name} {name} has not reached the expected state")
         await asyncio.sleep(0.3)
 
 

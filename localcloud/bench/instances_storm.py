@@ -59,8 +59,8 @@ _SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="s
 _EXPECTED = "expected"
 _SPOT_LEAD_SECONDS = 120.0
 _HOUR = 3600.0
-# The share of Spot instances among the workers, and of each cause among the rest; retirements come in bunches. The
-# other instances are only named by forged messages.
+# The share of Spot instances among the workers, and of each cause among the rest. One announcement retires several
+# instances. Instances without a cause are only named by forged messages.
 _SPOT = 0.2
 _SHARES = {"stopped": 0.12, "ended": 0.06, "rebalance": 0.05, "capacity": 0.05, "reboot": 0.08, "maintenance": 0.08}
 _RETIRED = 0.18
@@ -72,12 +72,12 @@ _CODES = {
     "reboot": "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED",
     "maintenance": "AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED",
 }
-# Of each kind in each cluster: in the hour, and in a shorter storm.
+# Forged messages of each kind in each cluster: in the whole hour, and in a shorter storm.
 _FORGED, _FORGED_IN_SHORT, _SHORT_MINUTES = 3, 1, 30.0
-# Labels of forged scheduled events go within 26 minutes.
+# The part of the storm in which forged messages are sent: labels of forged scheduled events go within 26 minutes.
 _FORGED_UNTIL = 0.55
 _JOINS_SECONDS = 5.0
-# How late a cause's event may be, in seconds; where AWS leaves two minutes, a part of these is left.
+# By how many seconds a cause's event is delayed; of AWS's two minutes' notice a part remains.
 _LATE = {"spot": (60, 80), "spot-stop": (60, 80), "hook": (60, 75), "launch": (60, 75)}
 _LATE_BY_MINUTES = (120, 240)
 _DISTURBED = ((EventFaultKind.DELAY, 0.12), (EventFaultKind.DOUBLE, 0.2), (EventFaultKind.REORDER, 0.1))
@@ -91,7 +91,7 @@ async def hour(instances: int, minutes: float) -> Found:
     dice = random.Random(7)  # noqa: S311 - repeatable on purpose
     async with _storm() as on:
         step(f"{instances} instances in four clusters and two accounts")
-        # An instance runs before it has its AWSMachine here: while one is expected, events wait for it.
+        # Here instances run before their AWSMachines exist. While an AWSMachine has no instance, events wait for it.
         await on.lab.kube.create(AWS_MACHINE, {"metadata": {"name": _EXPECTED}, "spec": {}}, "storm-a")
         await _fleet(on, instances)
         running = await on.until(lambda: all(on.state(each) == "running" for each in on.members))
@@ -119,7 +119,7 @@ async def hour(instances: int, minutes: float) -> Found:
             )
             await on.lab.kube.delete(AWS_MACHINE, "storm-a", _EXPECTED)
             empty = await on.until(lambda: all(on.left(each) == 0 for each in set(on.accounts.values())), 120)
-            await asyncio.sleep(5)  # what is done too often would be done now
+            await asyncio.sleep(5)  # a repeated reaction would happen now
             others.cancel()
         if not (settled and empty):
             step("it has not settled: " + ", ".join([*unsettled(on, affected), *mislabelled(on, forged)][:10]))
@@ -264,7 +264,7 @@ async def _empty_groups(on: Storm) -> None:
 
 
 def _bunches(on: Storm, dice: random.Random) -> tuple[list[list[Member]], list[Member]]:
-    """The members by what happens to them, in bunches of one announcement; then the members to which
+    """The members to which something happens, in bunches of one announcement; then the members to which
     nothing happens.
     """
     bunches, untouched = list[list[Member]](), list[Member]()
@@ -359,10 +359,10 @@ def _disturb(on: Storm, member: Member, bunch: Sequence[Member], dice: random.Ra
     seconds = _DOUBLED_SECONDS if kind is EventFaultKind.DOUBLE else _SWAPPED_SECONDS
     if kind is EventFaultKind.DELAY:
         if member.cause == "spot-hibernate":
-            # The instance stops at once, and its Machine is replaced before the notice comes.
+            # The instance stops at once, and its Machine is replaced before the notice arrives.
             return
         seconds = member.late = dice.uniform(*_LATE.get(member.cause, _LATE_BY_MINUTES))
-    # A state has two events, of which both are late.
+    # A change of state sends two events; both are late.
     count = 2 if kind is EventFaultKind.DELAY and member.cause in ("stopped", "ended") else 1
     on.lab.emulator.event_fault(kind, containing=member.instance or member.hooked, count=count, delay_seconds=seconds)
 
@@ -381,7 +381,7 @@ def _happen(on: Storm, bunch: Sequence[Member]) -> None:
             if member.cause in RETURNS:
                 on.planned[instance] = (code, event, start)
         case "rebalance":
-            # As EventBridge sends it: the emulator recommends it for Spot instances only.
+            # Sent as EventBridge would: the emulator announces it for Spot instances only.
             on.lab.emulator.publish(account, REGION, "aws.ec2", REBALANCE, {"instance-id": instance})
         case "capacity":
             announce("capacity-reservation", *where)

@@ -1,4 +1,4 @@
-"""Row i of `perdure bench instances`: what others do during the storm.
+"""Row i of `perdure bench instances`: simulates what other systems do during the storm.
 
 Cluster API, MachineSets and a MachineHealthCheck replace and delete Machines, Auto Scaling replaces instances, and AWS
 completes reboots and maintenance.
@@ -51,7 +51,7 @@ class ClusterApi:
             self._begun.add(name)
             group.create_task(self._end(member))
             return
-        # A label is corrected by EC2's answer half a minute later: forged events end no instance.
+        # Only members with a cause: a forged event's label is corrected by EC2's answer half a minute later.
         ended = member.cause and member.cause != "launch" and self._on.state(name) in ("stopped", "terminated")
         if ended and name not in self._failed:
             self._failed.add(name)
@@ -129,7 +129,7 @@ class ClusterApi:
                     surplus -= 1
                     continue
                 annotated[DELETE_FIRST_ANNOTATION in mapping(found, "metadata", "annotations")].append(each)
-        # Without an annotation the youngest: a replacement that is not needed any more.
+        # Without an annotation the youngest goes first: a replacement that is not needed any more.
         for each in [*annotated[True], *reversed(annotated[False])][: max(0, surplus)]:
             await _insist(partial(kube.delete, MACHINE, each.cluster, each.instance))
 

@@ -33,12 +33,12 @@ from localcloud.bench.laboratory import Laboratory
 
 Requests = Counter[tuple[str, str, str]]
 
-# Nodes and Machines are watched apart, and a cordon is entered into the budget a little before it is written.
+# Nodes and Machines are watched separately, and a cordon counts in the budget a little before it is written.
 _SKEW_SECONDS = 1.0
 _PERDURE = re.compile(r"(^|\s)perdure($|\s)")
 
 
-# Until all is done.
+# What is not done yet.
 
 
 def unsettled(on: Storm, affected: Sequence[Member]) -> list[str]:
@@ -154,15 +154,15 @@ def _control_planes(on: Storm, affected: Sequence[Member]) -> Figure:
         unwell += sum(_unwell(on, each, moment) for each in own for moment, _ in spans(on, [each]))
     return Figure(
         row="i",
-        what=f"{len(members)} machines of control planes, retired together: taken at once, at most; while another one, "
-        "or its etcd member, was not well",
+        what=f"{len(members)} machines of control planes, retired at once: taken at once, at most; while another, "
+        "or its etcd member, was not healthy",
         measured=f"{most}; {unwell}",
         goal="= 1; 0",
     )
 
 
 def _unwell(on: Storm, taken: Member, moment: float) -> bool:
-    """Whether one of the other two control-plane machines is missing, unhealthy, or taken as well."""
+    """Whether one of the other two control-plane machines is missing, unhealthy, or disrupted as well."""
     seen, well = on.seen, 0
     for each in on.members.values():
         name = each.instance
@@ -189,7 +189,7 @@ def _replaced_first(on: Storm, affected: Sequence[Member], replicas: Mapping[tup
         "replicas afterwards",
         measured=f"{len(ready)} of {len(wanted)}; {len(changed)}",
         goal="all; 0",
-        note=", ".join([f"asked for {max(waits, default=0.0):.1f} s before at most", *changed]),
+        note=", ".join([f"requested at most {max(waits, default=0.0):.1f} s before", *changed]),
     )
 
 
@@ -240,7 +240,7 @@ async def _forged(on: Storm, forged: Sequence[Forged], calls: Sequence[Call]) ->
     now = max((each.at for each in calls), default=0.0)
     hurt = [each for each in forged if await _touched(on, each.member)]
     labelled = [each for each in forged if on.labels.value(each.member.instance, c.INTERRUPTION_LABEL)]
-    # A label that may still be there is no effect; one that nothing explains is.
+    # A label that may still be there is no effect; a label that outlasts its time is.
     waiting = {each.member.instance for each in labelled if each.label_stays(now)}
     hurt += [each for each in labelled if each.member.instance not in waiting]
     instances = {each.member.instance for each in forged}
@@ -330,7 +330,7 @@ async def _touched(on: Storm, member: Member) -> bool:
 
 
 def spans(on: Storm, members: Sequence[Member]) -> list[tuple[float, float]]:
-    """When each machine is disrupted: from mark, replacement or deletion until it is gone or in use again."""
+    """When each machine is disrupted: from cordon, replacement or deletion until it is gone or in use again."""
     seen, found = on.seen, list[tuple[float, float]]()
     for each in members:
         name = each.instance

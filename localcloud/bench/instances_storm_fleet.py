@@ -1,6 +1,7 @@
 """Row i of `perdure bench instances`: the clusters, their policies and instances, and what is observed of them.
 
-Each has two node groups and instances of Auto Scaling groups with hooks; all but storm-b have a control plane of three.
+Each cluster has two node groups and instances of Auto Scaling groups with hooks; all but storm-b have three
+control-plane machines.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ RETURNS = ("reboot", "maintenance")
 
 
 class Left(NamedTuple):
-    """What a reaction leaves behind; for the Pod, None leaves that to Cluster API."""
+    """The state after a reaction; `emptied` is None where Cluster API decides whether the Pod is gone."""
 
     deleted: bool = False
     cordoned: bool = False
@@ -147,14 +148,14 @@ LEFT = {
 
 @dataclass
 class Member:
-    """An instance; `since` is when AWS reclaimed it, `late` the seconds after that in which its event is delivered."""
+    """An instance; `since` is when its cause happened, `late` by how many seconds its event is delayed."""
 
     instance: str
     cluster: str
     account: str
     group: str
     spot: bool = False
-    hooked: str = ""  # its Auto Scaling group
+    hooked: str = ""  # its Auto Scaling group with a hook
     cause: str = ""
     late: float = 0.0
     since: float = 0.0
@@ -249,9 +250,9 @@ class Storm:
     seen: Seen
     accounts: dict[str, str]  # by cluster
     members: dict[str, Member] = field(default_factory=dict)
-    emptied: dict[str, bool] = field(default_factory=dict)  # of replaced ones, before Cluster API drained them
+    emptied: dict[str, bool] = field(default_factory=dict)  # whether the Pod was gone before Cluster API drained
     owners: dict[tuple[str, str], JsonObject] = field(default_factory=dict)  # MachineSets
-    planned: dict[str, tuple[str, str, float]] = field(default_factory=dict)  # code, name and date by instance
+    planned: dict[str, tuple[str, str, float]] = field(default_factory=dict)  # code, event and start by instance
     replaced: int = 0
 
     # AWS.
@@ -372,7 +373,7 @@ class Storm:
     async def until(self, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> bool:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            with suppress(Exception):  # a queue that is not there yet
+            with suppress(Exception):  # a queue may not exist yet
                 if await asyncio.to_thread(holds):
                     return True
             await asyncio.sleep(0.5)

@@ -25,8 +25,9 @@ _CODES = (
     "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED",
     "AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED",
 )
-# Scheduled events may be listed a quarter of an hour after their notice; a hibernation is over once EC2 says ten
-# minutes after its two that the instance runs. The look in bulk asks, every ten minutes.
+# How long forged labels may stay. EC2 may list a scheduled event a quarter of an hour after its notice. A hibernation
+# is over if EC2 reports the instance as running ten minutes after the two minutes' notice. The bulk query asks EC2
+# every ten minutes.
 _LABEL_FADES = {"health": 26 * 60.0, "hibernate": 24 * 60.0}
 
 Make = Callable[[Subject, str], Happening]
@@ -94,7 +95,7 @@ class Forged:
 
 
 def forgeries(members: Sequence[Member], count: int, dice: random.Random) -> Iterator[Forged]:
-    """Forged messages, `count` of each kind in each cluster, each about one of its members."""
+    """Forged messages, `count` of each kind in each cluster, each about one of the cluster's members."""
     for cluster in sorted({each.cluster for each in members}):
         own = [each for each in members if each.cluster == cluster]
         for kind in (*_CONFIRMED, *_UNCONFIRMED):

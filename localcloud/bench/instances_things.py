@@ -185,7 +185,7 @@ class Scene:
         return await self.until(lambda: self.left() == 0, seconds)
 
     async def until(self, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> float:
-        """Wait until a condition holds, ignoring errors meanwhile; returns when it did.
+        """Wait until a condition is true, ignoring errors meanwhile; returns the time at which it was.
 
         Raises TimeoutError.
         """
@@ -254,7 +254,7 @@ def _make(sqs: Any, queue: Queue) -> None:
         sqs.create_queue(QueueName=queue.name, Attributes=queue.attributes)
 
 
-# What is sent.
+# Message bodies.
 
 
 def _envelope(source: str, kind: str, detail: JsonObject, at: datetime, id_: str) -> str:

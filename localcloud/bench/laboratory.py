@@ -167,10 +167,10 @@ class Laboratory:
 
     @asynccontextmanager
     async def nobody_at_work(self, *, ready_seconds: float) -> AsyncIterator[None]:
-        """Stop worker and watcher until all changes of the context are made; then both restart.
+        """Stop worker and watcher (SIGSTOP) within the context; afterwards both are killed and restart.
 
         Raises:
-            DeploymentError: one of them was not ready within `ready_seconds`.
+            DeploymentError: one of them made no progress for `ready_seconds`.
         """
         frozen = {name: self.deployment.kill(name, signal.SIGSTOP) for name in (WATCH, WORKER)}
         try:

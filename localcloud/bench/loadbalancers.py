@@ -1,6 +1,6 @@
 """`perdure bench loadbalancers`: figures on a real OpenStack with machines that boot (docs/benchmarks.md has the rows).
 
-Calls exclude preparation and machine host, Kubernetes requests exclude agents.
+OpenStack calls exclude preparation and machine host; Kubernetes requests exclude the agents.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SLOW_BOOT_SECONDS = 60.0
 BOOT_TIMEOUT_SECONDS, GRACE_SECONDS = 20.0, 10.0
 REPLACED = 3
 EVERYTHING = (WORKER, WATCH, TEMPORAL, API_SERVER)
-# Row h's faults: twice each, on every such call.
+# Row h's faults; each hits the first two calls that match it.
 FAULTS = tuple(
     (service, method, kind, status)
     for service in ("neutron", "nova")
@@ -118,8 +118,8 @@ async def _changes(on: Scene) -> Found:
         Figure(row="b", what=what, measured=count.ledger.calls(), goal=goal, note=f"{note}; {count.seconds:.1f} s")
         for what, count, goal, note in (
             ("OpenStack calls for a machine that boots in 60 s", slow, "≤ 14", "upstream 9 and 1 each second"),
-            ("for a port added", ports, "≤ 3", "upstream 9"),
-            ("for deletion with two machines", gone, "≤ 18", "upstream 36"),
+            ("OpenStack calls for a port added", ports, "≤ 3", "upstream 9"),
+            ("OpenStack calls for a deletion with two machines", gone, "≤ 18", "upstream 36"),
         )
     )
     breakdown = {
@@ -183,11 +183,11 @@ async def _silent() -> Found:
             measured=", ".join(f"{each:.1f}" for each in after),
             unit="s",
             goal=f"{expected:g} s, to the second",
-            note=f"born at whole seconds; {', '.join(EVERYTHING)} killed while the first one was waited for",
+            note=f"created at whole seconds; {', '.join(EVERYTHING)} killed while the first one was waited for",
         ),
         Figure(
             row="g",
-            what="between one birth and the next",
+            what="between one creation and the next",
             measured=", ".join(f"{each:.0f}" for each in pauses),
             unit="s",
             goal="pauses grow",
@@ -224,14 +224,14 @@ async def disturbed(sizes: Sizes, rows: frozenset[str]) -> Found:
     figures = (
         Figure(
             row="h",
-            what=f"{len(FAULTS)} lives, each with one kind of call lost or refused twice: doubled or missing",
+            what=f"{len(FAULTS)} load balancers, each with one kind of call lost or refused twice: doubled or missing",
             measured=doubled,
             goal="0",
             note="of one floating IP, one group, two ports, one server each",
         ),
-        Figure(row="h", what="left after the deletion", measured=left, goal="0", note=f"slowest life {slowest:.0f} s"),
+        Figure(row="h", what="left after deletion", measured=left, goal="0", note=f"slowest {slowest:.0f} s"),
     )
-    return Found(figures=figures, breakdown={"h: what was not as it should be": odd} if odd else {})
+    return Found(figures=figures, breakdown={"h: doubled, missing or left": odd} if odd else {})
 
 
 async def _made_ready(on: Scene, name: str) -> None:
@@ -254,7 +254,7 @@ def _shortened() -> Iterator[None]:
         yield
 
 
-# The rows of each deployment. Those of `loadbalancers_crowds.py` take sizes, too.
+# The rows of each deployment. The measurements of `loadbalancers_crowds.py` use the sizes as well.
 MEASUREMENTS = (
     (frozenset({"a", "b", "d"}), calls),
     (frozenset({"g"}), silent),

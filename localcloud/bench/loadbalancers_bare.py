@@ -1,7 +1,7 @@
 """Creates load balancers' cloud objects without the product: `python loadbalancers_bare.py`, with JSON on its input.
 
-It runs in OpenStack's environment, which has openstacksdk. One server is built, the others are copies in Nova's
-database, since building them would take half an hour.
+It runs in OpenStack's environment, which has openstacksdk. The request `servers` builds one server and copies it in
+Nova's database, since building all would take half an hour.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def renamed(row: Json, identity: str, id_: str, name: str) -> Json:
     return {identity: id_, **({"display_name": name, "hostname": name[:63]} if "hostname" in row else {})}
 
 
-# --- telling ---
+# --- answers ---
 
 
 def shown(name: str, group: str, port: Any, floating: Any) -> Json:

@@ -86,7 +86,7 @@ async def _crowd(on: Scene, bare: Bare) -> Found:
     figures = (
         Figure(
             row="e",
-            what=f"{count} load balancers at once, all ready; of the bare script's time",
+            what=f"{count} load balancers at once, all ready; as a multiple of the bare script's time",
             measured=round(seconds / bare.seconds, 2),
             goal="≤ 1.5",
             note=f"{seconds:.1f} s and {bare.seconds:.1f} s, {loadbalancers_bare.AT_ONCE} at a time",
@@ -132,7 +132,7 @@ async def _taken_over(on: Scene, bare: Bare) -> Found:
     breakdown = {
         "i: OpenStack calls": ledger.by_route(),
         "i: Kubernetes requests": dict(requests.most_common()),
-        "i: what people were told": await _event_counts(on),
+        "i: Events": await _event_counts(on),
     }
     return Found(figures=figures, breakdown=breakdown)
 
@@ -184,7 +184,7 @@ async def _fill(on: Scene, count: int) -> None:
             for number in range(MACHINES_EACH)
         ]
         machines = (await _bare(on, "servers", machines=wanted)).machines
-        # Nova's driver writes this for running servers; only the name is read here.
+        # Nova's driver writes such a file for each running server; only its name is read here.
         directory = control_plane.ground(on.lab.deployment.state) / "servers"
         for each in machines:
             (directory / f"{each.server}.json").touch()
@@ -232,7 +232,7 @@ async def _await_settled(on: Scene, wanted: int) -> None:
     deadline = time.monotonic() + patience
     while (found := (await on.lab.temporal.count_workflows(well)).count) < wanted + 1:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{found} of {wanted + 1} are well after {patience:g} s: {await _phases(on)}")
+            raise TimeoutError(f"{found} of {wanted + 1} are settled after {patience:g} s: {await _phases(on)}")
         await asyncio.sleep(0.5)
     calls = -1
     while (now := on.cloud.ledger().calls()) != calls and time.monotonic() < deadline:

@@ -1,6 +1,6 @@
-"""Custom resources of load balancers as yawol 0.29 leaves them, for the objects of `loadbalancers_bare.py`.
+"""Custom resources of load balancers as yawol 0.29 leaves them, for the cloud objects of `loadbalancers_bare.py`.
 
-The set is named after the template's hash, its machines after the set.
+A set is named after its template's hash, a machine after its set.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Simulates the agents' reports of many machines, which would need a computer of their own.
 
-A machine reports once Nova runs its server and then every half minute; the first of each set holds its address.
+A machine reports once Nova runs its server, then at least every half minute; each set's first machine has the address.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Reporter:
         self._kube = kube
         self._objects = objects
         self._servers = ground / "servers"
-        self._due: dict[str, float] = {}  # by the machine's uid
+        self._due: dict[str, float] = {}  # when the next report is due, by the machine's uid
         self._permits = asyncio.Semaphore(AT_ONCE)
 
     @asynccontextmanager

@@ -58,7 +58,7 @@ class Scene(NamedTuple):
 
     async def until(self, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while not await asyncio.to_thread(holds):  # noqa: ASYNC110 - see above
+            while not await asyncio.to_thread(holds):  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(_LOOK_SECONDS)
 
     async def things_of(self, name: str) -> tuple[int, int, int, int]:
@@ -168,7 +168,7 @@ async def first_answer(on: Scene) -> FirstAnswer:
     began = time.monotonic()
     service = await kube.create(SERVICE, _SERVICE, "default")
     node_port = int(str(at(sequence(service, "spec", "ports")[0], "nodePort")))
-    # Polls, since a client gets no event either.
+    # Polled, since a client gets no event either.
     async with node(node_port), aiohttp.ClientSession(timeout=_REQUEST) as client, asyncio.timeout(PATIENCE_SECONDS):
         while not (address := _address(await kube.get(SERVICE, "default", "web"))):  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""`perdure bench loadbalancers`, rows f and j: continuous clients while components are killed or replaced."""
+"""`perdure bench loadbalancers`, rows f and j: continuous requests while components are killed or replaced."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Stage:
         return died
 
 
-# Returns when a machine was killed, if one was; requests in progress then are excepted.
+# Returns when a machine was killed, else None; requests in progress then are excepted.
 Disturbance = Callable[[Stage], Awaitable[float | None]]
 # In order, by row; the killed machine comes last, since a replacement has to boot.
 DISTURBANCES: tuple[tuple[str, str, Disturbance], ...] = (
@@ -207,7 +207,7 @@ class Suffered:
     asked: int
     failed: tuple[Sent, ...]
     own: int
-    """Failed ones that were under way when their machine died."""
+    """Failed requests that were in progress when their machine died."""
     slowest_seconds: float
 
 

@@ -1,4 +1,4 @@
-"""`perdure bench outages`: objects of several areas change while something that Perdure needs is away or wrong.
+"""`perdure bench outages`: objects of several areas change while something that Perdure needs is away or faulty.
 
 docs/benchmarks.md describes the rows.
 """
@@ -25,14 +25,14 @@ from localcloud.deployment import DeploymentError
 from localcloud.services import API_SERVER, POSTGRES, TEMPORAL
 from localcloud.temporal.programs import cache_directory
 
-# Disk and clock: this part of `--outage-seconds`.
+# The part of `--outage-seconds` that an outage of PostgreSQL, disk or clock lasts.
 _SHORT = 0.1
 _DISK_MEGABYTES = 900
 _HOUR = 3600
 _KILL_EVERY_SECONDS = 10.0
-# Of the outage; the rest lets what was begun last run into it.
+# The share of an outage in which requests are sent, so that the last ones meet it, too.
 _SPREAD = 0.8
-# A third of each area's objects.
+# A third of each area's objects; one third is changed, one ended, one created.
 THIRDS = {"claims": 8, "accounts": 1, "instances": 4, "products": 4}
 _TRIED_SECONDS = 300.0
 
@@ -131,7 +131,7 @@ async def _met(on: Everything, row: str, what: str, seconds: float, outage: Outa
             goal="≤ 60",
             note=f"{len(before)} objects before; {answered} requests answered meanwhile",
         ),
-        Figure(row=row, what="lost, there twice, or found by an audit", measured=len(found), goal="0"),
+        Figure(row=row, what="lost, created twice, or found by an audit", measured=len(found), goal="0"),
     )
     return told(Found(figures=figures))
 
@@ -194,7 +194,7 @@ async def _fill(filler: Path) -> None:
 
 
 def _moved_clock(offset: Path) -> Mapping[str, str]:
-    """Variables that add the file's seconds to a process's wall clock (libfaketime), within a second."""
+    """Variables that add the file's seconds to a process's wall clock (libfaketime); the file is reread each second."""
     home = cache_directory() / "faketime"
     if not home.is_dir():
         unpack("faketime", home, proof=("usr/bin/faketime", "--version"))
@@ -202,7 +202,7 @@ def _moved_clock(offset: Path) -> Mapping[str, str]:
         "LD_PRELOAD": str(libraries(home) / "faketime" / "libfaketime.so.1"),
         "FAKETIME_TIMESTAMP_FILE": str(offset),
         "FAKETIME_CACHE_DURATION": "1",
-        # A step of the clock does not change how long something lasts.
+        # The monotonic clock, which measures durations, is not moved.
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         "DONT_FAKE_MONOTONIC": "1",
         "NO_FAKE_STAT": "1",

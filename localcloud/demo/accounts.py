@@ -92,7 +92,7 @@ async def _release(stage: Stage, account: Account, key: AwsKey) -> None:
     stage.say(f"{name} is clean and free for acme; the Secret is gone, its key no longer works")
 
 
-# What the objects say.
+# Reading the objects.
 
 
 def failure(obj: JsonObject) -> str:
@@ -156,7 +156,7 @@ def _ready_accounts(stage: Stage) -> int:
     )
 
 
-# What the outside says.
+# Reading the cluster and the cloud.
 
 
 async def _has_secret(stage: Stage) -> bool:

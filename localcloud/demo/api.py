@@ -1,4 +1,4 @@
-"""`perdure demo api`: an API comes to 3scale in the worst order, in which each object waits for another."""
+"""`perdure demo api`: an API is applied to 3scale in the worst order, in which each object waits for another."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from localcloud.threescale.control import ThreescaleControl
 
 NAMESPACE = "petshop"
 TENANT = "3scale"
-# In order of deletion, dependents first. Users go with their account, whose last admin 3scale keeps.
+# In order of deletion, dependents first. Users are deleted with their account, since 3scale keeps its last admin.
 _KINDS = (PROXY_CONFIG_PROMOTE, APPLICATION_AUTH, APPLICATION, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT, BACKEND)
-# How long is checked that waiting objects make no calls.
+# For how long it is checked that waiting objects make no calls.
 _WATCHED_SECONDS = 2.0
 
 
@@ -85,7 +85,7 @@ async def _wait_for_everything(stage: Stage, threescale: ThreescaleControl) -> N
     )
     await asyncio.sleep(_WATCHED_SECONDS)
     if calls := threescale.ledger().calls():
-        raise UnsettledError(f"3scale was called {calls} times for what only waits")
+        raise UnsettledError(f"3scale was called {calls} times for objects that only wait")
     stage.say("Applied application.yaml and product.yaml: both wait, and 3scale has not been called")
     await stage.breathe()
 
@@ -105,7 +105,7 @@ async def _sign_up(stage: Stage) -> None:
     await stage.until("its admin is ready", lambda: _is(stage, DEVELOPER_USER, "jane", "Ready"))
     stage.say(f"Applied developer.yaml: account and admin are made together, after {_seconds(began)}")
     await stage.until("the application is ready", lambda: _is(stage, APPLICATION, "store", "Ready"))
-    stage.say(f"The application has gone on by itself, after {_seconds(began)}")
+    stage.say(f"The application has continued by itself, after {_seconds(began)}")
     await stage.breathe()
 
 
@@ -159,7 +159,7 @@ async def _get(tenant: TenantRecord, path: str) -> JsonObject:
     return found if isinstance(found, dict) else {}
 
 
-# What the objects say.
+# Reading the objects.
 
 
 def failure(obj: JsonObject) -> str:

@@ -1,4 +1,4 @@
-"""The AWS keys that a demo's claims hand over, and the accounts that they open."""
+"""The AWS keys that a demo's claims hand over, and the accounts that they belong to."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ async def _look_at_the_end(stage: Stage, ours: AwsKey, theirs: AwsKey) -> None:
     stage.say(f"What Perdure created in {CUSTOMER} is gone; the customer's bucket and key are as they were")
 
 
-# What the objects say.
+# Reading the objects.
 
 
 def _claim(stage: Stage) -> AccountClaim | None:
@@ -112,7 +112,7 @@ def _reason(stage: Stage) -> str:
     return (found.reason or "") if found and found.status == "True" else ""
 
 
-# What the outside says.
+# Preparing the cloud.
 
 
 def _have_a_bucket(stage: Stage, key: AwsKey) -> None:

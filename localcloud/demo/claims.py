@@ -158,7 +158,7 @@ async def _give_back(stage: Stage, things: Objects) -> None:
     await _until_full(stage)
 
 
-# What the objects say.
+# Reading the objects.
 
 
 def failure(obj: JsonObject) -> str:

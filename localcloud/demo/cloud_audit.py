@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Recorded = Mapping[str, str]
 """By owner, the id that its custom resource records; empty where it records none yet."""
 Held = Iterable[tuple[str, str]]
-"""What a cloud holds: owner and id of each thing."""
+"""The objects that a cloud holds: owner and id of each."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _aws(accounts: list[Account], keys: dict[str, str], world: World) -> list[Co
         *support_cases(
             accounts, [(name, case.id) for id_, name in members.items() for case in world.cases if id_ in case.subject]
         ),
-        # Instances for initializing regions are terminated again. A claimed account's belong to its tenant.
+        # Instances for initializing regions are terminated again. A claimed account's instances belong to its tenant.
         *compare(
             "EC2 instance",
             {},

@@ -48,7 +48,7 @@ async def play(stage: Stage) -> None:
     await stage.breathe()
     await _shrink(stage, fleet, instances[MEMBER])
     events = stage.emulator.events()
-    stage.say(f"{len(events)} events were announced, {sum(each.queues > 0 for each in events)} came by the queue")
+    stage.say(f"{len(events)} events were announced, {sum(each.queues > 0 for each in events)} reached the queue")
 
 
 async def _forget_the_last_run(stage: Stage, fleet: Fleet) -> None:
@@ -76,7 +76,7 @@ async def _launch(stage: Stage, fleet: Fleet) -> dict[str, str]:
     for name, instance in instances.items():
         await _provide(stage, fleet, name, instance)
     await stage.until("all are labelled running", lambda: all(_state(stage, name) == "running" for name in instances))
-    stage.say(f"Their instances run; all are labelled {_seconds(began)} after the first was asked for")
+    stage.say(f"Their instances run; all are labelled {_seconds(began)} after the first was requested")
     return instances
 
 
@@ -178,7 +178,7 @@ async def _until_ended(stage: Stage, name: str) -> None:
     await stage.delete(AWS_MACHINE, NAMESPACE, name)
 
 
-# What the objects say.
+# Reading the objects.
 
 
 def look(obj: JsonObject) -> Waiting:

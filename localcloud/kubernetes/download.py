@@ -98,7 +98,7 @@ def cached(cache: Path, target: Target) -> Path | None:
 
 
 def download(cache: Path, target: Target, narrator: Narrator) -> Path:
-    """The directory of the programs, perhaps without a controller manager; raises DownloadError."""
+    """Download the programs; returns their directory, perhaps without a controller manager. Raises DownloadError."""
     cache.mkdir(parents=True, exist_ok=True)
     with only_builder(cache, "Kubernetes", narrator):
         ready = cached(cache, target)
@@ -180,7 +180,7 @@ def _published_sha256(client: httpx.Client, program_url: str) -> str:
         raise DownloadError(f"{url}: {_reason(error)}") from None
     words = answer.text.split()
     if not words or len(words[0]) != 64 or not all(letter in "0123456789abcdef" for letter in words[0]):
-        raise DownloadError(f"{url} holds no SHA-256")
+        raise DownloadError(f"{url} contains no SHA-256")
     return words[0]
 
 
@@ -198,7 +198,7 @@ def _fetch(client: httpx.Client, url: str, path: Path, algorithm: str, expected:
             grew = part.exists() and part.stat().st_size > before
             if attempt == ATTEMPTS or not grew:
                 raise DownloadError(f"{url}: {_reason(error)}") from None
-            narrator.say(f"  the download was cut ({_reason(error)}): going on at {part.stat().st_size // _MB} MB")
+            narrator.say(f"  interrupted ({_reason(error)}): resuming at {part.stat().st_size // _MB} MB")
     with part.open("rb") as file:
         actual = hashlib.file_digest(file, algorithm).hexdigest()
     if actual != expected:
@@ -209,12 +209,12 @@ def _fetch(client: httpx.Client, url: str, path: Path, algorithm: str, expected:
 
 
 def _append(client: httpx.Client, url: str, part: Path, narrator: Narrator) -> None:
-    """Download the rest of a part; a server that ignores the range replaces it."""
+    """Download the rest of a partial file, or the whole file if the server ignores the range."""
     have = part.stat().st_size if part.exists() else 0
     headers = {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
     with client.stream("GET", url, headers=headers) as answer:
         if have and answer.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
-            return  # the part is complete; the hash decides
+            return  # the part is complete; its hash is checked later
         answer.raise_for_status()
         resumed = answer.status_code == httpx.codes.PARTIAL_CONTENT
         done = have if resumed else 0
@@ -237,7 +237,7 @@ def _unpack(archive: Path, work: Path) -> None:
                     shutil.copyfileobj(source, file)
     missing = [name for name in FROM_ARCHIVE if not (work / name).is_file()]
     if missing:
-        raise DownloadError(f"{archive.name} holds no {', '.join(missing)}")
+        raise DownloadError(f"{archive.name} contains no {', '.join(missing)}")
 
 
 def _reason(error: httpx.HTTPError) -> str:

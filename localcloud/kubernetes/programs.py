@@ -1,7 +1,7 @@
 """Finds the control plane's programs: configured, on PATH, cached, downloaded, or compiled.
 
-A configured place needs all three programs: envtest's assets lack a controller manager, and one newer than its API
-server is unsupported (Kubernetes' version skew policy).
+KUBEBUILDER_ASSETS and PATH together must have all three programs: envtest's assets lack a controller manager, and one
+newer than its API server is unsupported (Kubernetes' version skew policy).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def cache_directory() -> Path:
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> Binaries:
-    """The programs; raises BuildError or ToolchainError."""
+    """Find, download or compile the programs; raises BuildError or ToolchainError."""
     cache = cache or cache_directory()
     return (
         _named_by_user(narrator)
@@ -59,7 +59,7 @@ def _downloaded(cache: Path, narrator: Narrator) -> Binaries | None:
         return None
     if _has_manager(official):
         return _binaries(official)
-    narrator.say("No official controller manager could be had: it alone is compiled.")
+    narrator.say("The official controller manager is not available: it alone is compiled.")
     return _binaries(official, build.build(cache, narrator, (download.CONTROLLER_MANAGER,)))
 
 

@@ -6,5 +6,5 @@
 
 Envoy and agent are real; hypervisor, cloud-init (`user_data.py`), init system, keepalived and router are simulated. The
 router owns virtual and floating addresses, and forwards connections under the client's address, so that source ranges
-work. The host's processes die with it (`tether`), and its successor starts them again.
+work. The host's processes die with it (`tether`), and the next host starts them again.
 """

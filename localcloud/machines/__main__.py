@@ -70,11 +70,11 @@ async def until_signalled(work: Coroutine[None, None, None]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Boot load balancers' machines as processes of this computer.")
     parser.add_argument(
-        "--ground", type=Path, required=True, help="directory in which Nova and Neutron ask for machines"
+        "--ground", type=Path, required=True, help="directory where Nova and Neutron write what should run"
     )
-    parser.add_argument("--home", type=Path, required=True, help="where machines have their directories")
+    parser.add_argument("--home", type=Path, required=True, help="parent of the machines' directories")
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--call", required=True, help="name of the abstract socket at which Nova and Neutron call")
+    parser.add_argument("--call", required=True, help="abstract socket where Nova and Neutron announce changes")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     inside = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_INSIDE)}

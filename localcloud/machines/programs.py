@@ -1,6 +1,6 @@
 """A machine's program: restarted when it dies, ended with its machine or host.
 
-It is killed without grace, like in a loss of power.
+It is killed without grace, as in a loss of power.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Forwards clients' bytes for floating and virtual addresses to the master's Envoy, on the machine's own address.
+"""Forwards traffic for floating and virtual addresses to the master's Envoy, on the machine's own address.
 
 A connection stays with its machine, and is reset when the machine dies. A refused connection is retried for three
 seconds, like a kernel's retransmissions; UDP is lost.
@@ -191,7 +191,7 @@ def _socket(kind: socket.SocketKind, client_address: str) -> socket.socket:
     opened.setblocking(False)
     if kind is socket.SOCK_STREAM:
         opened.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
-    with contextlib.suppress(OSError):  # forward clients of other computers too
+    with contextlib.suppress(OSError):  # clients of other computers are forwarded from an own address
         opened.bind((client_address, 0))
     return opened
 

@@ -46,9 +46,9 @@ class Vrrp(Model):
 class Birth(Model):
     files: tuple[File, ...]
     services: frozenset[str]
-    """Those that are started."""
+    """The services that are started."""
     arguments: dict[str, str]
-    """The agent's, by flag."""
+    """The agent's arguments, by flag."""
     vrrp: Vrrp
 
 
@@ -104,7 +104,7 @@ def _config(encoded: str) -> _CloudConfig:
         return _CloudConfig.model_validate(found)
     except (yaml.YAMLError, ValidationError) as error:
         # The parsers' messages quote their input, which contains tokens.
-        raise ForeignError(f"the cloud-config is none of a load balancer's machine: {type(error).__name__}") from None
+        raise ForeignError(f"the cloud-config is not a load balancer machine's: {type(error).__name__}") from None
 
 
 def _text(files: tuple[File, ...], path: str) -> str:
@@ -143,7 +143,7 @@ def _vrrp(configuration: str) -> Vrrp:
     }
     envoy, agent = weights["envoy"], weights["agent"]
     if address is None or priority is None or envoy is None or agent is None:
-        raise ForeignError(f"{KEEPALIVED} is not as the image's keepalived is configured")
+        raise ForeignError(f"{KEEPALIVED} is not a configuration of the image's keepalived")
     return Vrrp(
         virtual_address=address[1], priority=int(priority[1]), envoy_weight=int(envoy[1]), agent_weight=int(agent[1])
     )

@@ -1,7 +1,7 @@
 """keepalived's election among machines that share a virtual address, and its statistics.
 
-A master keeps the address against an equal; among newcomers the higher address wins (RFC 9568, section 6.4.3). A dead
-master is noticed at once, for which keepalived needs twelve seconds.
+With equal priorities the master keeps the address; without a master the higher address wins (RFC 9568, section 6.4.3).
+A dead master is noticed at once; keepalived needs twelve seconds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 ADVERTISEMENT_SECONDS = 4.0
 STATISTICS_SECONDS = 20.0
-# keepalived polls the agent at this interval; one success counts, and so many failures.
+# keepalived polls the agent at this interval; it is ready after one success, and unready after this many failures.
 CHECK_SECONDS = 2.0
 FALL = 3
 

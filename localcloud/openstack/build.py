@@ -1,6 +1,6 @@
 """Builds OpenStack's environment and empty schemas, once per computer: `find_programs` is the entry point.
 
-A step's directory counts once its stamp exists; an interrupted step is repeated.
+A step is complete once its directory has a stamp; an interrupted step is repeated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOCK = Path(__file__).with_name("openstack.lock")
 STAMP = "finished"
 
 _SERVER_SECONDS = 60.0
-# ML2 finds drivers through entry points; this package has one, and its code is on PYTHONPATH.
+# ML2 finds drivers through entry points; `perdure_openstack` has one, and its code is on PYTHONPATH.
 _ENTRY_POINTS = """\
 [neutron.ml2.mechanism_drivers]
 every-host = perdure_openstack.network:EveryHost
@@ -38,7 +38,7 @@ _DATABASES = ("keystone", "glance", "placement", "neutron", "nova_api", "nova_ce
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> OpenStackPrograms:
-    """The programs; raises BuildError."""
+    """Build what is missing; returns the programs. Raises BuildError."""
     cache = cache or cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
     with only_builder(cache, "OpenStack", narrator):
@@ -88,7 +88,7 @@ def _make_environment(home: Path, narrator: Narrator) -> None:
     for line in _run(command):
         if line.startswith("Collecting "):
             collected += 1
-            narrator.advance("packages brought", min(collected, total), total)
+            narrator.advance("packages downloaded", min(collected, total), total)
         elif line.startswith("Installing collected packages"):
             narrator.say("  unpacking and compiling them")
     _write_entry_points(home)
@@ -125,7 +125,7 @@ def _make_schemas(programs: OpenStackPrograms, home: Path, narrator: Narrator) -
 
 
 def _migrations() -> list[tuple[str, list[str]]]:
-    """The commands of the migrations; cells are templates of nova.conf's `[database] connection`."""
+    """The commands of the migrations; the cells' connections are templates of nova.conf's `[database] connection`."""
     return [
         ("python", ["-m", "perdure_openstack.databases", *_DATABASES]),
         ("keystone-manage", ["db_sync"]),

@@ -31,7 +31,7 @@ INSIDE = Path(__file__).with_name("inside")
 HOST = "compute-1"
 
 NOWHERE = dict.fromkeys(APIS, "http://127.0.0.1:9")
-"""For commands that touch the database only."""
+"""URLs for commands that use only the database."""
 
 Section = dict[str, str]
 _TEN_YEARS = str(10 * 365 * 86_400)
@@ -66,7 +66,7 @@ def write(layout: Layout, programs: OpenStackPrograms) -> None:
     }
     for name, sections in files.items():
         replace_file(layout.settings / name, _rendered(sections))
-    # Nova looks for this one beside nova.conf only.
+    # Nova looks for this file only beside nova.conf.
     shutil.copyfile(programs.environment / "etc/nova/api-paste.ini", layout.settings / "api-paste.ini")
     replace_file(layout.clouds, yaml.safe_dump({"clouds": clouds(layout)}, sort_keys=False))
 

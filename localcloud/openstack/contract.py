@@ -29,7 +29,7 @@ class Fault(Model):
     path: str = Field(default="", description="regular expression, searched for in the path")
     project: str = Field(default="", description="id of the caller's project; known from its token's second call on")
     containing: str = Field(default="", description="text that the query or the body has to contain")
-    count: int | None = Field(default=None, ge=0, description="how many calls it takes; None for all")
+    count: int | None = Field(default=None, ge=0, description="how many calls it affects; None for all")
     skip: int = Field(default=0, ge=0, description="how many matching calls pass first")
     probability: float = Field(default=1.0, ge=0, le=1)
     seed: int = 0
@@ -42,15 +42,15 @@ class Fault(Model):
 
 
 class BootFaults(Model):
-    """Faults of servers' boots. Patterns are regular expressions for `search` in a server's name; empty ones match
-    none.
+    """Faults of servers' boots and deletions. Patterns are regular expressions, searched for in a server's name; an
+    empty one matches none.
     """
 
     boot_delay: float = Field(default=0, ge=0, description="seconds in BUILD")
     boot_abort: str = Field(default="", description="ERROR after about a second")
     boot_fail: str = Field(default="", description="ERROR after three hosts have been tried")
-    delete_delay: float = Field(default=0, ge=0, description="seconds in which a deleted server is still there")
-    delete_fail: str = Field(default="", description="the deletion is accepted, and the server ERROR afterwards")
+    delete_delay: float = Field(default=0, ge=0, description="seconds for which a deleted server still exists")
+    delete_fail: str = Field(default="", description="the deletion is accepted; afterwards the server is in ERROR")
 
 
 class CallCount(Counter):

@@ -1,4 +1,4 @@
-"""The typed client of the control APIs before OpenStack's services, for tests, demos and benchmarks.
+"""The typed client of the control APIs in front of OpenStack's services.
 
 Example:
     >>> cloud = OpenStackControl.of(deployment)
@@ -20,7 +20,7 @@ from localcloud.openstack.contract import BootFaults, Call, CallCount, Fault, Fa
 
 
 class OpenStackControl(Closing):
-    """A client of the control API; its calls block and are not counted in the ledger."""
+    """Its calls block and are not counted in the ledger."""
 
     def __init__(self, urls: Mapping[str, str], timeout_seconds: float = 30) -> None:
         self._services = {name: ControlClient(url, timeout_seconds) for name, url in urls.items()}

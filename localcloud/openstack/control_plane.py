@@ -79,7 +79,7 @@ def project(state: StateDirectory) -> Path:
 
 
 def call(state: StateDirectory) -> str:
-    """The machines' abstract socket name: paths would be too long."""
+    """The abstract socket name of the machine host; a path would be too long."""
     return f"perdure-machines-{hashlib.sha256(os.fsencode(state.root)).hexdigest()[:16]}"
 
 
@@ -93,6 +93,6 @@ def public_environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[
 
 
 def _networks(placed: Layout) -> Networks:
-    """The networks, or placeholders: `perdure status` works without them."""
+    """The chosen networks; before the choice placeholders, since `perdure status` works without them."""
     file = placed.home / "loopback"
     return Networks(int(file.read_text())) if file.is_file() else Networks(loopback.PAIRS[0])

@@ -74,7 +74,7 @@ def make_empty(mariadb: MariaDB, data: Path) -> None:
         check=False,
     )
     if result.returncode != 0:
-        raise BuildError(f"{mariadb.program} could not make its tables:\n{result.stderr[-2000:]}")
+        raise BuildError(f"{mariadb.program} could not create its tables:\n{result.stderr[-2000:]}")
 
 
 def socket_of(data: Path) -> Path:

@@ -10,16 +10,16 @@ from domain.model import Model
 class MariaDB(Model):
     program: Path
     share: Path
-    """Its messages and the definitions of its own tables."""
+    """The directory with its messages and the definitions of its system tables."""
     libraries: Path | None
-    """What it needs beside the system's; none when it is installed."""
+    """Its unpacked libraries; None if MariaDB is installed."""
 
 
 class OpenStackPrograms(Model):
     environment: Path
     """A virtual environment with the services of `openstack.lock`."""
     schemas: Path
-    """A data directory of MariaDB with their empty tables."""
+    """A data directory of MariaDB with the services' empty tables."""
     mariadb: MariaDB
 
     @property

@@ -1,4 +1,4 @@
-"""Reads the local OpenStack as a project's user, without the product: for demos, benchmarks and tests."""
+"""Reads the local OpenStack as a project's user, without the product."""
 
 from __future__ import annotations
 

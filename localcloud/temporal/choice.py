@@ -34,7 +34,7 @@ class Database:
 
 
 def chosen(option: str | None) -> str:
-    """The checked option, or the variable if it is missing; UnknownChoice for other values."""
+    """The option or, without it, the environment variable; raises UnknownChoice if it is invalid."""
     text = option or os.environ.get(VARIABLE) or DEVELOPMENT
     name, _, url = text.partition("=")
     if name not in (DEVELOPMENT, POSTGRES) or (url and name == DEVELOPMENT):
@@ -45,7 +45,7 @@ def chosen(option: str | None) -> str:
 
 
 def find(choice: str, narrator: Narrator) -> ProductionTemporal | None:
-    """The production Temporal; None for the development server. Raises BuildError or ToolchainError."""
+    """The production Temporal's programs; None for the development server. Raises BuildError or ToolchainError."""
     name, _, url = choice.partition("=")
     if name == DEVELOPMENT:
         return None
@@ -61,7 +61,7 @@ def of(temporal: ProductionTemporal | None) -> str:
 
 
 def database_of(url: str) -> Database:
-    """The parts of `postgres://user:password@host:port/name?sslmode=require`; else UnknownChoice."""
+    """The parts of `postgres://user:password@host:port/name?sslmode=require`; raises UnknownChoice for other forms."""
     try:
         parts = urlsplit(url)
         port = parts.port or 5432

@@ -3,8 +3,8 @@
     postgres ── temporal-schema (once) ── temporal ──┬── temporal-namespace (once)
                                                      └── temporal-ui, codec
 
-All addresses speak TLS and let in only those with a certificate of the deployment's authority. The web UI listens on
-loopback without TLS.
+The server's APIs require TLS and a client certificate of the deployment's authority. The web UI and the codec server
+listen on loopback without TLS.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from localcloud.temporal.choice import Database, database_of
 from localcloud.temporal.programs import ProductionTemporal
 
 PLUGIN = "postgres12"
-# By how much work can be divided; fixed when the databases are made.
+# Into how many parts the histories are divided; fixed when the databases are created.
 HISTORY_SHARDS = 4
-# Ports by service of the server: the one for its clients, and the one by which its services find each other.
+# By service of the server: its port for clients, and its port by which the services find each other.
 _RPC = {
     "frontend": ("temporal", "temporal-membership"),
     "history": ("temporal-history", "temporal-history-membership"),
@@ -72,7 +72,7 @@ def schema(temporal: ProductionTemporal, state: StateDirectory) -> list[str]:
 
 
 def schema_environment(wanted: Database) -> dict[str, str]:
-    """Variables for the SQL tool, with the password, which is thus not in its command line."""
+    """The SQL tool's environment; the password is there so that it is not in the command line."""
     return {
         **os.environ,
         "SQL_PLUGIN": PLUGIN,

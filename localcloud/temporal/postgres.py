@@ -1,7 +1,7 @@
 """PostgreSQL for Temporal: the system's, else Debian's packages unpacked into the cache, which needs no root.
 
-Run as `python -m localcloud.temporal.postgres --data DIR --password FILE COMMAND...` it makes a new deployment's data
-directory, by rename, and becomes the server.
+Run as `python -m localcloud.temporal.postgres --data DIR --password FILE COMMAND...` it creates a new deployment's data
+directory, renamed when complete, and becomes the server.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from localcloud.temporal.programs import Postgres
 
 PACKAGE = "postgresql"
 USER = "temporal"
-# 12 is the oldest that Temporal's schema is made for.
+# The oldest version that Temporal's schema supports.
 OLDEST = 12
 _PLACES = ("usr/lib/postgresql/*/bin", "usr/pgsql-*/bin")
 _ROOT = Path("/")
 
 
 def find(cache: Path, narrator: Narrator, system: Path = _ROOT) -> Postgres:
-    """The server, brought into the cache if the system has none; raises BuildError."""
+    """The server, unpacked into the cache if the system has none; raises BuildError."""
     installed = shutil.which("initdb")
     places = [Path(installed).parent] if installed else []
     for pattern in _PLACES:
@@ -47,7 +47,7 @@ def find(cache: Path, narrator: Narrator, system: Path = _ROOT) -> Postgres:
         debian.unpack(PACKAGE, home, proof=(f"{_PLACES[0]}/postgres", "--version"), without=r"libllvm|lib.*-perl")
     unpacked = next(home.glob(_PLACES[0]), None)
     if unpacked is None:
-        raise BuildError(f"{home} holds no server of PostgreSQL; remove it, and it is unpacked again")
+        raise BuildError(f"{home} contains no server of PostgreSQL; remove it, and it is unpacked again")
     return Postgres(programs=unpacked, libraries=debian.libraries(home))
 
 
@@ -82,9 +82,9 @@ def password(file: Path) -> str:
 
 
 def as_nobody() -> list[str]:
-    """The prefix of PostgreSQL's commands, as it refuses to run as root; empty for other users.
+    """The command prefix that runs PostgreSQL as `nobody`, since it refuses to run as root; empty for other users.
 
-    It runs as an unprivileged user with one capability: to enter root's directories.
+    Its one capability lets it enter root's directories.
     """
     if os.geteuid() != 0:
         return []
@@ -96,7 +96,7 @@ def as_nobody() -> list[str]:
 
 
 def _version(place: Path) -> int:
-    """The major version in the path of Debian's and Red Hat's programs; of a path without one the newest."""
+    """The major version in the path of Debian's and Red Hat's programs; `sys.maxsize` for a path without one."""
     match = re.search(r"postgresql/(\d+)/bin$|pgsql-(\d+)/bin$", str(place))
     return int(match[1] or match[2]) if match else sys.maxsize
 

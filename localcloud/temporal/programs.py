@@ -38,14 +38,14 @@ class Postgres(Model):
     programs: Path
     """The directory with `initdb` and `postgres`."""
     libraries: Path | None
-    """What it needs beside the system's; none when it is installed."""
+    """Its unpacked libraries; None if PostgreSQL is installed."""
 
 
 class ProductionTemporal(Model):
     server: Path
     sql_tool: Path
     ui: Path | None
-    """None when the user's programs come without it."""
+    """None if the user's programs lack it."""
     postgres: Postgres | None
     """None when the user has a database server."""
     url: str = ""

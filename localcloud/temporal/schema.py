@@ -1,8 +1,8 @@
-"""Make Temporal's two databases and bring their schemas to the server's version, by Temporal's own SQL tool.
+"""Creates Temporal's two databases and updates their schemas to the server's version, with Temporal's own SQL tool.
 
-Run as `python -m localcloud.temporal.schema TOOL [--own FILE]`; the tool's variables (`SQL_HOST`, ...) say where. The
-tool cannot resume an interrupted run: the deployment's own databases (`--own`) are recreated until FILE says that they
-are complete. A user's databases are never dropped.
+Run as `python -m localcloud.temporal.schema TOOL [--own FILE]`; the tool's variables (`SQL_HOST`, ...) name the server.
+The tool cannot resume an interrupted run: the deployment's own databases (`--own`) are recreated until FILE marks them
+as complete. A user's databases are never dropped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Nova's conductor, scheduler and computes in its API's process, on Nova's fake hypervisor.
+"""Nova's conductor, scheduler and computes in the process of its API, on Nova's fake hypervisor.
 
 They communicate through oslo.messaging's in-memory `fake://` transport; three computes make anti-affinity meaningful.
 Keystone and Placement must answer first.
@@ -37,7 +37,7 @@ _running: list[Any] = []
 
 class Driver(fake.FakeDriver):
     def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
-        """Node names by UUIDs that stay the same: FakeDriver's change with each process, which Placement refuses."""
+        """The node names by stable UUIDs. FakeDriver's UUIDs change with each process, which Placement refuses."""
         return {_node_id(name): name for name in self.get_available_nodes()}
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class Driver(fake.FakeDriver):
         super().destroy(context, instance, *rest, **named)
 
     def power_off(self, instance: Any, *rest: Any, **named: Any) -> Any:
-        if instance.uuid in self.instances:  # FakeDriver does not know those of an earlier process
+        if instance.uuid in self.instances:  # FakeDriver does not know the servers of an earlier process
             super().power_off(instance, *rest, **named)
         _switch(instance, running=False)
 
@@ -104,7 +104,7 @@ def _run(started: Any) -> None:
 
 
 def _await_needed() -> None:
-    """Wait for Keystone and Placement, rarely for long, since importing Nova takes longer."""
+    """Wait until Keystone and Placement answer; rarely long, since importing Nova takes longer."""
     deadline = time.monotonic() + _NEEDED_SECONDS
     for name in _NEEDED:
         url = f"{environment.urls()[name]}/perdure/health"

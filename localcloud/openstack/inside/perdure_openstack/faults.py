@@ -1,6 +1,6 @@
-"""Faults of one API: refused, lost or late calls; and how servers boot.
+"""Faults of one API: refused, lost or late calls; and faults of servers' boots.
 
-Matches are selected as in `localcloud/faults.py`. Refusals have the service's own shape.
+The affected calls are selected as in `localcloud/faults.py`. Refusals have the service's own shape.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class BootFaults:
-    """Faults of servers' boots. Patterns are for `search` in the server's name; empty ones match none."""
+    """Faults of servers' boots and deletions. Patterns are searched for in a server's name; empty ones match none."""
 
     boot_delay: float = 0.0
     """Seconds in BUILD."""
@@ -65,9 +65,9 @@ class BootFaults:
     boot_fail: str = ""
     """ERROR after three hosts have been tried."""
     delete_delay: float = 0.0
-    """Seconds in which a deleted server is still there."""
+    """Seconds for which a deleted server still exists."""
     delete_fail: str = ""
-    """The deletion is accepted, and the server ERROR afterwards."""
+    """The deletion is accepted; afterwards the server is in ERROR."""
 
 
 class Boots:

@@ -1,8 +1,8 @@
 """The layer in front of each API: it counts and disturbs clients' calls, and serves `/perdure/` (`control.py` is the
 client).
 
-Calls among the services, known by their User-Agent, are not counted or disturbed. Faults and boots survive the process,
-in one file per service; the ledger does not.
+Calls among the services, known by their User-Agent, are not counted or disturbed. Faults survive the process, in one
+file per service; the ledger does not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _JSON = ("Content-Type", "application/json")
 _SERVICES = re.compile(
     r"(nova|neutron|glance|placement)[-/ ]|.*keystonemiddleware|python-(keystone|nova|neutron|glance)client"
 )
-# The first preparation uses a client's library, but is not a client.
+# The preparation uses a client's library, but its calls are not clients' calls.
 PREPARATION = "perdure-preparation"
 
 

@@ -1,6 +1,6 @@
 """Input for the machine host: the servers that should run, and the destination of each floating IP.
 
-The files are authoritative: the machine host (`localcloud.machines`) reads them all when it starts, so a lost call does
+The files are authoritative: the machine host (`localcloud.machines`) reads all of them each time, so a lost call does
 no harm. They contain tokens, so the directory is private.
 """
 

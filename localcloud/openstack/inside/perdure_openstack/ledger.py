@@ -1,4 +1,4 @@
-"""The ledger of one API: its clients' calls, counted on arrival, in memory.
+"""The ledger of one API: its clients' calls, counted and recorded in memory.
 
 Calls are grouped by method, route (the path without identifiers) and the caller's project, which keystonemiddleware
 adds to the request.
@@ -23,7 +23,7 @@ _IDENTIFIER = re.compile(
 
 @dataclass(frozen=True)
 class Call:
-    """A call. `status` is 0 if the answer was interrupted."""
+    """`status` is 0 if the answer was interrupted."""
 
     at: float
     seconds: float

@@ -1,7 +1,7 @@
 """Creates what a load balancer's project needs: an image, flavors, networks. Runs once at every `up`.
 
-Networks have loopback addresses (Neutron accepts them without DHCP), so processes can listen on floating IPs. Existing
-objects, found by name, stay.
+Networks have loopback addresses (Neutron accepts them without DHCP), so processes can listen on floating IPs. Objects
+that are found by name stay unchanged.
 """
 
 from __future__ import annotations
