@@ -1,7 +1,7 @@
-"""What an activity knows of its own attempt; times are the server's, never the machine's.
+"""The running activity's attempt: its number, age and cancellation. Times are the server's, never the machine's.
 
-Effects run on threads and must not be interrupted in the middle, so they check between steps whether they are
-cancelled.
+Effects run on threads and must not be interrupted in the middle of a step, so they check for a cancellation between
+steps (`checkpoint`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from domain.decision import Action, Earlier
 from domain.refusal import WORKER_SHUTDOWN
 from engine.errors import ApiError, Denied, Unavailable
 
-# IAM and STS are eventually consistent: new objects are refused or missing for seconds, rarely minutes. Upstream waits
-# up to 225 s for a new user.
+# IAM and STS are eventually consistent: new objects are refused or missing for seconds, rarely minutes. The replaced
+# operator waits up to 225 s for a new user.
 SETTLING = timedelta(minutes=4)
 _SETTLING_DELAYS = (0.5, 1, 1, 2, 2, 3, 5, 5, 10)
 
@@ -68,13 +68,13 @@ def age() -> timedelta:
 
 
 def growing(seconds: Sequence[float]) -> timedelta:
-    """The delay after this attempt, from one entry per attempt, with jitter of 10%."""
+    """The delay after this attempt, with jitter of 10%; `seconds` has one entry per attempt."""
     base = seconds[min(number(), len(seconds)) - 1]
     return timedelta(seconds=base * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load, hides nothing
 
 
 def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
-    """The error as a temporary one, while the action is younger than `window`.
+    """The error as a temporary one while the action is younger than `window`, later unchanged.
 
     Raise it `from error.__cause__`: an error that is its own cause cannot be sent to the server.
     """
@@ -86,12 +86,12 @@ def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
 
 
 def definite(error: ApiError, attempts: int) -> bool:
-    """Whether a refusal is definite: a denial only from this attempt number on, others always."""
+    """Whether a refusal is definite: `Denied` only from attempt number `attempts` on, other errors always."""
     return not isinstance(error, Denied) or number() >= attempts
 
 
 def checkpoint(progress: object = None) -> None:
-    """Stop here if the activity is cancelled: CancelledError, or Unavailable if the worker's time to drain is over."""
+    """Raise if the activity is cancelled: CancelledError, or Unavailable if the worker's time to drain is over."""
     _heartbeat(progress)
     if not activity.is_cancelled():
         return
@@ -102,7 +102,7 @@ def checkpoint(progress: object = None) -> None:
 
 
 def pause(seconds: float, progress: object = None) -> None:
-    """Wait within an attempt; ends like `checkpoint`, also when the worker begins to drain."""
+    """Wait within an attempt; raises as `checkpoint` does, and Unavailable if the worker is draining."""
     checkpoint(progress)
     if activity.is_worker_shutdown():
         raise _going_away()
@@ -111,7 +111,7 @@ def pause(seconds: float, progress: object = None) -> None:
 
 
 def _heartbeat(progress: object = None) -> None:
-    """Heartbeat if one is due: its answer reports a cancellation."""
+    """Send a heartbeat if one is due: the server's answer reports a cancellation."""
     beats = _heartbeats.get()
     if beats is None or time.monotonic() >= beats.due:
         activity.heartbeat(progress)

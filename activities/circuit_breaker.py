@@ -1,9 +1,9 @@
-"""Limits of one account or project in this process: concurrent calls, and a circuit breaker.
+"""Limits of one account, project or tenant in this process: concurrent calls, and a circuit breaker.
 
 Cloud clients block, and all share one thread pool: calls to endpoints that hang would soon occupy every thread. So
-calls to each account or project are limited. After several calls in a row without an answer nothing is sent for half a
-minute; then one call at a time tests whether it answers again. A refused call was not sent: it ends at once as
-throttled, with a delay. Refusals, throttling and broken connections are no silence: they occupy no thread.
+their calls are limited. After several calls in a row without an answer nothing is sent for half a minute; then one call
+at a time tests whether the endpoint answers again. A refused call was not sent: it ends at once as throttled, with a
+delay. Refusals, throttling and broken connections count as answers: they occupy no thread.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from typing import ClassVar
 
 from engine.errors import Throttled, Unavailable
 
-# Seconds. A call that ends this late without an answer counts as silence; connecting may take as long.
+# A call that ends without an answer after this many seconds counts as silence; connecting may take as long.
 SILENT_SECONDS = 5.0
 SILENCES = 5
 PAUSE = timedelta(seconds=30)
-# Seconds in which only one refused caller gets the end of the pause as its delay.
+# Of the callers that are refused within this many seconds, only one may call right at the end of the pause; the others
+# are given a longer delay.
 CHOSEN_SECONDS = 5.0
 
 
 class CallGuard:
-    """Guards calls, thread-safe. A subclass has the words for messages; `clock` is in monotonic seconds."""
+    """Limits the calls; thread-safe. A subclass has the words for messages; `clock` returns monotonic seconds."""
 
-    one: ClassVar[str]  # account, project
+    one: ClassVar[str]  # what is limited: account, project or tenant
     cloud: ClassVar[str]
-    busy: ClassVar[str]  # codes of the refusals
-    silent: ClassVar[str]
+    busy: ClassVar[str]  # the code of refusals by the limit
+    silent: ClassVar[str]  # the code of refusals by the circuit breaker
     full_delay: ClassVar[timedelta]
     tried_delay: ClassVar[timedelta] = timedelta(seconds=SILENT_SECONDS)  # while one call tests the connection
 
@@ -44,7 +45,7 @@ class CallGuard:
         self._calling = 0
         self._silences = 0  # consecutive calls without an answer
         self._paused_until = 0.0
-        self._chosen = float("-inf")  # when a caller was last given the end of the pause
+        self._chosen = float("-inf")  # when a caller was last chosen to call at the end of the pause
 
     @property
     def silences(self) -> int:
@@ -52,7 +53,7 @@ class CallGuard:
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        """The context of a call; `Throttled` if nothing may be sent now."""
+        """The context of a call; raises `Throttled` if nothing may be sent now."""
         self._enter()
         began = self._clock()
         silent = False
@@ -81,11 +82,11 @@ class CallGuard:
             self._calling += 1
 
     def _spend(self) -> None:
-        """Refuse the call if another budget is used up; under the lock."""
+        """A hook, called under the lock: raise `Throttled` if another budget is used up."""
 
     def _after_pause(self) -> timedelta:
-        """The delay of one more attempt: none for one chosen caller. If that one never calls, another is
-        chosen later.
+        """A refused caller's delay after the end of the pause: none for one chosen caller. If it never calls, another
+        one is chosen later.
         """
         if self._clock() - self._chosen < CHOSEN_SECONDS:
             return spread(self.tried_delay)

@@ -4,13 +4,13 @@
        ^                        |
        +------ outdated --------+
 
-An action without an effect here is left to the object's own workflow. Running effects are never cancelled: each is one
-quick call whose answer would be lost.
+An action whose activity is not in `effects` is left to the object's own workflow. Running effects are never cancelled:
+each is one quick call whose answer would be lost.
 
-- In order (`in_order`), actions run one after another; those after a refused one wait for the next decision.
+- With `in_order`, actions run one after another; after a refusal, later ones wait for the next decision.
 - An action refused as outdated is retried after a new observation, a limited number of times per pass.
-- Any other refusal ends its own slot only. The pass returns it, and the workflow decides when the next pass is.
-- An answer that `fold` cannot use (`UnusableAnswerError`) counts as none.
+- Any other refusal blocks only its own slot. The pass returns it, and the workflow decides when the next pass is.
+- An answer that `fold` cannot use (`UnusableAnswerError`) counts as a lost answer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ P = TypeVar("P", bound=PassedWorld)
 
 Effect = Callable[[Any], Awaitable[Model | None]]
 
-# Ends the pass of a decision that is never satisfied; the longest lifecycle needs a tenth.
+# Ends a pass whose decisions never run out of actions; the longest lifecycle needs a tenth of these rounds.
 MOST_ROUNDS = 100
 SECOND_LOOKS = 5
 # An API server answers this many concurrent requests without slowing down.
@@ -51,7 +51,7 @@ def effects_of(*functions: Callable[..., object]) -> dict[str, Effect]:
 
 @dataclass(frozen=True)
 class Passed(Generic[W]):
-    """The world with all results, and the last decision, without its actions."""
+    """The result of a pass: the world with all results, and the last decision, without its actions."""
 
     world: W
     decision: Decision
@@ -82,24 +82,25 @@ class Passed(Generic[W]):
 
 @dataclass(frozen=True)
 class Inline(Generic[W]):
-    """How passes run."""
+    """Runs passes of one kind."""
 
     decide: Callable[[W, datetime], Decision]
-    effects: Mapping[str, Effect]  # the functions of actions that run here, by activity
-    # Reads the world (True: from the API); without it a pass ends at the first refusal.
+    effects: Mapping[str, Effect]  # the functions that run the actions, by activity name
+    # Reads the world; True: from the API, False: it may come from a cache. Without `observe`, a pass ends at the first
+    # refusal.
     observe: Callable[[bool], Awaitable[W]] | None = None
     # Limits concurrent actions; passes over many objects share it.
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
-    cached: bool = False  # only a repeated observation asks the API
-    in_order: bool = False  # each action of a decision builds on those before it
-    second_looks: int = SECOND_LOOKS  # most immediate retries of outdated actions in a pass
+    cached: bool = False  # the first observation of a pass may come from a cache even after a wake
+    in_order: bool = False  # each action of a decision depends on the actions before it
+    second_looks: int = SECOND_LOOKS  # the most immediate retries of outdated actions in a pass
 
     async def carry_out(self, request: Pass, known: Model) -> Passed[W]:
-        """Observe and act until no decision has an action that can run now.
+        """Observe and act until the decision has no action that can run now.
 
         Raises:
             ApiError: the object could not be observed.
-            Unavailable: the decisions do not settle.
+            Unavailable: the decisions never run out of actions.
         """
         unsure = attempt.repeated() or unanswered(request.refusals)
         before = World(
@@ -186,7 +187,7 @@ def _ended(state: State[W], action: Action, result: Model | Exception | None) ->
 
 
 def _refusal(action: Action, error: ApiError, before: Refusal | None) -> Refusal:
-    """The refusal; a temporary error is retried as soon as Temporal's server would."""
+    """The error as a refusal; a temporary one has the pause that Temporal's server would make."""
     pause = error.delay
     if pause is None and error.type in RETRIED_BY_SERVER:
         grown: timedelta = action.first_retry * (1 << min(before.attempts if before else 0, 10))

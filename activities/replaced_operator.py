@@ -1,6 +1,6 @@
-"""Whether a replaced operator still leads: two writers would undo each other's work.
+"""Detects whether a replaced operator still leads: two writers would undo each other's work.
 
-While its leader lease is live, nothing is done for its objects. The end of a lease sends no event, so they check again.
+While its leader lease is live, nothing is done for its objects. A lease expires without an event, so they check again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from engine.errors import Absent
 from engine.kube import LEASE, KubeApi, lease_is_live
 from engine.kube.json import text
 
-# An operator that comes back is noticed within this time; many objects ask.
+# Each answer is cached for this long, since many objects ask. An operator that returns is noticed within this time.
 ASKED_EVERY_SECONDS = 30.0
 HELD_FOR = timedelta(minutes=1)
 
@@ -27,7 +27,7 @@ class Leaders:
     async def leads(self, operator: str, namespace: str, lease: str) -> str:
         """Why nothing may be done now; empty if the operator does not lead.
 
-        If the lease cannot be read, nothing may be done either: raises ApiError.
+        Raises ApiError if the lease cannot be read; then nothing may be done either.
         """
         where = (namespace, lease)
         async with self._asking:

@@ -4,7 +4,7 @@ An entry point names an area and the package with its kinds (`KINDS`) and custom
 areas have a package in each layer (`domain.<area>`, `workflows.<area>`, `activities.<area>.area`,
 `starters.watch.<area>`); an external package holds all its layers itself (`.workflows`, `.activities`, `.watch`).
 
-Parts are named here and not imported, so that each process imports only what it runs.
+Modules are only named here, not imported, so that each process imports only what it runs.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from domain.model import Model
 
 CONFIG_MAP_NAME = "perdure-audit"
-# A ConfigMap holds at most one mebibyte.
+# How many findings of an area are stored: a ConfigMap holds at most one mebibyte.
 MOST_KEPT = 200
 
 

@@ -1,4 +1,4 @@
-"""The built-in kinds that Perdure reads or writes. They have no lifecycle, so no area."""
+"""The kinds that Perdure only reads or writes. They have no lifecycle, so no area."""
 
 from __future__ import annotations
 

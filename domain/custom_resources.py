@@ -56,7 +56,7 @@ def belonging_of(kind: Kind, obj: Mapping[str, object]) -> Belonging:
 
 
 def all_crds(domain: str, *, selectable_fields: bool = True) -> list[Document]:
-    """Every CRD. `domain` is the OPERATOR_DOMAIN. `selectableFields` need Kubernetes 1.30."""
+    """Every CRD. `domain` is the OPERATOR_DOMAIN. Omit `selectable_fields` for Kubernetes before 1.30."""
     return [crd_of(model, domain, selectable_fields=selectable_fields) for model in custom_resources()]
 
 
@@ -131,7 +131,7 @@ def _object_schema(model: type[CustomResource]) -> Document:
 
 
 def _metadata_schema(definition: Definition) -> Document:
-    """The schema of metadata, which the API server validates itself; it may only restrict the name."""
+    """The schema of metadata. The API server validates metadata itself, so a CRD may only restrict the name."""
     rules: Document = {}
     if definition.name_length:
         rules["maxLength"] = definition.name_length

@@ -2,8 +2,8 @@
 
 A lifecycle is one function `decide(world, now) -> Decision`. The loop (`domain/runner.py`) starts actions that are
 wanted and not running, cancels running ones that are no longer wanted, folds each result into the world and decides
-again. When nothing is left to do, it waits for a wake or the deadline. Sequential steps come from successive decisions;
-one decision has the actions that may run in parallel.
+again. When nothing is left to do, it waits for a wake or the deadline. The actions of one decision may run in parallel;
+steps that must follow each other belong to successive decisions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ W = TypeVar("W", bound="World")
 
 
 class Queue(StrEnum):
-    """Task queues of activities by their plain names.
+    """The task queues of activities. Their names lack the cluster, which `task_queue` puts before them.
 
     Areas have separate queues because their activities need what only their own workers hold: informer caches, template
     evaluators, batched queries, and RBAC permissions.
@@ -35,9 +35,9 @@ class Queue(StrEnum):
     LOAD_BALANCERS = "loadbalancers-passes"
     INSTANCES = "instances-looks"
     INSTANCES_AWS = "instances-aws"
-    INSTANCES_NOTIFICATIONS = "instances-notifications"  # webhooks: one that hangs delays no reaction
+    INSTANCES_NOTIFICATIONS = "instances-notifications"  # webhooks; a hanging webhook must not delay reactions
     THREESCALE = "threescale-passes"
-    AWS_ORGANIZATION = "aws-organization"  # Organizations and Support: few calls for the whole company
+    AWS_ORGANIZATION = "aws-organization"  # Organizations and Support, whose low call limits all accounts share
 
 
 class WhenUnwanted(StrEnum):
@@ -53,21 +53,21 @@ class Facts(Model):
 
 
 class Earlier(Model):
-    """The earlier attempt of an action that is scheduled again because its worker missed a heartbeat."""
+    """The earlier attempts of an action that is scheduled again because its worker missed a heartbeat."""
 
     since: datetime  # when it was first scheduled
-    attempts: int = 0  # made since then, at least; each may have taken effect
+    attempts: int = 0  # the least number of attempts since then; each may have taken effect
 
 
 class Action(Model):
     """One idempotent effect: the input of one activity, and how to run it.
 
     `slot` identifies the target of the action within its object (e.g. one region). The loop runs at most one action per
-    slot, lets a running one finish while its slot is still wanted, and keeps the last refusal by slot. Of two actions
-    with the same slot the second is left to the next decision.
+    slot, lets a running one finish while its slot is still wanted, and keeps the last refusal by slot. If a decision
+    has two actions with the same slot, the second one waits for the next decision.
 
-    `title` is its line in the timeline and in `plan`, with fields in braces (`create port {name}`). `slot_by` is the
-    field that distinguishes its slots. `learns` is added to the world's memory on success.
+    `title` is its line in the timeline and in `plan`, with fields in braces (`create port {name}`). `slot_by` names
+    the field whose value distinguishes its slots. `learns` is added to the world's memory on success.
     """
 
     activity: ClassVar[str]
@@ -77,8 +77,9 @@ class Action(Model):
     queue: ClassVar[str] = Queue.KUBE  # a `Queue`, or a queue of an external area
     result: ClassVar[type[Model] | None] = None
     start_to_close: ClassVar[timedelta] = timedelta(seconds=60)
-    # If the worker misses heartbeats for this long, the action is scheduled again, with twice the time. Quick actions
-    # end before their first heartbeat. The time suits a worker and a Temporal server with a twentieth of a core.
+    # If the worker sends no heartbeat for this long, the action is scheduled again, with twice the timeout. Quick
+    # actions end before their first heartbeat. The value still suits a worker and a Temporal server that each have only
+    # a twentieth of a core.
     heartbeat: ClassVar[timedelta] = timedelta(seconds=20)
     # The server's limit for all attempts together.
     schedule_to_close: ClassVar[timedelta | None] = None
@@ -89,17 +90,18 @@ class Action(Model):
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.CANCELLED
     # Started only when no other action of the object runs, because the lifecycle ends afterwards.
     last: ClassVar[bool] = False
-    # A local activity, run by the workflow's own worker within its task: quick, and costs the server one event.
+    # A local activity: the workflow's own worker runs it within the workflow task. It is quick and costs one event.
     local: ClassVar[bool] = False
     # A read that may last for days and can be restarted at any time; it does not delay continue-as-new.
     renewable: ClassVar[bool] = False
     # A person waits for it, so it has priority in its queue.
     urgent: ClassVar[bool] = False
-    # It changes nothing, and runs also while the object is held and in a dry run.
+    # It changes nothing, so it also runs in a dry run and while the object is held.
     reads: ClassVar[bool] = False
     # Observe again after it, instead of folding its result.
     observed_after: ClassVar[bool] = False
-    # False: its conflict or absence does not make the observation stale; `refuse` discards what earlier actions read.
+    # False: a Conflict or Absent refusal of the action requires no new observation. Its `refuse` then has to discard
+    # what earlier actions have read.
     outdates: ClassVar[bool] = True
     # Temporary errors that the decision handles itself: the server does not retry them.
     reaches_decision: ClassVar[tuple[ErrorType, ...]] = ()
@@ -108,7 +110,7 @@ class Action(Model):
 
     @property
     def slot(self) -> str:
-        """The target, for which one action runs at a time: the activity or, with `slot_by`, each of its values."""
+        """The target, for which one action runs at a time: the activity, with `slot_by` also that field's value."""
         return f"{self.activity}/{getattr(self, self.slot_by)}" if self.slot_by else self.activity
 
     @property
@@ -117,11 +119,11 @@ class Action(Model):
 
     @property
     def most_attempts(self) -> int:
-        """After how many attempts a temporary error reaches the decision, too; 0: the server retries without limit."""
+        """The attempts after which even a temporary error reaches the decision; 0: the server retries without limit."""
         return 0
 
     def superseded_by(self, wanted: Action) -> bool:
-        """Whether a running action is cancelled for another one of its slot, which starts once this one has ended."""
+        """Whether this running action is cancelled in favour of `wanted`, which then starts in the same slot."""
         return False
 
     def fold(self, world: W, result: Model | None) -> W:
@@ -129,7 +131,7 @@ class Action(Model):
         return world.learn(**facts) if facts else world
 
     def cancelled(self, world: W) -> W:
-        """The world after the action was cancelled, maybe with a part of its effect."""
+        """The world after the action was cancelled; it may have taken effect in part."""
         return world
 
     def refuse(self, world: W, refusal: Refusal) -> W:
@@ -139,9 +141,9 @@ class Action(Model):
 class World(Model):
     """The complete input of a decision: the observation, and the memory of results and messages.
 
-    `hold` says why nothing may be changed now (observe mode, the replaced operator's lease, a pause): the loop shows
-    the decision and starts nothing. `recorded` maps the digest of each notice recorded as an Event to when that was; to
-    None if it is forgotten once the notice is no longer given. `news` are notices of results, which the loop records.
+    `hold` says why nothing may be changed now (observe mode, the replaced operator's lease, a pause): the loop then
+    starts only reads. `recorded` maps the digest of each notice recorded as an Event to the time; to None with
+    `each_time`, where a digest is kept only while it is reported. `news` are notices of results, not yet recorded.
     """
 
     key: Key
@@ -164,7 +166,7 @@ class World(Model):
         return self.model_copy(update={"news": (*self.news, *notices)})
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
-        """Apply an own write of the object, in areas whose worlds contain their object."""
+        """Apply Perdure's own write of the object; for worlds that contain their object."""
         raise NotImplementedError(f"{type(self).__name__} holds no object to write")
 
     def refused(self, slot: str, *types: ErrorType) -> Refusal | None:
@@ -174,7 +176,7 @@ class World(Model):
 
 
 class Outcome(StrEnum):
-    """The result shown by lists and by the `retry` lever."""
+    """How far a lifecycle is; a `failed` one can be retried by the `retry` lever."""
 
     WORKING = "working"
     SETTLED = "settled"
@@ -184,12 +186,12 @@ class Outcome(StrEnum):
 
 
 class Decision(Model):
-    """What a lifecycle is to do next. `phase` is the kind's own word (shown by `kubectl get`), `why` a sentence for
+    """What a lifecycle is to do next. `phase` is in the kind's own words (shown by `kubectl get`), `why` a sentence for
     people.
 
     `deadline` (UTC) is the next time at which the decision may change without a wake, and `at_deadline` says what
-    happens then. If another lifecycle handles the deadline for many objects, this one does so only after an additional
-    `patience`.
+    happens then. If another lifecycle handles the deadline for many objects, this one decides again only `patience`
+    later.
     """
 
     phase: str
@@ -202,7 +204,8 @@ class Decision(Model):
     patience: timedelta = timedelta(0)
     owner: str = ""  # Kind/namespace/name of the object's owner, for lists
     notices: tuple[Notice, ...] = ()
-    # Of a one-activity pass: the actions that a dry run or a hold prevented, a line each, and the slots still refused.
+    # Set by a pass that is one activity: `planned` has a line for each action that a dry run or a hold prevented,
+    # `blocked` the slots whose actions are still refused.
     planned: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
 

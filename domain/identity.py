@@ -22,26 +22,24 @@ from domain.operator_domain import PLACEHOLDER
 
 
 class Kind(Model):
-    """A kind; without a `plural` it is not a custom resource."""
+    """A kind of object, or of lifecycle; without a `plural` it has no Kubernetes resource."""
 
     name: str  # also the workflow type
-    # A placeholder if it is the OPERATOR_DOMAIN, like `finalizer`. `under` fills in the domain; Kubernetes clients do
-    # so by themselves.
+    # A placeholder where the group is the OPERATOR_DOMAIN; the same applies to `finalizer`. `under` replaces it with
+    # the domain, and Kubernetes clients call `under` themselves.
     group: str
     version: str
     plural: str
     area: str  # its area (`domain.areas`) and workflow task queue (`task_queue`)
     finalizer: str = ""  # set on its objects while they have external resources; empty if never set
     lifecycle: bool = True  # False for kinds that are only read or written
-    served: bool = False  # True for kinds whose objects live in the served cluster
-    reporter: str = ""  # the component that reports the Events of its lifecycle, its name by default
+    served: bool = False  # True for kinds whose objects are in the served cluster (`engine.kube.clusters`)
+    reporter: str = ""  # the component that its lifecycle's Events name; empty for the kind's name
     of_cluster: bool = True  # False for objects named by AWS: they have one lifecycle for all clusters
 
     @property
     def api_version(self) -> str:
-        """The kind's `group/version`; raises ValueError if its group is the OPERATOR_DOMAIN, and that was not filled
-        in.
-        """
+        """The kind's `group/version`; raises ValueError if the group is still the placeholder for OPERATOR_DOMAIN."""
         if self.group == PLACEHOLDER:
             raise ValueError(f"the group of {self.name} is OPERATOR_DOMAIN, which `under` fills in")
         return f"{self.group}/{self.version}" if self.group else self.version
@@ -53,7 +51,7 @@ class Kind(Model):
 
 
 class Key(Model):
-    """The identity of a lifecycle; `cluster` is the one whose workers run it."""
+    """The identity of a lifecycle; `cluster` names the cluster whose workers run it."""
 
     kind: str
     namespace: str
@@ -81,7 +79,7 @@ def all_kinds() -> dict[str, Kind]:
 
 @cache
 def reported_kinds() -> dict[str, Kind]:
-    """The kinds that Events are about: also those of other products, from the `REPORTED_KINDS` of areas' packages."""
+    """The kinds that Events may be about: Perdure's, and other products' from the `REPORTED_KINDS` of the areas."""
     others = {kind.name: kind for area in _packages() for kind in getattr(area, "REPORTED_KINDS", ())}
     return {**others, **all_kinds()}
 
@@ -119,7 +117,7 @@ def id_prefix(kind: str, cluster: str) -> str:
 
 
 def key_found(workflow_id: str, kind: str, namespace: str, name: str, cluster: str) -> Key | None:
-    """The key of an entry in Temporal's list; None if it belongs to another cluster than the caller's."""
+    """The key of a workflow in Temporal's list; None if it is not a workflow of this cluster."""
     key = Key(kind=kind, namespace=namespace, name=name, uid="", cluster=cluster)
     before, found, uid = workflow_id.partition(key.workflow_id)
     if before or not found or (uid and not uid.startswith("/")):
@@ -128,7 +126,7 @@ def key_found(workflow_id: str, kind: str, namespace: str, name: str, cluster: s
 
 
 def _of_cluster(kind: str) -> bool:
-    """Whether the kind is cluster-scoped; True if this version does not know it."""
+    """Whether each cluster has its own lifecycles of the kind; True for an unknown kind."""
     known = all_kinds().get(kind)
     return known is None or known.of_cluster
 

@@ -1,5 +1,5 @@
-"""Suffixes like those of the API server's generated names, derived from a seed: a create request that is sent twice
-makes one object.
+"""Name suffixes like the API server's generated ones, but derived from a seed: a create request that is sent twice
+creates one object.
 """
 
 from __future__ import annotations

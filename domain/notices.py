@@ -21,10 +21,11 @@ class Notice(Model):
     reason: str
     message: str
     action: str = ""
-    about: Key | None = None  # the object of the Event; None for the lifecycle's own
-    cluster: str = ""  # the Cluster of Cluster API that the object is in, as `namespace/name`; empty for Perdure's own
-    # Each recurrence is another Event. False: it is recorded again only once the API server has dropped it, also across
-    # restarts.
+    about: Key | None = None  # the object of the Event; None for the lifecycle's own object
+    # The object's cluster, as `namespace/name` of its Cluster (Cluster API); empty for Perdure's own cluster.
+    cluster: str = ""
+    # True: each recurrence is another Event. False: it is recorded again only after the API server has deleted the
+    # Event, also across restarts.
     each_time: bool = False
 
     @property

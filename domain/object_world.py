@@ -16,11 +16,11 @@ class ObjectWorld(World):
     """
 
     about: ClassVar[str]
-    first_phase: ClassVar[str] = "New"  # while the state is blank
+    first_phase: ClassVar[str] = "New"  # the phase while `status.state` is empty
 
     @property
     def resource(self) -> CustomResource:
-        """The object as observed, with own later writes applied."""
+        """The object as observed, with Perdure's later writes applied."""
         found: CustomResource = getattr(self, self.about)
         return found
 
@@ -53,7 +53,7 @@ class ObjectWorld(World):
         deadline: datetime | None = None,
         at: str = "",
     ) -> Decision:
-        """Run the actions in this order; `waits_for` names what they wait for."""
+        """A decision to start the actions in this order; `waits_for` names what they wait for."""
         return self._decision(Outcome.WORKING, why, actions, waits_for, deadline, at)
 
     def waiting(
@@ -65,7 +65,7 @@ class ObjectWorld(World):
         at: str = "",
         phase: str = "",
     ) -> Decision:
-        """Wait for an outside change or the deadline; the actions meanwhile only report or retry."""
+        """A decision to wait for an outside change or the deadline; the actions only report or retry."""
         waited = (waits_for,) if isinstance(waits_for, str) else waits_for
         return self._decision(Outcome.WAITING, why, actions, waited, deadline, at, phase)
 
@@ -81,7 +81,7 @@ class ObjectWorld(World):
         return Decision(phase="Gone", outcome=Outcome.GONE, why=why)
 
     def given_up(self, done: str = "released") -> Decision | None:
-        """The decision to wait for the object's removal; None while our finalizer is there."""
+        """The decision to wait for the object's removal; None while the object has our finalizer."""
         if self.resource.kind_of.finalizer in self.resource.metadata.finalizers:
             return None
         if others := self.others_finalizers:
@@ -114,7 +114,7 @@ class ObjectWorld(World):
         return Patch(key=self.key, patch=patch, subresource=subresource, resource_version=version, note=note)
 
     def write_status(self, status: Any, note: str = "") -> Patch:
-        """Write the complete status, because the schema requires some of its fields once it is present."""
+        """Write the whole status: the schema requires some of its fields once a status is present."""
         patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
         return self.write(patch, note or f"status {status.state or 'without a state'}", "status")
 

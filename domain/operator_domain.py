@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 DEFAULT = "poolboy.gpte.redhat.com"
-# Until the domain is filled in. The API server refuses it as a group or finalizer, so a missing substitution fails at
-# once.
+# Used in place of the domain until `Kind.under` fills it in. The API server refuses it as a group or finalizer, so a
+# missing substitution fails at once.
 PLACEHOLDER = "(OPERATOR_DOMAIN)"
 
 # An RFC 1123 subdomain of two labels or more: the API server accepts nothing else as a CRD's group.

@@ -15,7 +15,7 @@ class Pass(Action):
     """One whole pass over an object, as an activity."""
 
     key: Key
-    woken: bool = True  # something may have changed; False: only the deadline has come
+    woken: bool = True  # something may have changed; False: only the deadline has passed
     dry_run: bool = False  # report the actions without running them
     refusals: dict[str, Refusal] = {}  # of the last pass, by slot
     recorded: dict[str, datetime | None] = {}  # the notices that were recorded as Events (see `World`)
@@ -24,7 +24,7 @@ class Pass(Action):
 class PassedWorld(World):
     decision: Decision = Decision(phase="New", outcome=Outcome.WORKING, why="not observed yet")
     rest: timedelta = timedelta(0)  # the least time until the next pass, so that changes are batched
-    gather: timedelta = timedelta(0)  # how long a wake waits for further ones before the next pass
+    gather: timedelta = timedelta(0)  # how long a wake waits for further wakes before the next pass
 
     def recall(self, before: Self) -> Self:
         """The world to keep: the pass's result, which contains the old memory."""
@@ -41,7 +41,7 @@ class SweptWorld(PassedWorld):
 
 class Sweep(Action):
     result: ClassVar[type[Model] | None] = SweptWorld
-    compares: ClassVar[str]  # the objects, for messages
+    compares: ClassVar[str]  # the compared objects in words, for messages
 
     key: Key
     memory: SweepMemory = SweepMemory()
@@ -56,7 +56,7 @@ def passed(world: PassedWorld, now: datetime) -> Decision:
 
 
 def swept(why: str, due: datetime | None, *, over: str) -> Decision:
-    """A sweep over many objects at `due`; None if there are none."""
+    """The decision to compare all objects at `due`; None if there are no objects."""
     return Decision(
         phase="Sweeping" if due else "Idle",
         outcome=Outcome.SETTLED,

@@ -1,10 +1,10 @@
 """Pauses of areas, or of everything (`all`), which people request in one ConfigMap.
 
 `perdure-pause` is in Perdure's own namespace (with the watcher's Lease). A key of its `data` is the name of an area, or
-`all`; the value is JSON with the person, the reason and the time. Any other text is the reason. An area resumes when
-both its key and `all` are gone.
+`all`; the value is JSON with the person, the reason and the time, or just the reason as text. An area resumes when both
+its key and `all` are gone.
 
-An annotation records when an area was resumed: a watcher that becomes the leader just then still wakes its lifecycles.
+An annotation records when an area was resumed, so that a watcher that becomes leader just then wakes its lifecycles.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from domain.resource import parse_timestamp, timestamp
 
 CONFIG_MAP_NAME = "perdure-pause"
 EVERYTHING = "all"
-RESUMED = "perdure.dev/resumed-"  # followed by the area: when it was resumed
+RESUMED = "perdure.dev/resumed-"  # followed by the area's name; the value is the time at which it was resumed
 
 
 class Pause(Model):
-    """A pause; fields may be missing, because people write some by hand."""
+    """A pause. Every field may be missing, because people also edit the ConfigMap."""
 
     by: str = ""
     reason: str = ""

@@ -1,6 +1,6 @@
-"""Parsing of Kubernetes objects by their models; an unreadable object does not affect the others.
+"""Parses Kubernetes objects by their models; an unreadable object does not affect other objects.
 
-The API server enforces the schemas, so an unreadable object is older than its schema. The caller must report it.
+The API server enforces the schemas, so an unreadable object was written before its schema. The caller must report it.
 """
 
 from __future__ import annotations

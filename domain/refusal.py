@@ -1,10 +1,10 @@
 """Failures of actions: one vocabulary for every API.
 
 `activities/<api>/errors.py` maps the errors of each client library to these types. Temporal's server retries
-*throttled* and *unavailable* errors with growing delays, without limit and without history. The others end the activity
-and reach the decision as a `Refusal`. The decision may wait for a change (*Waiting*), give up (*Failed*), or leave the
-action to the loop, which tries again after a delay that doubles from five seconds to ten minutes, and at once on a
-wake.
+*throttled*, *unavailable* and *pending* errors with growing delays, without limit and without history. Other errors end
+the activity and reach the decision as a `Refusal`. The decision may wait for a change (*Waiting*), give up (*Failed*),
+or leave the action to the loop. The loop tries again after a delay that doubles from five seconds to ten minutes, and
+at once on a wake.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class ErrorType(StrEnum):
     DENIED = "Denied"  # the credentials do not allow it
     UNAVAILABLE = "Unavailable"  # no answer, or an error of the remote side
     PENDING = "Pending"  # a remote operation is in progress; check again later
-    BUG = "Bug"  # any other error is ours
+    BUG = "Bug"  # any other error, which is a bug of Perdure
 
 
 RETRIED_BY_SERVER = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE, ErrorType.PENDING})
 
-# Of a version conflict; the reason for a name already in use differs.
+# The code of a version conflict; a name already in use has another code.
 STALE_VERSION = "Conflict"
 
-# Refused by this process itself, without any API call.
+# The codes of refusals by this process itself, which made no API call.
 WORKER_SHUTDOWN = "WorkerShutdown"
 AREA_PAUSED = "Paused"
 
@@ -58,7 +58,7 @@ class Refusal(Model):
     at: datetime  # when, in UTC
     attempts: int = 1  # the number of consecutive failures
     since: datetime | None = None  # when the first of them failed; None if this is the first
-    pause: timedelta | None = None  # until the next attempt; None for one that grows with the attempts
+    pause: timedelta | None = None  # the delay until the next attempt; None: it grows with the attempts
     asked: timedelta = timedelta(0)  # the delay that the remote side has requested
 
     @property

@@ -1,4 +1,4 @@
-"""What refers to what: the relations of a kind, from which follows what wakes whom.
+"""References between kinds of objects, and which changes of an object wake the lifecycles at the other end.
 
     Relation(
         of=LoadBalancerMachine,
@@ -7,8 +7,8 @@
         matters=News(lambda balancer: balancer.status.group_id),
     )
 
-When the LoadBalancer's security group changes, and when it comes or goes, the machines that refer to it are woken
-(`matters`). `news` is the other direction: what of the referrer its referents decide by.
+When the LoadBalancer is created or deleted, or its security group changes, the machines that refer to it are woken
+(`matters`). `news` is the other direction: which changes of a machine wake its LoadBalancer's lifecycle.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from domain.identity import Key, Kind
 from domain.resource import KubeModel, KubeObject
 
 T = TypeVar("T")
-# An object by namespace and name, or by whatever else both sides of a relation know it.
+# What identifies an object in a relation: its namespace and name, or another value that both sides have.
 Name = Hashable
-# Objects by their model; by their kind where they have none; or the key of a lifecycle without an object.
+# One end of a relation: the objects' model, their kind if they have no model, or the key of a lifecycle without object.
 End = type[KubeModel] | Kind | Key
 ANY_KIND = "*"
 
 
 class AnyObject(KubeModel):
-    """Any object, whose apiVersion and kind referrers name before namespace and name. Nothing is parsed."""
+    """An object of any kind, unparsed. Referrers name it by apiVersion, kind, namespace and name."""
 
     document: Annotated[dict[str, Any], SkipValidation] = {}
 
@@ -54,7 +54,7 @@ class Whom(Enum):
     ALL = "all"
     UNSETTLED = "those that have something left to do"
     DELETING = "those that are being deleted"
-    ONE = "any one of them: the workflow that serves one serves them all"
+    ONE = "any one of them: one workflow handles all of them"
     NONE = "none, except lifecycles that the wake is passed on to"
 
 
@@ -62,8 +62,8 @@ class Linked(Enum):
     """Whether a first reference wakes the referent."""
 
     NEWS = "news"
-    KNOWN = "known: the referent is linked first, so it knows already"
-    FOLLOWED = "followed: Perdure next writes the link in the referent, and that change wakes it"
+    KNOWN = "known: no, because the link was written in the referent first, which woke it"
+    FOLLOWED = "followed: no, because Perdure next writes the link in the referent, which wakes it"
     NEVER = "never, nor when the reference ends: only the referrer's own changes count"
 
 
@@ -81,14 +81,15 @@ class News(Generic[T]):
     """Which changes of an object wake the lifecycles at the other end of a relation.
 
     Args:
-        value: the part that they depend on. Of a frozenset only additional elements count.
+        value: the part of the object that those lifecycles depend on. Of a frozenset only additional elements count.
         on: whether creation, change and deletion count.
-        whom: which of them are woken.
+        whom: which of those lifecycles are woken.
         linked: whether a first reference wakes the referent.
-        as_made: whether an object looks as its referent creates it; a new one written only by Perdure wakes nothing.
+        as_made: whether an object looks as its referent's lifecycle creates it; a new one that only Perdure has written
+            wakes nothing.
         onward: relations along which the wake is passed on.
         ours: whether Perdure's own writes count.
-        among: a filter by the traits of the changed object and of the related ones.
+        among: a filter by the `trait` of the changed object and of each related one.
         counts: which objects matter; others are treated as absent.
     """
 
@@ -107,24 +108,24 @@ class Scope(Enum):
     """The scope of a watch that exists only while references exist."""
 
     KIND = "all objects of a kind; the names begin with its apiVersion and kind"
-    NAME = "each by its name"
-    NAMESPACE = "all of a namespace"
-    CLUSTER = "all of the cluster"
+    NAME = "one object by its name"
+    NAMESPACE = "all objects of a namespace"
+    CLUSTER = "all objects of the cluster"
 
 
 @dataclass(frozen=True)
 class WhileNamed:
     """Referents that are watched only while objects refer to them by namespace and name.
 
-    Many names or namespaces share one watch of the whole cluster, if permissions allow it. An empty name stands for all
-    objects, and requires none.
+    Many names or namespaces share one watch of the whole cluster, if permissions allow it. An empty name refers to all
+    objects, and is never missing.
 
     Args:
         scope: what is watched.
         one: the label of a watch of one name or namespace in metrics and logs.
-        all: that of the cluster's watch; for a kind, it follows the kind's name.
-        field_manager: of the referrers' lifecycles, if they create and delete the referents under another one than
-            Perdure's. A deletion is then a step in the end of a referrer that is being deleted.
+        all: that of a watch of the whole cluster; for a kind, it follows the kind's name.
+        field_manager: the one under which the referrers' lifecycles create and delete the referents, if not Perdure's.
+            A referent's deletion is then part of its referrer's, if that is under way.
     """
 
     scope: Scope
@@ -143,17 +144,17 @@ def version(model: Any) -> Hashable:
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """Objects that refer to others.
+    """A reference from objects (referrers) to other objects (referents).
 
     Args:
         of: the referrers.
         to: the referents.
-        by: the names under which an object refers to others, or keys of lifecycles without an object.
-        known_as: the names under which an object is referred to.
+        by: the names that a referrer refers to, or keys of lifecycles without an object.
+        known_as: the names of a referent.
         matters: which changes of a referent wake its referrers; None for none.
         news: which changes of a referrer wake its referents; None for none.
-        required: a referrer without its referent is woken at a watcher's start: a deletion may have been missed.
-        watched: how referents are watched, unless the watcher has an entry for them.
+        required: whether a starting watcher wakes referrers without their referent: it may have missed a deletion.
+        watched: how referents are watched, if the watcher has no entry of its own for them.
         trait: what `News.among` compares at either end.
         transitive: what refers to a referrer also counts as referring to its referent.
     """

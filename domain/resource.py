@@ -16,14 +16,12 @@ from domain.identity import Key, Kind
 from domain.model import Model
 from domain.schema import DateTime, Required
 
-# The API server keeps Events for an hour, and some minutes until it removes them (`--event-ttl`).
+# The API server deletes Events after an hour (`--event-ttl`), some of them minutes later.
 EVENTS_KEPT = timedelta(minutes=65)
 
 
 class KubeModel(Model):
-    """A model with fields in Python's spelling, in camelCase on the wire; names that Go spells otherwise carry their
-    own alias.
-    """
+    """A model with fields in snake_case, in camelCase on the wire; fields that Go spells otherwise have an alias."""
 
     model_config = {**Model.model_config, "alias_generator": to_camel}
 
@@ -98,9 +96,9 @@ AGE = PrinterColumn(name="Age", type="date", json_path=".metadata.creationTimest
 
 
 class Definition(Model):
-    """What a kind's CRD says besides its schema."""
+    """The parts of a kind's CRD besides the schema."""
 
-    # Of the definition itself; the default is controller-gen's, because tools compare it.
+    # The annotations of the CRD; the default is controller-gen's, because tools compare it.
     annotations: dict[str, str] = {"controller-gen.kubebuilder.io/version": "v0.16.4"}
     required: tuple[str, ...] = ()
     name_pattern: str = ""  # a regular expression for `metadata.name`; empty for the API server's own rule
@@ -138,7 +136,7 @@ class CustomResource(KubeModel):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """The external resources in words, which `abandon` would leave behind."""
+        """Descriptions of the external resources that `abandon` would leave behind."""
         return ()
 
 

@@ -9,14 +9,14 @@ Two drivers run the steps of a `State`: `workflows/durable_driver.py` with activ
 `activities/inline_driver.py` within one activity.
 
 - One action per slot. A refusal is stored by slot; its action is retried with backoff, or at once after a wake.
-- Running actions that are no longer wanted are cancelled, and long ones also for another action of their slot
-  (`Action.superseded_by`). A last action (`Action.last`) starts when none runs.
+- Running actions that are no longer wanted are cancelled, and some also for another action of their slot
+  (`Action.superseded_by`). An action with `Action.last` starts only when no other runs.
 - After a conflict or an absence the world is observed again. A write based on an older version is then retried at once
-  the first time, other refused actions while `second_looks` are left.
+  the first time, any other action as long as `second_looks` are left.
 - A lost answer makes the world `unsure` until no action is left that may have taken effect already.
-- In order, an action starts only after all before it in the decision; a refusal stops those after it.
-- While the world is held, and in a dry run, only reading actions start. While it cannot be observed, none starts, and
-  running ones continue.
+- With `in_order`, an action starts after all actions before it in the decision; a refusal stops all actions after it.
+- While the world is held, and in a dry run, only reading actions start. While it cannot be observed, none starts, but
+  running actions continue.
 """
 
 from __future__ import annotations
@@ -36,27 +36,28 @@ from domain.writes import RecordEvents
 W = TypeVar("W", bound=World)
 
 OBSERVE = "observe"  # the slot of the observation itself
-BUG = "Bug"  # the phase
+BUG = "Bug"  # the phase while a bug of Perdure blocks an action
 SUMMARY_LENGTH = 190
 # The least time between two observations for deadlines, so that a deadline in the past causes no busy loop.
 OBSERVE_REST = timedelta(seconds=1)
-# The longest pause requested by the other side that is waited for within a pass, and how often in a row.
+# The longest pause requested by the remote side that a pass waits for without ending, and how many in a row.
 SHORT_PAUSE = timedelta(seconds=5)
 MOST_SHORT_PAUSES = 5
-# The most remembered notices that are no longer reported; for others an Event costs a request that is refused.
+# How many notices that are no longer reported are remembered. If a forgotten one recurs, the API server refuses its
+# Event as a duplicate, which costs a request.
 MOST_RECORDED = 50
-# The observation is outdated.
+# Refusals after which the observation is outdated.
 OUTDATED = frozenset({ErrorType.CONFLICT, ErrorType.ABSENT})
 
 
 @dataclass(frozen=True)
 class Step:
-    """What follows from a decision."""
+    """What a driver has to do after a decision."""
 
     decision: Decision
     start: tuple[Action, ...] = ()  # actions to start now, in order
     cancel: tuple[str, ...] = ()  # slots whose actions are no longer wanted
-    until: datetime | None = None  # when to act without an event; None to wait for one
+    until: datetime | None = None  # when to decide again without an event; None: only after an event
     summary: str = ""  # the timeline's text for that wait
     overdue: bool = False  # a deadline or retry time passed while the world was observed, so it is observed again
 
@@ -70,12 +71,12 @@ class State(Generic[W]):
     dirty: bool = True  # the world must be observed before the next decision
     outdated: bool = False  # a write was refused because the object has changed
     asked: bool = True  # the next observation was requested by a wake; False: by time
-    woken: bool = True  # the same for the current or last observation
+    woken: bool = True  # `asked`, but for the current or last observation
     observed_at: datetime | None = None
     eager: frozenset[str] = frozenset()  # refused slots that may be retried at once
     running: Mapping[str, Action] = field(default_factory=dict)  # actions in progress by slot, in start order
-    cancelled: frozenset[str] = frozenset()  # those no longer wanted
-    second_looks: int = 0  # the remaining immediate retries of outdated writes
+    cancelled: frozenset[str] = frozenset()  # slots whose running actions have been asked to stop
+    second_looks: int = 0  # how many actions refused as outdated may still be retried at once
 
     # --- events ---
 
@@ -148,15 +149,15 @@ class State(Generic[W]):
         dry_run: bool = False,
         in_order: bool = False,
     ) -> tuple[State[W], Step]:
-        """What to do now.
+        """The state after a decision, and what to do now.
 
         Args:
             decide: the lifecycle's decision.
-            now: the present.
-            ending: the driver's run ends, so renewable observations are given up.
+            now: the current time.
+            ending: the workflow's run is about to end, so renewable reads are given up.
             dry_run: as if the world were held.
-            in_order: each action builds on those before it. One that waits after a refusal holds up all that follow,
-                and so does a second one of its slot until the next decision.
+            in_order: each action depends on the actions before it. An action that waits after a refusal holds up all
+                later ones; so does a second action of the same slot, until the next decision.
         """
         decision = decide(self.world, now)
         if OBSERVE in self.world.refusals:
@@ -195,7 +196,7 @@ class State(Generic[W]):
         return state, state._waits(decision, now, start, cancel)
 
     def pauses_until(self, decision: Decision, now: datetime) -> datetime | None:
-        """Until when to wait within a pass, as the other side has asked for a short pause; None to end the pass."""
+        """The end of a short pause that the remote side has requested, to be waited for; None to end the pass."""
         requested = [
             refusal
             for slot, refusal in blocked_by(self.world, decision).items()
@@ -209,7 +210,7 @@ class State(Generic[W]):
         return None if self.world.hold else earliest(short)
 
     def handed_back(self, decision: Decision, *, dry_run: bool = False) -> Decision:
-        """The decision as a pass returns it from one activity: with lines and slots in place of actions."""
+        """The decision as a pass returns it to its workflow: with summaries and slots in place of actions."""
         lines = decision.summaries if dry_run or self.world.hold else ()
         blocked = tuple(blocked_by(self.world, decision)) if self.world.refusals else ()
         if not (decision.actions or lines or blocked or decision.blocked):
@@ -234,7 +235,7 @@ class State(Generic[W]):
     # --- parts ---
 
     def _new_notices(self, decision: Decision, now: datetime) -> tuple[Notice, ...]:
-        """Notices not recorded yet or no longer remembered; with `each_time`, those of every result."""
+        """The notices to record: those not recorded yet; with `each_time`, those of every result."""
         world = self.world
         new = {notice.digest: notice for notice in world.news if notice.each_time}
         for notice in (*world.news, *decision.notices):
@@ -276,10 +277,7 @@ class State(Generic[W]):
         return Step(decision, start, cancel, until, summary, late or self._missed_retry(decision, now))
 
     def _missed_retry(self, decision: Decision, now: datetime) -> bool:
-        """Whether the retry time passed before the pass returned, so that no timer would fire.
-
-        Of ordered actions, the first refused one blocks the rest.
-        """
+        """Whether all retry times passed before the pass returned, so that no timer would fire."""
         if self.world.hold or OBSERVE in self.world.refusals:
             return False
         moments = [moment for slot, moment in self._waiting(decision).items() if slot in decision.blocked]
@@ -316,10 +314,10 @@ def unanswered(refusals: Mapping[str, Refusal]) -> bool:
 
 
 def _at_rest(world: W, decision: Decision, now: datetime) -> W:
-    """The world after a decision without actions: lost answers are settled, unless still awaited.
+    """The world after a decision without actions: no longer `unsure`, unless a lost answer is among the refusals.
 
     Recorded notices that are no longer reported are forgotten; those without `each_time` only after the API server has
-    dropped the Event.
+    deleted the Event.
     """
     changes: dict[str, object] = {}
     if world.unsure and not unanswered(world.refusals):

@@ -1,12 +1,12 @@
 """The OpenAPI schema of a custom resource, derived from its pydantic model, so that CRD and model cannot differ.
 
-Markers express what a type cannot: `Required[str]` (Go's structs always emit such a field; it still has a default in
-Python, because people write objects by hand), `Preserved` for models whose objects keep unknown fields, `AtomicObject`
-for objects that are replaced as a whole, and `Annotated[str, Marker(pattern=...)]` anywhere in a type.
+Markers express what a type cannot: `Required[str]` (the schema requires the field; its Python default is for objects
+that lack it), `Preserved` for models whose objects keep unknown fields, `AtomicObject` for objects that are replaced as
+a whole, and `Annotated[str, Marker(pattern=...)]` anywhere in a type.
 
 The API server enforces the rules; the models accept violations, because objects may be older than the rules.
-Descriptions come from `Field(description=...)` or the docstring of a nested model. Defaults of the models are left out,
-because a default would appear in the objects that clients compare; `Marker(default=...)` copies a default of a replaced
+Descriptions come from `Field(description=...)` or the docstring of a nested model. The schema omits the models'
+defaults, which would appear in the objects that clients compare; `Marker(default=...)` copies a default of a replaced
 operator's schema.
 """
 
@@ -36,7 +36,7 @@ JsonObject = dict[str, object]
 
 @dataclass(frozen=True)
 class Marker:
-    """A marker of a field: what its type does not say of the schema."""
+    """Parts of a field's schema that its type does not express."""
 
     required: bool = False
     format: str = ""
@@ -54,7 +54,7 @@ class Marker:
     list_map_keys: tuple[str, ...] = ()
     items_required: tuple[str, ...] = ()  # the required fields of a list's items
     one_of: tuple[str, ...] = ()  # exactly one of these fields is present
-    immutable: str = ""  # the API server's message if a field that has a value is changed
+    immutable: str = ""  # a field with a value must not change; the text is the API server's message for an attempt
     rules: tuple[tuple[str, str], ...] = ()  # CEL conditions, each with the API server's message for violations
 
 
@@ -130,7 +130,7 @@ def _schema_of_marker(marker: Marker, schema: Document) -> Document:
     if marker.one_of:
         document["oneOf"] = [{"required": [name]} for name in marker.one_of]
     if marker.immutable:
-        # An empty text counts as unset: the operator may still write the field.
+        # An empty string counts as unset, so the field may still be written once.
         unset = "oldSelf == '' || " if schema.get("type") == "string" else ""
         document["x-kubernetes-validations"] = [{"message": marker.immutable, "rule": f"{unset}self == oldSelf"}]
     if marker.rules:

@@ -22,7 +22,7 @@ class Blocker(Model):
 
 
 class Why(Model):
-    """The answer of `why` and `plan`. `running` and `planned` are lines for people; `hold` says why it may not act."""
+    """The answer of `why` and `plan`. `running` and `planned` are lines for people; `hold` is as in `World`."""
 
     object: str
     phase: str

@@ -39,7 +39,7 @@ class Write(Action):
 
     @property
     def slot(self) -> str:
-        """The slot that all writes of an object share, so that each has the resourceVersion of the one before."""
+        """The slot that all writes of an object share, so that each has the resourceVersion of the previous write."""
         return "kube.write"
 
 
@@ -66,9 +66,9 @@ class Patch(Write):
 
 
 class LeverPatch(Patch):
-    """A patch for which a person waits: if it cannot be written in time, it is refused and not written later.
+    """A patch for which a person waits: after `schedule_to_close` it is refused, and not written later.
 
-    All attempts take less time than a command waits (`starters.cli.lifecycle.ANSWER`).
+    All attempts together take less time than a command waits (`starters.cli.lifecycle.ANSWER`).
     """
 
     start_to_close: ClassVar[timedelta] = timedelta(seconds=8)
@@ -86,9 +86,7 @@ class DropFinalizer(Patch):
 
 
 class Delete(Write):
-    """Delete the object. `dependent` is a lifecycle that must know that the deletion is intended: it receives the
-    signal `died` first.
-    """
+    """Delete the object. `dependent` is a lifecycle that counts deletions: it receives the signal `died` first."""
 
     observed_after: ClassVar[bool] = True
 
@@ -102,9 +100,7 @@ class Delete(Write):
 
 
 class RecordEvents(Write):
-    """Record notices as Events. The loop adds this action to decisions; it blocks no other one, and only logs
-    failures.
-    """
+    """Record notices as Events. The loop adds this action to decisions. It blocks no other action."""
 
     activity: ClassVar[str] = "kube.record_events"
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
@@ -129,7 +125,7 @@ class RecordEvents(Write):
 
 
 def merge(target: object, patch: object) -> object:
-    """The merge as the API server does it (RFC 7386)."""
+    """The target after a JSON merge patch, as the API server applies it (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}
@@ -142,7 +138,7 @@ def merge(target: object, patch: object) -> object:
 
 
 def patched(resource: R, patch: JsonPatch, resource_version: str) -> R:
-    """The object with the patch; unchanged if it was observed after that was written.
+    """The object with the patch applied; unchanged if it was observed after the patch was written.
 
     resourceVersions of one object are comparable as numbers (guaranteed from Kubernetes 1.35, always true with etcd).
     """

@@ -1,1 +1,1 @@
-"""The base of every process: settings, Temporal, the Kubernetes client, errors, telemetry. It knows no area."""
+"""The base of every process: settings, Temporal, the Kubernetes client, errors, telemetry. Depends on no area."""

@@ -1,7 +1,7 @@
 """The backlog: tasks that no worker has taken yet, and late lifecycles that serve a whole area.
 
 DescribeTaskQueue counts a task for a worker that has the workflow in its cache only after ten seconds. A lifecycle
-without an object, such as the claims' binder, must report itself how long claims wait.
+without an object, such as the claims' binder, therefore reports in `OpWaitsFor` how long claims wait.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from domain.backlog import Backlog
 from domain.identity import Key
 from engine.temporal import OP_WAITS_FOR, described
 
-# A worker that has room takes a task at once.
+# A younger backlog is not reported: a worker with a free slot takes a task at once.
 UNHURRIED = timedelta(seconds=2)
-# What such a lifecycle does at once: the binder's batches give way after 15 s.
+# An activity of such a lifecycle is late after this time: the binder ends its batches after 15 s.
 LONG = timedelta(seconds=30)
 _TYPES = {"workflow": TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, "activity": TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY}
 
@@ -53,7 +53,7 @@ async def of_queues(client: Client, queues: Iterable[tuple[str, str]], now: date
 
 
 async def of_objectless(client: Client, keys: Iterable[Key], now: datetime) -> list[Backlog]:
-    """What lifecycles without an object wait for, and which of them are late themselves; raises RPCError."""
+    """What lifecycles without an object wait for, and which of their tasks are late; raises RPCError."""
     return [backlog for key in keys for backlog in await _of_one(client, key, now)]
 
 

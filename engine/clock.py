@@ -1,6 +1,6 @@
 """The time in an activity: the attempt's start by the server's clock, plus the time that has passed here since.
 
-A machine's own clock decides nothing.
+No decision depends on a machine's own clock.
 """
 
 from __future__ import annotations

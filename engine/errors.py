@@ -1,7 +1,7 @@
 """The errors of other systems, as Perdure's own classes.
 
 Each client library's exceptions are mapped to `ApiError` in one place. Temporal's server retries throttled, unavailable
-and pending ones after their delay; others reach the decision as a `Refusal`. Any other exception is a bug.
+and pending errors after their delay; other ApiErrors reach the decision as a `Refusal`. Any other exception is a bug.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from domain.refusal import RETRIED_BY_SERVER, ErrorType, Refusal
 
 class ApiError(Exception):
     """An error of another system. `message` names the object, what was tried, what came back, and what a person can do.
-    `code` is the other system's; `delay` is how long it asked us to wait.
+    `code` is the other system's error code; `delay` is how long it asked us to wait.
     """
 
     type: ErrorType = ErrorType.UNAVAILABLE
@@ -46,7 +46,7 @@ class Throttled(ApiError):
 
 
 class Invalid(ApiError):
-    """The request can never succeed as it is."""
+    """The request can never succeed unchanged."""
 
     type = ErrorType.INVALID
 
@@ -78,7 +78,7 @@ def as_error(refusal: Refusal) -> ApiError:
 
 
 def to_application_error(error: BaseException) -> ApplicationError:
-    """The error for Temporal; its `details` hold the other system's code."""
+    """The error that Temporal gets; its `details` hold the other system's code."""
     if isinstance(error, ApplicationError):
         return error
     if refused := api_error(error):

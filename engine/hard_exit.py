@@ -1,7 +1,7 @@
-"""The end of a process that has loaded Temporal's Rust core.
+"""Ends a process that has loaded Temporal's Rust core.
 
-Its threads crash at the interpreter's finalisation (5 of 32 clean exits; sdk-python #300). So the process does the
-finalisation's work itself and exits without it.
+The core's threads crash while the interpreter is finalised (5 of 32 clean exits; sdk-python #300). So the process does
+the necessary clean-up itself and exits without finalisation.
 """
 
 from __future__ import annotations

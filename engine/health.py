@@ -1,8 +1,8 @@
-"""`/healthz`, `/readyz` and `/metrics` of a process, over HTTP; parts of it register checks with `Health.add`.
+"""`/healthz`, `/readyz` and `/metrics` of a process, over HTTP; its parts register checks with `Health.add`.
 
 | path | fails (503, with the reasons) |
 |---|---|
-| `/healthz` (`dead`) | if only a restart helps: a loop makes no progress; never by an outage of another system |
+| `/healthz` (`dead`) | if only a restart helps: a loop makes no progress; never in an outage of another system |
 | `/readyz` (`unready`) | while something is missing that may return by itself: a server, a first list, a watch |
 """
 
@@ -26,7 +26,7 @@ class AddressUnusable(Exception):  # noqa: N818
 
 Check = Callable[[], Iterable[str]]
 
-# Every loop has a turn at least this often, even in an outage: all requests time out long before.
+# The most seconds between two turns of a loop, even in an outage: all requests time out long before.
 LONGEST_TURN = 300.0
 
 
@@ -55,7 +55,7 @@ class Health:
         self._parts: dict[str, tuple[Check, Check, Check]] = {}
 
     def add(self, part: str, *, dead: Check = _nothing, unready: Check = _nothing, notes: Check = _nothing) -> None:
-        """Add checks, which return reasons: for a restart, for not being ready, and notes."""
+        """Add a part's checks, which return lines: why to restart it, why it is not ready, and notes."""
         self._parts[part] = (dead, unready, notes)
 
     def remove(self, part: str) -> None:

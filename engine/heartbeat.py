@@ -1,7 +1,7 @@
 """Heartbeats of every activity whose action has a heartbeat timeout: they prove that its process is alive.
 
-One thread sends all, without the event loop, so only a dead or stopped process misses one. The first comes after a
-third of the timeout, so a quick activity costs no call.
+One thread sends them all, without the event loop, so only a dead or stopped process misses a heartbeat. The first is
+sent after a third of the timeout, so a quick activity costs no call.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class Heart:
                     each.due = now + each.interval
                     try:
                         each.beat()
-                    except Exception:  # the others' heartbeats go on
+                    except Exception:  # the heartbeats of other activities continue
                         log.exception("a heartbeat could not be sent")
             return min((each.due - now for each in self._beating.values()), default=None)
 
     def _run(self) -> None:
         while True:
-            with self._changed:  # otherwise a new activity could join unseen between the two
+            with self._changed:  # one lock for both: otherwise an activity that joins between them would be missed
                 self._changed.wait(self.beat())
 
 

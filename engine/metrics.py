@@ -1,8 +1,8 @@
 """Hooks by which areas count requests, activities and writes, and the metrics that all areas share.
 
-An area that exports these numbers under the replaced system's names is a `Listener`; its exceptions are only logged.
-`Histogram` writes bucket bounds as Go does (`le="60"`), since those systems' dashboards select by them, and Python's
-`_created` series are left out.
+An area that exports these numbers under the replaced system's names registers a `Listener`; its exceptions are only
+logged. `Histogram` writes bucket bounds as Go does (`le="60"`), since the replaced systems' dashboards select by them,
+and Python's `_created` series are left out.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 class Request:
     """One HTTP exchange, reported at its end.
 
-    `kind` is the kind whose lifecycle asked, empty outside of activities. `resource` is an API path without names, or
-    the host of a cloud. `status` is 0 where no answer came or the client library keeps it in `error`.
+    `kind` is the kind whose lifecycle sent it, empty outside of activities. `resource` is an API path without names, or
+    the host of a cloud. `status` is 0 without an answer, or if the client library reports it only in `error`.
     """
 
     kind: str
@@ -83,7 +83,7 @@ def forget(listener: Listener) -> None:
 
 @contextmanager
 def requesting(method: str, resource: str, called: str = "") -> Iterator[Request]:
-    """A timed exchange and its span; the caller notes the status of the answer.
+    """Time and trace an exchange in the block, which sets the answer's status on the yielded request.
 
     `called` is the span's name, such as `aws iam.CreateUser`; `kubernetes GET` if empty.
     """
@@ -153,5 +153,5 @@ def _notify(about: Callable[[Listener], None]) -> None:
     for listener in tuple(_listeners.values()):
         try:
             about(listener)
-        except Exception:  # a number that cannot be counted must not undo what it counts
+        except Exception:  # a failed count must not fail the counted operation
             log.exception("%s cannot count", type(listener).__name__)

@@ -1,7 +1,7 @@
-"""Lifecycles that no worker can run: of a task queue that is not polled, or of a version whose workers are gone.
+"""Lifecycles that no worker can run: no worker polls their task queue, or none of their version does.
 
-A worker polls each minute, so a poller last seen longer ago is gone (DescribeTaskQueue). The requests grow with areas
-and versions, never with objects.
+A worker polls each minute, so a poller last seen longer ago is gone (DescribeTaskQueue). The number of requests grows
+with areas and versions, never with objects.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class MissingWorker(Model):
     build_id: str = ""
     """The version whose workers are needed; empty for workers without a version."""
     open: int | None = None
-    """Lifecycles that are pinned to an older version; None where the version that takes new lifecycles is meant."""
+    """The number of lifecycles pinned to the version, if it is an older one; None if it takes new lifecycles."""
 
     @property
     def message(self) -> str:
@@ -68,7 +68,7 @@ async def missing_workers(
 
 
 async def missing_worker_of(client: Client, key: Key) -> MissingWorker | None:
-    """The missing worker of a lifecycle; None if one polls, or the lifecycle is not known. Raises RPCError."""
+    """The missing worker of a lifecycle; None if a worker polls, or the lifecycle was not found. Raises RPCError."""
     area = all_kinds()[key.kind].area
     queue = task_queue(area, key.cluster)
     found = await described(client, key)

@@ -16,7 +16,7 @@ class OwnThread:
         self._loop = loop
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run the work in the thread; cancelling the wait cancels it."""
+        """Run the work in the thread; cancelling the caller cancels the work."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
 
@@ -34,7 +34,7 @@ async def own_thread(name: str) -> AsyncIterator[OwnThread]:
 
 
 class LastKnown(Generic[T]):
-    """A value that only its own loop may read, for use in another thread: as of the last request."""
+    """A value that only one event loop may read, cached for another thread: as of the previous call."""
 
     def __init__(self, read: Callable[[], T]) -> None:
         self._read = read
@@ -42,10 +42,10 @@ class LastKnown(Generic[T]):
         self._known = read()
 
     def __call__(self) -> T:
-        """The last value, without waiting; a new one is read for the next call."""
+        """The cached value, without waiting; it is read again for the next call."""
         self._loop.call_soon_threadsafe(self.refresh)
         return self._known
 
     def refresh(self) -> None:
-        """Read the value; call this on its own loop."""
+        """Read the value again; call this on the value's loop."""
         self._known = self._read()

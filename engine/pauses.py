@@ -1,7 +1,7 @@
-"""What is paused now, checked before each change; `engine/kube/pausing.py` keeps it up to date.
+"""The current pauses of areas, checked before each change; `engine/kube/pausing.py` keeps them up to date.
 
-A pass then only shows what it would do (`held`). The clients check again (`refuse_if_paused`): a refused change is
-retried a minute later.
+In a paused area a pass only shows what it would do (`held`). The clients check again (`refuse_if_paused`): a refused
+change is retried a minute later.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def set_pauses(pauses: Pauses) -> None:
 
 
 def paused_area(area: str) -> str:
-    """The reason, empty if it is not paused."""
+    """Why the area is paused; empty if it is not."""
     return why_paused(_now["pauses"], area)
 
 
@@ -43,7 +43,7 @@ def held(area: str, annotations: Mapping[str, object], settings: Settings) -> st
 
 
 def refuse_if_paused(attempt: object) -> None:
-    """Raises Unavailable if the area of the lifecycle that asks is paused."""
+    """Raises Unavailable if the area of the running activity's lifecycle is paused."""
     if not _now["pauses"] or not activity.in_activity():
         return
     kind = all_kinds().get(activity.info().workflow_type or "")

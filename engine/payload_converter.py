@@ -1,9 +1,9 @@
-"""The JSON of workflows and activities, by pydantic.
+"""Converts the payloads of workflows and activities to JSON, by pydantic.
 
 Temporal makes a payload converter with its own type adapters for each run of a workflow, so each run would build our
 models' validators again: about a millisecond and some dozen KiB for each type. Here all runs of a process share them.
 
-Unset fields are left out, as the model that is read has the same defaults. An instance's observation is 400 bytes
+Unset fields are left out, since the reader's model has the same defaults. An instance's observation is 400 bytes
 instead of 1,800.
 """
 

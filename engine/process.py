@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 async def connected(settings: Settings, process: str) -> Client:
-    """A client of Temporal, once that answers; its connection is renewed while the process runs."""
+    """A client of Temporal, as soon as Temporal answers; its connection is renewed while the process runs."""
     while True:
         try:
             client = await connect(settings, process, log_core=True)
@@ -42,7 +42,7 @@ async def connected(settings: Settings, process: str) -> Client:
 
 @asynccontextmanager
 async def stopped_by_signals(stop: asyncio.Event | None) -> AsyncIterator[asyncio.Event]:
-    """An event that SIGTERM and SIGINT set, or the caller's own."""
+    """The caller's event, or, if that is None, an event that SIGTERM and SIGINT set."""
     if stop is not None:
         yield stop
         return
@@ -71,6 +71,6 @@ async def first_of(stop: Awaitable[object], work: Awaitable[object]) -> None:
 
 
 def ungrouped(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first of nested groups. Raise it after the `except*`, not in it: Debian's Python 3.11.2 wraps it again."""
+    """The first exception in nested groups. Raise it after the `except*`, where Python 3.11.2 would wrap it again."""
     first = group.exceptions[0]
     return ungrouped(first) if isinstance(first, BaseExceptionGroup) else first

@@ -40,7 +40,7 @@ class Reachability:
 
     Args:
         server: its name and address, for people.
-        ask: raises `NotReached` if it does not answer.
+        ask: sends a request; raises `NotReached` if the server does not answer.
         due: whether to ask, given the seconds since its last answer.
     """
 
@@ -71,7 +71,7 @@ class Reachability:
             async with asyncio.timeout(ANSWER_WITHIN):
                 await self._ask()
         except TimeoutError:
-            self._failed(f"nothing came within {ANSWER_WITHIN:.0f} s")
+            self._failed(f"no answer within {ANSWER_WITHIN:.0f} s")
         except NotReached as error:
             self._failed(str(error))
         else:
@@ -80,12 +80,12 @@ class Reachability:
     def _failed(self, why: str) -> None:
         if not self._trouble:
             self._since = f"{datetime.now(UTC):%H:%M:%S} UTC"
-            log.warning("%s is not reached: %s", self._server, why)
+            log.warning("%s cannot be reached: %s", self._server, why)
         self._trouble = why
 
     def _succeeded(self) -> None:
         if self._trouble:
-            log.warning("%s is reached again", self._server)
+            log.warning("%s answers again", self._server)
         self._trouble = ""
         self._answered = time.monotonic()
 
@@ -127,7 +127,7 @@ async def api_server_reached(health: Health, api: KubeApi, process: str) -> Asyn
     reachability = Reachability(server, ask, due)
 
     def starved() -> Iterable[str]:
-        """Watches that are not served; none while the API server does not answer at all, which explains them all."""
+        """Watches without a list or stream; none while the API server does not answer at all, which explains them."""
         return () if reachability.failing else api.starved_watches()
 
     async with _reported(health, f"{process}, {server}", reachability):

@@ -23,7 +23,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from domain import operator_domain
 
 _PREFIX = "PERDURE_"
-# What the command line, the local deployment and the tests read beside the settings: names, and beginnings of names.
+# Variables besides the settings that the command line, the local deployment and the tests read: names, and prefixes.
 NOT_SETTINGS = {
     "PERDURE_DOWNLOADS",
     "PERDURE_STATE",
@@ -65,7 +65,7 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
 
 
 class _Group(BaseSettings):
-    """Settings that one reader needs; the docstring of a group is its heading in docs/settings.md."""
+    """Settings that belong together; the docstring of a group is its heading in docs/settings.md."""
 
     model_config = SettingsConfigDict(env_prefix=_PREFIX, frozen=True, populate_by_name=True, extra="ignore")
 
@@ -164,20 +164,20 @@ class Load(_Group):
         timedelta(0),
         ge=timedelta(0),
         description="Interval of the sweeps, which compare all objects in bulk; 0 for the default of each API: "
-        "AWS Organizations and OpenStack projects 5 minutes, EC2 10 minutes, 3scale tenants an hour. A longer one "
-        "saves calls, and finds later what changed without an event.",
+        "AWS Organizations and OpenStack projects 5 minutes, EC2 10 minutes, 3scale tenants an hour. A longer interval "
+        "saves calls, but changes without an event are found later.",
     )
     call_timeout: Duration = Field(
         timedelta(0),
         ge=timedelta(0),
-        description="Longest wait for one answer of OpenStack or 3scale; 0 for 20 s and 30 s. Raise it where these are "
-        "slow.",
+        description="Longest wait for one answer of OpenStack or 3scale; 0 for 20 s (OpenStack) and 30 s (3scale). "
+        "Raise it where these are slow.",
     )
     worker_cached_workflows: int = Field(
         250,
         ge=1,
-        description="Workflows that a worker keeps in memory, about 100 KiB each. Raise it if more than these are "
-        "active within minutes, since each other one is replayed from its history.",
+        description="Workflows that a worker keeps in memory, about 100 KiB each. Raise it if more workflows are "
+        "active within minutes: those that are not in memory are replayed from their histories.",
     )
     worker_organization_rate: float = Field(
         4.0,
@@ -199,8 +199,8 @@ class Accounts(_Group):
     accounts_poll: Duration = Field(
         timedelta(seconds=60),
         gt=timedelta(0),
-        description="Interval of polls of AWS for progress without events: at most this for support cases, up to 5 "
-        "times for regions that are being enabled, up to 10 times for quota requests.",
+        description="Interval of polls of AWS for progress without events: at most this long for support cases, up to "
+        "5 times as long for regions that are being enabled, up to 10 times as long for quota requests.",
     )
     accounts_create_budget: int = Field(
         30,
@@ -253,7 +253,7 @@ class Claims(_Group):
     claims_pools_interval: Duration = Field(
         timedelta(seconds=10),
         validation_alias="MANAGE_POOLS_INTERVAL",
-        description="How often pools are evaluated again if values depend on the clock.",
+        description="How often pools are evaluated again if their values depend on the clock.",
     )
     claims_refresh_interval: Duration = Field(
         timedelta(minutes=10),
@@ -312,7 +312,7 @@ class LoadBalancers(_Group):
     loadbalancers_subnet_id: str = Field(
         "",
         validation_alias="SUBNET_ID",
-        description="Id of its subnet; empty lets Neutron choose.",
+        description="Id of the subnet in that network; empty lets Neutron choose.",
     )
     loadbalancers_flavor_id: str = Field(
         "",
@@ -380,8 +380,9 @@ class Instances(_Group):
         (),
         description="Accounts and regions whose EC2 instances are served, comma-separated, "
         "each as ACCOUNT/REGION[/QUEUE][@ROLE]: the name of the queue, the ARN of a role to assume. "
-        "ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE] is one whose events come by another's queue, and "
-        "clusters[/QUEUE][@ROLE NAME] are those of the AWS provider's clusters. If empty, no instances are served.",
+        "ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE] is an account whose events arrive in the queue of another one, "
+        "named second; clusters[/QUEUE][@ROLE NAME] are the accounts and regions of the AWS provider's clusters. If "
+        "empty, no instances are served.",
     )
     instances_nodes: bool = Field(
         False,
@@ -399,8 +400,8 @@ class Instances(_Group):
         1,
         ge=1,
         description="How many machines of one node group may be deleted or drained at the same time because of "
-        "scheduled events; the others wait. A control plane loses one at a time, and only while its others are "
-        "healthy. The count is kept in a Lease in PERDURE_WATCH_LEASE_NAMESPACE.",
+        "scheduled events; further machines wait. A control plane loses one at a time, and only while its other "
+        "machines are healthy. The count is kept in a Lease in PERDURE_WATCH_LEASE_NAMESPACE.",
     )
     instances_setup: bool = Field(
         True,
@@ -408,7 +409,7 @@ class Instances(_Group):
         "false if they are managed elsewhere.",
     )
     instances_group_prefix: str = Field(
-        "", description="Only events of Auto Scaling groups whose name begins with this; empty for all."
+        "", description="Prefix of the names of Auto Scaling groups whose events are received; empty for all groups."
     )
     events_visibility: Duration = Field(
         timedelta(seconds=60),
@@ -445,7 +446,7 @@ class Settings(Installation, Monitoring, Temporal, Load, Accounts, Claims, LoadB
         return self.mode == "observe"
 
 
-# In the order in which people are shown them.
+# In the order in which they are shown to people.
 GROUPS = (Installation, Monitoring, Temporal, Load, Accounts, Claims, LoadBalancers, Instances, Threescale)
 
 
@@ -460,7 +461,7 @@ class InvalidSettings(ValueError):  # noqa: N818
 def unknown_variables(environment: Iterable[str]) -> dict[str, str]:
     """The unknown variables, each with the nearest setting's name, or an empty string.
 
-    Those that Kubernetes adds for a Service whose name begins with `perdure` are no mistake.
+    The variables that Kubernetes adds for a Service whose name begins with `perdure` are not included.
     """
     known = {variable_of(field) for field in Settings.model_fields} | NOT_SETTINGS
     ours = sorted(name for name in known if name.startswith(_PREFIX))
@@ -495,7 +496,7 @@ def no_setting(variable: str, nearest: str) -> str:
 
 
 def range_of(field: str) -> str:
-    """What a setting may be: `act or observe`, `at least 5s`, `0 to 65535`; empty if its type says all."""
+    """What a setting may be: `act or observe`, `at least 5s`, `0 to 65535`; empty if only its type limits it."""
     found = Settings.model_fields[field]
     if get_origin(found.annotation) is Literal:
         return " or ".join(each for each in get_args(found.annotation) if each)
@@ -510,16 +511,16 @@ def range_of(field: str) -> str:
 
 
 def present_variables(names: Iterable[str]) -> tuple[str, ...]:
-    """The variables that are set without having an effect."""
+    """Those of the variables that are set in the environment."""
     return tuple(name for name in names if name in os.environ)
 
 
 @cache
 def settings() -> Settings:
-    """This process's settings, read once; unknown variables that look like settings are named then. Raises
+    """This process's settings, read once; unknown variables that look like settings are then logged. Raises
     InvalidSettings.
 
-    A process logs them; a command, which configures no logging, writes them to standard error.
+    A command, which configures no logging, writes them to standard error.
     """
     found = read_settings()
     for unknown, nearest in unknown_variables(os.environ).items():
@@ -528,7 +529,7 @@ def settings() -> Settings:
 
 
 def read_settings() -> Settings:
-    """The settings of the environment as it is now; logs nothing. Raises InvalidSettings."""
+    """The settings in the current environment; logs nothing. Raises InvalidSettings."""
     try:
         return Settings()
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""How many activities of each kind a worker runs at once; the others wait in their queue.
+"""How many activities of each kind a worker runs at once; further activities wait in their queue.
 
 The load on a cloud is limited elsewhere: per account, project and tenant in the clients, and for AWS Organizations by
 the rate of its queue.
@@ -10,4 +10,4 @@ KUBERNETES = 50
 AWS = 64  # each on a thread of its own
 ORGANIZATION = 8
 OPENSTACK = 32  # each on a thread of its own
-THREESCALE = 200  # they mostly wait
+THREESCALE = 200  # they mostly wait for answers

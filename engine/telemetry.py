@@ -65,7 +65,7 @@ def _subject(record: logging.LogRecord) -> Mapping[str, object]:
 
 
 def path(workflow_id: str, kind: str) -> str:
-    """`Kind/namespace/name` of an id: without the cluster before it, and the uid behind it."""
+    """`Kind/namespace/name` of a workflow id, without the cluster before it and the uid after it."""
     before, found, rest = workflow_id.rpartition(f"{kind}/")
     if not found or (before and not before.endswith("/")):
         return workflow_id
@@ -76,7 +76,7 @@ def path(workflow_id: str, kind: str) -> str:
 
 
 def configure_logging(settings: Settings, process: str) -> None:
-    """`process` is added to each JSON line as a field."""
+    """Configure logging; `process` is a field of each JSON line."""
     handler = logging.StreamHandler(sys.stderr)
     if logs_json():
         handler.addFilter(_TemporalFields())
@@ -89,7 +89,7 @@ def configure_logging(settings: Settings, process: str) -> None:
                 static_fields={"process": process},
             )
         )
-        # The details are fields; on the message they would be there twice.
+        # The details are fields of the line, so the message need not repeat them.
         workflow.logger.workflow_info_on_message = False
         activity.logger.activity_info_on_message = False
     else:

@@ -1,6 +1,6 @@
 """Temporal's client for every process: one way to connect, one way to wake, the search attributes.
 
-All use `connect`, so all have the same data converter: a different one fails workflow tasks for ever.
+All processes use `connect`, so all have the same data converter: a different one fails workflow tasks for ever.
 
 `wake` is signal-with-start: it means "observe again", and at most names the versions to observe, so lost, doubled and
 reordered wakes are harmless. `signal_with_start`, `ask` and `open_with` pass what an observation would not find, or
@@ -59,7 +59,8 @@ M = TypeVar("M", bound=BaseModel)
 
 WAKE = "wake"
 
-# First in their task queue: deadlines, requests of people, and lifecycles that many objects wait for.
+# The priority of tasks that go first in their queue: deadlines, people's requests, and lifecycles that many objects
+# wait for.
 URGENT = Priority(priority_key=1)
 
 OP_KIND: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpKind")
@@ -70,7 +71,7 @@ OP_OWNER: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpOwner")
 OP_WAITS_FOR: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_keyword_list("OpWaitsFor")
 OP_DEADLINE: SearchAttributeKey[datetime] = SearchAttributeKey.for_datetime("OpDeadline")
 
-# Temporal's own: set once a workflow's tasks have failed five times in a row (server 1.30 on).
+# Temporal's own attribute, set once a workflow's tasks have failed five times in a row (server 1.30 on).
 REPORTED_PROBLEMS: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
 
 
@@ -97,7 +98,7 @@ async def connect(settings: Settings, process: str = "perdure", *, log_core: boo
 async def wake(client: Client, key: Key, seen: Mapping[str, str] | None = None) -> None:
     """Make the object's lifecycle observe again; starts it if it is not open.
 
-    `seen` are by kind the resourceVersions that a cache must reach.
+    `seen` maps kinds to the resourceVersions that the informer cache must reach.
 
     Raises:
         KeyError: no area has this kind.
@@ -148,7 +149,7 @@ async def is_open(client: Client, key: Key) -> bool:
 
 
 async def open_with(client: Client, key: Key, world: PassedWorld, *, signal: str = "") -> None:
-    """Start the object's lifecycle with a pass that the caller has made; an open one gets it by `signal`, if given."""
+    """Start the object's lifecycle with the result of a first pass; an open lifecycle gets it by `signal`, if given."""
     known_by = _known_by(key, shown(State(world).phase(world.decision), world.decision))
     carry = Carry(key=key, world=world.model_dump(mode="json"))
     while True:
@@ -156,7 +157,7 @@ async def open_with(client: Client, key: Key, world: PassedWorld, *, signal: str
             await client.start_workflow(key.kind, carry, **known_by)
         except WorkflowAlreadyStartedError:
             if signal and not await _signal_open(client, key.workflow_id, signal, world):
-                continue  # it has ended meanwhile
+                continue  # the lifecycle has ended meanwhile, so it can be started
         return
 
 
@@ -184,7 +185,7 @@ async def ask(client: Client, key: Key, update: str, about: BaseModel, *, id_: s
 
     Raises:
         RPCError: as for `wake`.
-        WorkflowUpdateFailedError: it refused, or ended meanwhile.
+        WorkflowUpdateFailedError: the lifecycle refused, or ended meanwhile.
         WorkflowUpdateRPCTimeoutOrCancelledError: it gave no answer in time.
     """
     answered: M = await client.execute_update_with_start_workflow(
@@ -201,7 +202,7 @@ def start_of(key: Key) -> WithStartWorkflowOperation[Any, Any]:
 
 
 def _known_by(key: Key, further: Sequence[SearchAttributePair[Any]] = ()) -> dict[str, Any]:
-    """The task queue and the first search attributes; the loop adds those that are missing here."""
+    """The options of a start. The workflow itself sets the search attributes that are missing here."""
     kind = all_kinds()[key.kind]
     return {
         "id": key.workflow_id,
@@ -224,7 +225,7 @@ def _metrics_address(settings: Settings) -> str:
 
 
 def silent_runtime() -> Runtime:
-    """A runtime without logs and metrics, for replaying: its warnings are results."""
+    """A runtime without logs and metrics, for replays, whose warnings are results."""
     return _runtime("", json_logs=None)
 
 

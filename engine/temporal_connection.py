@@ -5,7 +5,7 @@ may also come from a file (`PERDURE_TEMPORAL_API_KEY_FILE`), since a process's v
 processes read all of them again every 30 s. A new API key is used from the next call on. New certificates lead to a new
 connection under the same client: workers switch to it, and calls under way end on the old one.
 
-A change that does not work leaves the connection as it is, is logged, and is tried again 30 s later.
+If changed credentials do not work, this is logged, the old connection stays, and they are tried again 30 s later.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class TemporalRefused(RuntimeError):  # noqa: N818
-    """Says what was tried, what came back, and what a person can do."""
+    """No connection. The message says what was tried, what came back, and what a person can do."""
 
 
 class Connection(ServiceClient):
@@ -54,7 +54,7 @@ class Connection(ServiceClient):
 
     @property
     def worker_service_client(self) -> Any:
-        """The client for the SDK's workers, which have to be notified when it is replaced (`follow`)."""
+        """The client for the SDK's workers. They have to be notified when it is replaced (`follow`)."""
         return self._made.worker_service_client
 
     def update_rpc_metadata(self, metadata: Mapping[str, str | bytes]) -> None:
@@ -70,7 +70,7 @@ class Connection(ServiceClient):
         self._followers.append(follower)
 
     def keep(self, settings: Settings, *, every: timedelta = REREAD) -> None:
-        """Check for renewed certificates and keys, until the event loop ends."""
+        """Check for renewed certificates and API keys, until the event loop ends."""
         self._keeping = self._keeping or asyncio.create_task(
             self._keep(settings, every), name="renew the connection to Temporal"
         )
@@ -84,7 +84,7 @@ class Connection(ServiceClient):
                 log.warning("the changed credentials cannot be used, the connection stays unchanged: %s", refused)
 
     async def renew(self, settings: Settings) -> bool:
-        """Use changed credentials; True if there were any, TemporalRefused if they cannot be used."""
+        """Use changed credentials; True if there were any. Raises TemporalRefused if they cannot be used."""
         read = read_config(settings)
         config = dataclasses.replace(self.config, **{"api_key": None, "tls": None, **_proofs(read)})
         if (config.tls, config.api_key) == (self.config.tls, self.config.api_key):
@@ -102,7 +102,7 @@ class Connection(ServiceClient):
 
 
 def read_config(settings: Settings) -> ClientConnectConfig:
-    """Address and credentials, from variables, profiles and files as they are now.
+    """Read address and credentials from variables, profiles and files.
 
     Raises:
         TemporalRefused: a file cannot be read, or the variables contradict each other.

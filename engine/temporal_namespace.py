@@ -28,7 +28,8 @@ from engine.search_attributes import SEARCH_ATTRIBUTE_TYPES
 
 # How long closed lifecycles stay readable by default.
 RETENTION = timedelta(days=30)
-# A server process looks for new namespaces about every ten seconds, and for their attributes each minute.
+# How long to wait until all servers know them: a server process looks for new namespaces about every ten seconds, and
+# for their attributes each minute.
 SEEN_SECONDS = 120.0
 _BETWEEN_LOOKS = 0.5
 _REFUSED = (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.UNAUTHENTICATED)
@@ -44,7 +45,7 @@ SEARCH_ATTRIBUTES: dict[str, IndexedValueType.ValueType] = {
 
 
 class NamespaceUnfit(Exception):  # noqa: N818
-    """Says what these credentials cannot add, and who can."""
+    """The message says what these credentials may not add, and who may."""
 
 
 class Bootstrapped(Model):
@@ -58,7 +59,7 @@ class Bootstrapped(Model):
 async def bootstrap(client: Client, retention: timedelta | None = None) -> Bootstrapped:
     """Prepare the client's namespace for lifecycles, and wait until all servers know it.
 
-    `retention` is for closed lifecycles; None keeps an existing namespace's.
+    `retention` is for closed lifecycles; None leaves that of an existing namespace unchanged.
 
     Raises:
         NamespaceUnfit: this client may not add something, or an existing attribute conflicts.

@@ -3,9 +3,9 @@
     watch Account ns/name ─► SignalWithStartWorkflow ─► RunWorkflow, HandleSignal
                                        └─► StartActivity ─► RunActivity ─► aws iam.CreateUser, kubernetes PATCH ...
 
-A workflow lives for months, so Temporal's interceptor would keep it in the trace of its first wake. Here its work
-belongs to the trace of the newest message for an hour. Work that a deadline starts later is a trace of its own, which
-begins at the activity. Both follow from the history alone, so a replay gives the same.
+A workflow lives for months, and Temporal's interceptor would keep it in the trace of its first wake. Here its work
+belongs, for an hour, to the trace of its newest message. Work that a deadline starts later gets a trace of its own,
+which begins at the activity. Both depend on the history alone, so a replay gives the same traces.
 
 A span names the call without its arguments, and an error by its type alone.
 """
@@ -38,12 +38,12 @@ from temporalio.worker import WorkflowInterceptorClassInput as ClassInput
 FOLLOWS = timedelta(hours=1)
 FLUSH_MILLISECONDS = 2000
 
-_tracers: list[Tracer] = []  # one, or none
+_tracers: list[Tracer] = []  # the process's tracer; empty without tracing
 
 
 @cache
 def configure_tracing(endpoint: str, process: str, version: str) -> TracingInterceptor | None:
-    """Set up tracing, once per process; None, and no cost, without an endpoint.
+    """Set up tracing, once per process; returns None, and costs nothing, without an endpoint.
 
     Args:
         endpoint: base URL of an OTLP/HTTP collector.
@@ -66,7 +66,7 @@ def begin_tracing(tracer: Tracer) -> TracingInterceptor:
 
 
 def end_tracing() -> None:
-    """Send the spans that are left: the process may end at once."""
+    """Send the remaining spans, as the process may end at once."""
     _tracers.clear()
     flush = getattr(trace.get_tracer_provider(), "force_flush", None)
     if flush is not None:
@@ -110,7 +110,7 @@ def ids() -> Mapping[str, str]:
 
 @dataclass
 class _Change:
-    """A change being traced. `context` is its span's, once the span was needed."""
+    """A change being traced. `context` is that of its span, which is made for the first wake."""
 
     name: str
     attributes: Mapping[str, str]

@@ -1,13 +1,13 @@
 """Versions of the workers side by side: which code a lifecycle runs on, and how it moves to newer code.
 
-docs/temporal.md describes how they are used. A run stays on its version, so no history is replayed by other code than
-wrote it. A waiting lifecycle may have no task for months, so making a version current also wakes those on older ones
-(`wake_pinned`).
+docs/temporal.md describes how they are used. A run stays on its version, so only the code that wrote a history replays
+it. A waiting lifecycle may have no task for months, so making a version current also wakes the lifecycles on older
+versions (`wake_pinned`).
 
     v1 current ── v2's workers poll ── v2 made current ── those on v1 are woken ── v1 drained ── v1's workers end
                                        new ones: v2       each continues on v2
 
-Workflows from before there were versions belong to none; the current version has to replay them.
+Workflows that began without versions belong to no version; the current version has to replay them.
 """
 
 # Rejected: auto-upgrade, where every open history has to fit every new version; and running the old version until all
@@ -57,11 +57,11 @@ class Version(Model):
     build_id: str
     status: VersionStatus
     open: int = 0
-    """Lifecycles that are pinned to it."""
+    """The number of open lifecycles that are pinned to it."""
 
 
 def deployment_config(settings: Settings) -> WorkerDeploymentConfig:
-    """The workers' version; without a build id any worker takes any task.
+    """The workers' version; without a build id in the settings, any worker takes any task.
 
     A version is named in both cases: otherwise the SDK hashes every imported module, half a second of CPU at each
     start.
@@ -125,7 +125,7 @@ async def polled_queues(client: Client, deployment: str, build_id: str) -> set[t
 async def make_current(client: Client, deployment: str, build_id: str) -> str:
     """Make the version current, so that new runs are sent to it; returns the former one.
 
-    `FAILED_PRECONDITION` if its workers do not poll all queues that the current version's do.
+    Raises RPCError: `FAILED_PRECONDITION` if its workers do not poll all queues of the current version.
     """
     answer = await client.workflow_service.set_worker_deployment_current_version(
         SetWorkerDeploymentCurrentVersionRequest(
@@ -140,7 +140,7 @@ async def make_current(client: Client, deployment: str, build_id: str) -> str:
 
 
 async def count_pinned(client: Client, deployment: str, build_id: str, queue: str = "") -> int:
-    """Open lifecycles pinned to the version, of all or of one workflow task queue."""
+    """The number of open lifecycles pinned to the version, in one workflow task queue if given."""
     query = _pinned_to(deployment, build_id) + (f" AND TaskQueue = '{queue}'" if queue else "")
     return (await client.count_workflows(query)).count
 

@@ -1,7 +1,7 @@
-"""The edge of every activity: it starts the engine's clock and the heartbeats, maps errors, and counts the attempt.
+"""Wraps every activity: starts the engine's clock and the heartbeats, maps errors, and counts the attempt.
 
-This is the one place where exceptions leave Python: `engine.errors` says which the server retries and which reach the
-decision. A cancelled activity stays cancelled.
+Only here do exceptions become failures in Temporal: `engine.errors` says which of them the server retries and which
+reach the decision. A cancelled activity stays cancelled.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ class _Edge(ActivityInboundInterceptor):
 
 
 def _cause(error: Exception, failure: ApplicationError) -> BaseException | None:
-    """The cause and traceback of a bug.
+    """The cause to report: for a bug the exception, with its traceback; otherwise None.
 
-    An API's refusal needs none, and the server keeps only 4 KiB of a failure. An error that is its own cause could not
-    be encoded.
+    The server keeps only 4 KiB of a failure. An `error` that is the failure itself keeps its own cause: an error that
+    is its own cause cannot be encoded.
     """
     if failure is error:
         return error.__cause__

@@ -1,11 +1,11 @@
 """Adapts how many tasks of a queue a process takes at once to what it can handle, up to the configured most.
 
-    a task ends in good time --> 1/limit more          (additive increase)
-    it took too long, or the event loop is late --> 7/10 of them   (multiplicative decrease)
+    a task ends in good time --> the limit grows by 1/limit       (additive increase)
+    it took too long, or the event loop is late --> limit * 7/10  (multiplicative decrease)
 
-The floor of workflow tasks is one, of activities an eighth: one that waits for another system must not block all
-others. A poll needs a free slot, so other tasks stay with Temporal. Its resource-based supplier measures the whole
-machine's CPU, which shows neither a quota nor a neighbour.
+The limit of workflow tasks never falls below one, that of activities never below an eighth: activities that wait for
+another system must not block all others. A poll needs a free slot, so other tasks stay with Temporal. The SDK's
+resource-based supplier measures the whole machine's CPU, which shows neither a quota nor a neighbour.
 """
 
 from __future__ import annotations
@@ -28,21 +28,24 @@ from temporalio.worker import (
 )
 
 DECREASE = 0.7
-# A tenth of what Temporal waits for a workflow task. Its waiting longer would be no remedy: it also hands tasks to
-# polls of a worker that was just killed, and their lifecycles wait for that time (34 s with 30 s, measured).
+# A tenth of Temporal's timeout for a workflow task. A longer timeout would be no remedy: Temporal also hands tasks to
+# polls of a worker that was just killed, and those lifecycles wait for the timeout (34 s with a timeout of 30 s,
+# measured).
 LONGEST_WORKFLOW_TASK = 1.0
-# Workflow tasks share a core, so starting with a few costs nothing; the limit grows within some dozens of tasks.
+# The first limit of workflow tasks. They share a core, so a low limit costs nothing; it grows within some dozens of
+# tasks.
 FIRST_WORKFLOW_TASKS = 3
-# The floor of activities that wait for other systems, as a share of the most.
+# The least limit of activities, as they wait for other systems: the most divided by this, but at least LEAST_WAITING.
 LEFT_TO_WAITING = 8
 LEAST_WAITING = 4
-# Callbacks of a process with enough CPU wait for some milliseconds, and at times for the parsing of a long list.
+# The event loop is late if a callback waits this many seconds. In a process with enough CPU, callbacks wait for some
+# milliseconds, and at times for the parsing of a long list.
 LATE = 0.25
 
 
 class Limit:
     def __init__(self, most: int, least: int = 1, *, longest: float = float("inf"), first: int = 0) -> None:
-        """The limit starts at `first`, or at `most`.
+        """The limit starts at `first`, or at `most` if `first` is 0.
 
         A task is slow after `longest` seconds; infinity for tasks that wait for other systems.
         """
@@ -56,7 +59,7 @@ class Limit:
         return int(self._exact)
 
     def ended(self, began: float, ended: float, late: float) -> None:
-        """Adapt the limit after a task. Tasks that ran side by side cause one decrease, not one each."""
+        """Adapt the limit after a task. Concurrent tasks cause one decrease, not one each."""
         if ended - began <= self._longest and late <= LATE:
             self._exact = min(self._most, self._exact + 1 / self._exact)
         elif began >= self._decreased_at:
@@ -65,7 +68,7 @@ class Limit:
 
 
 class Permit(SlotPermit):
-    """One slot; `began` is set once a task has it."""
+    """One slot; `began` is set once a task uses it."""
 
     def __init__(self, *, sticky: bool) -> None:
         self.sticky = sticky
@@ -73,7 +76,7 @@ class Permit(SlotPermit):
 
 
 class PacedSlots(CustomSlotSupplier):
-    """The slots of a queue, which Temporal's core also takes from its own threads."""
+    """The slots of a queue; thread-safe, since Temporal's core uses it from its own threads."""
 
     def __init__(self, limit: Limit, clock: Callable[[], float] = time.monotonic) -> None:
         self.limit = limit
@@ -92,8 +95,8 @@ class PacedSlots(CustomSlotSupplier):
         return permit
 
     def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
-        """Permit a poll while a task may begin. One of each kind always passes: with a limit of one, a poll of the
-        ordinary queue would otherwise block the workflows in the cache, and the other way round.
+        """Reserve a slot for a poll; None while no task may begin. One poll each of the sticky and the ordinary queue
+        always passes: with a limit of one, a poll of one queue would otherwise block the other queue.
         """
         with self._lock:
             limit, sticky = int(self.limit), ctx.is_sticky

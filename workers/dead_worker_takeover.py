@@ -1,6 +1,6 @@
 """Takes over the work of an earlier process of this machine that died, without waiting for timeouts.
 
-A starting worker checks the lifecycles that many objects wait for, those without an object. It fails their activities
+A starting worker checks the lifecycles without an object, because many objects wait for them. It fails their activities
 that ran in an ended process of this machine (or container), so the server retries them at once, and lets any worker
 take their workflow tasks.
 """
@@ -30,12 +30,12 @@ log = logging.getLogger(__name__)
 
 
 async def take_over(client: Client, keys: Iterable[Key]) -> None:
-    """Take over these lifecycles before this process polls. What fails is left to the timeouts."""
+    """Take over these lifecycles before this process polls. After an RPCError, a lifecycle waits for its timeouts."""
     for key in keys:
         try:
             await _take_over(client, key)
         except RPCError as error:
-            log.warning("%s is left to its timeouts: %s", key, error)
+            log.warning("%s cannot be taken over and waits for its timeouts: %s", key, error)
 
 
 async def _take_over(client: Client, key: Key) -> None:

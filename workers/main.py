@@ -1,10 +1,10 @@
 """The worker process: it executes workflows and activities until it is stopped.
 
 One Temporal worker per task queue: a workflow queue per area, and an activity queue per API family (for accounts) or
-area, each with its own number of slots, so that a hanging API never holds another's. The queue of Organizations and
-Support has a server-side rate limit over all workers. boto3 and keystoneauth1 are blocking, so AWS and OpenStack
-activities run on a thread pool as large as their slots. If the cluster has a name, its queues begin with it, so
-clusters can share a Temporal namespace.
+area, each with its own number of slots, so that a hanging API never takes another API's slots. The queue of
+Organizations and Support has a server-side rate limit over all workers. boto3 and keystoneauth1 are blocking, so AWS
+and OpenStack activities run on a thread pool as large as their slots. If the cluster has a name, its queues begin with
+it, so clusters can share a Temporal namespace.
 
 On SIGTERM polling ends, and running activities get `PERDURE_DRAIN` to end.
 """
@@ -44,7 +44,7 @@ from workers.registry import areas, by_queue, local_activities, observing_queues
 
 PROCESS = "worker"
 INSTANCES = "instances"
-# Whose activities call boto3 or keystoneauth1.
+# The queues whose activities call boto3 or keystoneauth1.
 BLOCKING = (Queue.AWS, Queue.AWS_ORGANIZATION, Queue.LOAD_BALANCERS, Queue.INSTANCES_AWS)
 SLOTS: dict[str, int] = {
     Queue.AWS: slots.AWS,
@@ -70,9 +70,9 @@ async def run_worker(
     stop: asyncio.Event | None = None,
     health: Health | None = None,
 ) -> None:
-    """Execute until stopped: by `stop`, without it by SIGTERM or SIGINT.
+    """Run workflows and activities until `stop` is set; without it, until SIGTERM or SIGINT.
 
-    `only` are the areas to serve (all if empty). A process with several parts gives its `health`.
+    `only` are the areas to run (those of the settings if empty). A process with several parts passes its `health`.
     """
     async with AsyncExitStack() as stack:
         stopped = await stack.enter_async_context(stopped_by_signals(stop))
@@ -103,7 +103,7 @@ async def run_worker(
 
 
 def served_areas(settings: Settings) -> Sequence[str]:
-    """The areas, instances only if the settings name their queues; ValueError for an unknown one."""
+    """The areas to run, `instances` only if the settings name its queues; raises ValueError for an unknown area."""
     if unknown := set(settings.areas) - set(areas()):
         raise ValueError(f"PERDURE_AREAS names {', '.join(sorted(unknown))}; there are: {', '.join(areas())}")
     wanted = settings.areas or areas()
@@ -140,7 +140,8 @@ async def create_workers(
     for queue in {queue for area in chosen for queue in observing_queues(area)}:
         found[queue] = [*found.get(queue, ()), *writes]
     version = deployment_config(settings)
-    # Stopped in reverse order: an activity may ask a lifecycle, which is served until the activity has ended.
+    # Workers stop in reverse order: an activity may send a lifecycle an update, so the workflows' worker has to run
+    # until the activity has ended.
     workers = [
         Worker(
             client,
@@ -183,7 +184,7 @@ async def create_workers(
 async def activities_of(
     clients: Clients, chosen: Sequence[str], stack: AsyncExitStack
 ) -> dict[str, list[Callable[..., object]]]:
-    """The activities by task queue. Resources are released with the stack."""
+    """The activities by area; `stack` releases their resources."""
     modules = {area: importlib.import_module(installed()[area].activities) for area in chosen}
     return {area: [*await module.activities(clients, stack)] for area, module in modules.items()}
 

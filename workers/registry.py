@@ -1,7 +1,7 @@
 """What a worker runs: the workflows of each area and the activities of each task queue.
 
-Areas are those that are installed (`domain.areas`). An activity's queue is that of the action that names it, so the two
-sides cannot differ.
+All installed areas are included (`domain.areas`). An activity's queue is that of the action that names it, so workflows
+and workers cannot differ.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ def queues_of(served: Iterable[str], cluster: str) -> set[tuple[str, str]]:
 
 
 def observing_queues(area: str) -> set[str]:
-    """The activity queues on which an area's objects are observed, and so written by the shared activities."""
+    """The activity queues on which an area's objects are observed, and on which the shared activities write them."""
     observations = (each for each in actions().values() if each.result is not None and issubclass(each.result, World))
     return {each.queue for each in observations if area_of(each.__module__) == area}
 
 
 def local_activities(activities: Iterable[Callable[..., object]]) -> Sequence[Callable[..., object]]:
-    """The local activities: the worker of the workflows runs them."""
+    """The local activities, which the workflows' worker runs."""
     known = actions()
     return [each for each in activities if known[activity._Definition.must_from_callable(each).name or ""].local]
 

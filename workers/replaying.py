@@ -1,7 +1,7 @@
-"""Replays recorded histories with the present code, without a server and without effects.
+"""Replays recorded histories with the current code, without a server and without effects.
 
-Code that asks for something else than the history contains would fail with `TMPRL1100`. Replay open lifecycles before a
-roll-out: their next task does so with the new code, unless they are pinned.
+Code whose commands differ from the history would fail with `TMPRL1100`. Replay open lifecycles before a roll-out: their
+next task runs with the new code, unless they are pinned to a version.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Replayed(Model):
     run: str = ""
     events: int
     failure: str = ""
-    """Why the current code does not fit it; empty if it does."""
+    """Why the current code does not fit the history; empty if it fits."""
 
 
 def recorded(directory: Path) -> list[WorkflowHistory]:
-    """Histories from JSON files, as Temporal's command line and web UI write them; ValueError for another file."""
+    """Histories from JSON files, as Temporal's command line and web UI write them; ValueError for any other JSON."""
     histories = []
     for path in sorted(directory.rglob("*.json")):
         try:
@@ -57,7 +57,7 @@ async def open_histories(client: Client, query: str = "", most_of_a_kind: int = 
             history = await client.get_workflow_handle(each.id, run_id=each.run_id).fetch_history()
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
-                continue  # ended, and gone already
+                continue  # the lifecycle has ended, and its history is deleted
             raise
         read[each.workflow_type] = read.get(each.workflow_type, 0) + 1
         yield history

@@ -9,8 +9,8 @@
 of: an activity that ends, a wake, the timer for the nearest deadline. An action that misses its heartbeat is scheduled
 again at once with a longer timeout: a dead worker is noticed soon, and a slow one can finish.
 
-Continue-as-new carries what cannot be observed again (`domain.continue_as_new.Carry`). It happens only while no action
-runs, ends a long history, and moves a lifecycle to another version of the workers.
+Continue-as-new carries what cannot be observed again (`domain.continue_as_new.Carry`). It ends a long history, or moves
+the lifecycle to another version of the workers, and happens only while no action runs.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ W = TypeVar("W", bound=World)
 
 # Histories stay short, so a run that has left the cache replays in well under a second.
 LONGEST_HISTORY = 600
-# A local activity raises its own error.
+# What a failed action raises: an activity an ActivityError, a local activity its own error.
 FAILED = (ActivityError, ApplicationError)
 # The server's name for a missed heartbeat: the workflow itself retries it, with a longer timeout.
 MISSED_HEARTBEAT = "TemporalTimeout:Heartbeat"
 LONGEST_HEARTBEAT = timedelta(minutes=2)
-# A plan that needs more reads than these is shown as far as it is known.
+# `plan` runs at most this many reads, and then shows what it knows so far.
 MOST_READS = 10
 # How long after a missed heartbeat the lifecycle's actions get longer timeouts.
 SLOW_FOR = timedelta(minutes=10)
@@ -71,14 +71,14 @@ class Timer:
 
 
 class Entity(Generic[W]):
-    """A lifecycle: the loop above for one object. With `looks_at_deadline` a deadline requires an observation: for
-    kinds whose pass is one activity.
+    """A lifecycle: the loop above for one object. With `looks_at_deadline` it observes again at a deadline: for kinds
+    whose pass is one activity.
     """
 
     observe: ClassVar[type[Action]]
     looks_at_deadline: ClassVar[bool] = False
     has_object: ClassVar[bool] = True  # False: there is no custom resource that could be annotated
-    retryable_phases: ClassVar[Container[str]] = ()  # a fault there may be mended without an event
+    retryable_phases: ClassVar[Container[str]] = ()  # the cause of these phases may be repaired without an event
 
     def __init__(self, carry: Carry, before: W, decide: Callable[[W, datetime], Decision]) -> None:
         self.key: Key = carry.key
@@ -101,8 +101,8 @@ class Entity(Generic[W]):
         self._missed_heartbeats = 0  # consecutive, each within `SLOW_FOR` of the one before
         self._missed_heartbeat_at: datetime | None = None
         self._shown = _shown_at_start() if carried else ()
-        self._looks = 0  # started
-        self._looks_ended = 0  # ended, with or without a result
+        self._looks = 0  # observations started
+        self._looks_ended = 0  # observations ended, successfully or not
 
     @property
     def world(self) -> W:
@@ -122,17 +122,17 @@ class Entity(Generic[W]):
 
     @property
     def woken(self) -> bool:
-        """Whether anything but a deadline requires the observation."""
+        """Whether the observation has another cause than a deadline."""
         return self.state.woken
 
     @property
     def rest(self) -> timedelta:
-        """The least time between two observations, for kinds that many others wake."""
+        """The least time between two observations, for kinds that many objects wake."""
         return timedelta(0)
 
     @property
     def gather(self) -> timedelta:
-        """How long a wake waits for further ones, which one observation then serves."""
+        """How long a wake waits for further wakes, so that one observation serves all."""
         return timedelta(0)
 
     def observation(self, *, dry_run: bool = False) -> Action:
@@ -151,7 +151,7 @@ class Entity(Generic[W]):
         }
 
     def begin(self) -> None:
-        """Prepare what the lifecycle holds besides its world."""
+        """A hook for subclasses, to set up attributes besides the world."""
 
     async def life(self) -> None:
         await self.live()
@@ -188,7 +188,7 @@ class Entity(Generic[W]):
         self._looks += 1
         action = self.observation()
         try:
-            # A deadline has to be met; changes may wait a little.
+            # A deadline has to be met, so it goes first in the queue; changes may wait a little.
             seen = cast("W", await self._run(action, self.summary_of_look(action), urgent=not self.woken))
         except FAILED as error:
             if is_cancelled_exception(error):
@@ -228,7 +228,7 @@ class Entity(Generic[W]):
         )
 
     def _set_timer(self, step: Step) -> None:
-        """Keep the running timer if its deadline is the same: a new one for each result would fill the history."""
+        """Set the timer, unless it already runs until then: a new timer for each result would fill the history."""
         until = step.until
         if self._timer and self._timer.until != until:
             self._timer.task.cancel()
@@ -264,7 +264,7 @@ class Entity(Generic[W]):
                 action = self._again(action, since)
 
     def _again(self, action: Action, since: datetime) -> Action:
-        """The action, marked as one that may have taken effect already."""
+        """Count a missed heartbeat; returns the action, marked as one that may have taken effect."""
         self._missed_heartbeats = self._missed_heartbeats + 1 if self._is_slow else 1
         self._missed_heartbeat_at = workflow.now()
         before = action.earlier or Earlier(since=since)
@@ -318,8 +318,8 @@ class Entity(Generic[W]):
         )
 
     def _queue_of(self, action: Action) -> str:
-        """Where the action runs: writes of an object where it is observed, as workers of other areas may lack the
-        right.
+        """The action's queue. A write goes to the queue of the observation, as other areas' workers may lack the
+        permission.
         """
         return self.observation().queue if isinstance(action, Write) else action.queue
 
@@ -331,12 +331,12 @@ class Entity(Generic[W]):
 
     @property
     def _moves(self) -> bool:
-        """Whether another version of the workers is current; the next run begins there (engine.worker_versions)."""
+        """Whether another version of the workers is current; the next run begins on it (engine.worker_versions)."""
         return workflow.info().is_target_worker_deployment_version_changed()
 
     @property
     def _may_move_at_once(self) -> bool:
-        """Whether the next run may take this observation over without losing a message."""
+        """Whether the observation may be left to the next run without losing a message."""
         return self._moves and not (self._activities or self._unheard) and workflow.all_handlers_finished()
 
     def _end_run(self) -> NoReturn:
@@ -384,12 +384,12 @@ class Entity(Generic[W]):
 
     @workflow.signal(description="Reconcile now. Harmless at any time.")
     def wake(self, seen: dict[str, str] | None = None) -> None:
-        """Observe again, at these resourceVersions or newer, by kind."""
+        """Observe again. `seen` maps kinds to the resourceVersions that the observation must reach."""
         self._seen = newest(self._seen, seen or {})
         self.state = self.state.wake()
 
     def replace_world(self, world: W) -> None:
-        """For message handlers of the areas: replace the world by what a message made of it."""
+        """Replace the world by the one after a message; for message handlers of the areas."""
         self.world = world
         self._world_replaced = self._unheard = True
 
@@ -407,7 +407,7 @@ class Entity(Generic[W]):
 
     @workflow.update(description="Retry what has failed or was refused; fails if there is nothing to retry.")
     async def retry(self, reason: str) -> str:
-        """Write the retry on the object, where it outlives this workflow; returns a sentence for the person."""
+        """Annotate the object with the retry, which so outlives this workflow; returns a sentence for the person."""
         await workflow.wait_condition(lambda: self.decision is not None)
         why = self._why()
         if not self.retryable(why):
@@ -431,7 +431,7 @@ class Entity(Generic[W]):
         await self.retry_signal(reason)
 
     def retryable(self, why: Why) -> bool:
-        """Whether a retry has an effect; without an object to write it on, a wake is enough."""
+        """Whether a retry has an effect: never without an object to annotate, where a wake is enough."""
         standing = why.outcome == Outcome.FAILED or why.phase in self.retryable_phases
         return self.has_object and (standing or bool(why.hindrances))
 
@@ -463,7 +463,7 @@ class Entity(Generic[W]):
 
     @workflow.update(description="Observe now and say what would be done. Nothing is changed.")
     async def plan(self) -> Why:
-        """Observe beside the loop, and decide without acting."""
+        """Observe apart from the loop, and decide without acting."""
         seen = cast("W", await self._run(self.observation(dry_run=True)))
         return await self.planned(seen, workflow.now, self._answer)
 
@@ -489,7 +489,7 @@ class Entity(Generic[W]):
     async def _try_to_annotate(self, annotations: dict[str, str | None]) -> None:
         """Write annotations for a signal, which has no answer: a failed write shows in the timeline only.
 
-        Outages and pauses of the area are waited for.
+        The write is retried until an outage, or a pause of the area, is over.
         """
         with contextlib.suppress(*FAILED):
             await self._annotate(annotations, Patch)

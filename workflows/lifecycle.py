@@ -4,11 +4,10 @@
     class GreetingWorkflow(Entity[GreetingWorld]):
         '''What happens to a Greeting, with a drawing of its phases.'''
 
-Signals, updates and queries of its own are methods of the class, in addition to those of `workflows/durable_driver.py`.
+A lifecycle's own signals, updates and queries are methods of the class, besides those of `workflows/durable_driver.py`.
 
-Lifecycles run without Temporal's sandbox, which would execute their module again for each run (6 to 7 ms of CPU) to
-keep nondeterminism out of that module alone. A test keeps clocks and randomness out of all modules that workflows
-reach.
+Lifecycles run without Temporal's sandbox, which would execute their module again for each run (6 to 7 ms of CPU) and
+check only that module. A test keeps clocks and randomness out of all modules that workflows reach.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ def lifecycle(
     observe: type[Action],
     decide: Callable[[Any, datetime], Decision] = passed,
 ) -> Callable[[type[E]], type[E]]:
-    """Make a class the workflow of a kind.
+    """A decorator that makes a class the workflow of a kind.
 
     Args:
         kind: the workflow's type, which is the kind's name.
-        world: the model that a decision sees; at first it has the object's `key` only.
+        world: the model that `decide` gets; before the first observation it has only the `key`.
         observe: the action that observes; see `Entity.observation`.
-        decide: the decision; omitted where the whole pass is one activity.
+        decide: makes the decision; omitted where the whole pass is one activity.
     """
 
     def declare(cls: type[E]) -> type[E]:

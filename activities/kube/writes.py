@@ -1,7 +1,7 @@
 """The writes that every lifecycle uses: patch and delete its own object, and record Events. All can be repeated.
 
-A patch carries the resourceVersion that was decided upon, so a repetition after a lost answer is refused as a conflict.
-An object that is gone or has another uid is reported as gone, never as an error.
+A patch carries the observed resourceVersion, so a repetition after a lost answer is refused as a conflict.
+An absent object is reported as gone, not as an error. An object with another uid is never changed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=Patch.activity)
     async def patch(self, write: Patch) -> Written:
-        """Patch the object only if it has this uid."""
+        """Patch the object, only if it has the key's uid."""
         key = write.key
         body = {**write.patch, "metadata": {**_metadata(write.patch), "uid": key.uid}}
         kind = all_kinds()[key.kind]
@@ -55,7 +55,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=Delete.activity)
     async def delete(self, deletion: Delete) -> None:
-        """Request the deletion of this uid, after signalling it to the lifecycle that counts deletions."""
+        """Delete the object, only if it has the key's uid; a `dependent` lifecycle is signalled before."""
         key = deletion.key
         if deletion.dependent is not None:
             await self._notify(deletion.dependent, key)
@@ -74,7 +74,7 @@ class KubeActivities(Activities):
         return self._served if kind.served else self._kube
 
     async def _notify(self, dependent: Key, dead: Key) -> None:
-        """Signal the deletion. A lifecycle that does not run has forgotten the earlier ones, too."""
+        """Signal the deletion to a lifecycle, if it runs; one that has ended has lost its count anyway."""
         try:
             await self._client.get_workflow_handle(dependent.workflow_id).signal("died", dead)
         except RPCError as error:

@@ -1,7 +1,7 @@
 """AES-256-GCM over whole payloads, in the form of Temporal's own samples: `binary/encrypted` and the key's id.
 
-Unencrypted payloads pass when read, so encryption can be turned on while processes run. A process without the key fails
-the tasks that it cannot read; they are retried until it has it.
+Unencrypted payloads are read unchanged, so encryption can be turned on while processes run. A process without the key
+fails the tasks that it cannot read; they are retried until it has the key.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class EncryptionCodec(PayloadCodec):
         self._keys = keys
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Encrypt payloads; unchanged if only reading is configured."""
+        """Encrypt payloads; they stay unchanged if no key is to encrypt."""
         writing = self._keys.writing()
         return [_encrypted(payload, *writing) for payload in payloads] if writing else list(payloads)
 
@@ -43,8 +43,8 @@ class EncryptionCodec(PayloadCodec):
         """Decrypt payloads; unencrypted ones are returned unchanged.
 
         Raises:
-            UnknownKey: the key is not there.
-            Undecryptable: it is another key of that name, or the payload was changed.
+            UnknownKey: there is no key of that id.
+            Undecryptable: the key of that id is another one, or the payload was changed.
         """
         return [self._decrypted(payload) for payload in payloads]
 
@@ -63,8 +63,8 @@ class EncryptionCodec(PayloadCodec):
 
 
 def data_converter(settings: Settings) -> DataConverter:
-    """The converter, which encrypts if keys are set. A different one in any process fails workflow tasks for ever.
-    Raises KeysUnreadable.
+    """The data converter, which encrypts if the settings name keys. A process with a different one fails workflow tasks
+    for ever. Raises KeysUnreadable.
     """
     if not settings.temporal_keys:
         return unencrypted

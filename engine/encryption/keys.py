@@ -1,10 +1,10 @@
-"""The keys by which payloads are encrypted: files in a directory, such as a mounted Secret.
+"""The keys that encrypt payloads: files in a directory, such as a mounted Secret.
 
-A file's name is the key's id, its content 32 random bytes in base64. The file `current` names the key that writes;
-without it the last by name does; if it is empty, none. The others are read for what was written with them.
+A file's name is the key's id, its content 32 random bytes in base64. The file `current` names the key that encrypts;
+without this file the last key by name encrypts; if it is empty, none does. All keys decrypt.
 
-The directory is read again every few seconds, and at once for an unknown key; if that fails the keys stay. One key
-serves 2^32 payloads with random nonces (NIST SP 800-38D, section 8.3).
+The directory is read again every few seconds, and at once for an unknown key; if that fails, the old keys stay. A key
+may encrypt 2^32 payloads with random nonces (NIST SP 800-38D, section 8.3).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class KeysUnreadable(ValueError):  # noqa: N818
-    """Says what is wrong with which file, never what is in it."""
+    """The message says which file is wrong and why, never its content."""
 
 
 class UnknownKey(ValueError):  # noqa: N818
@@ -39,7 +39,7 @@ class KeyRing:
         self._read_at = clock()
 
     def writing(self) -> tuple[str, bytes] | None:
-        """Id and key; None if nothing is encrypted."""
+        """The id and key to encrypt with; None if nothing is encrypted."""
         if self._clock() >= self._read_at + REREAD_SECONDS:
             self._read_again()
         return (self._writing, self._keys[self._writing]) if self._writing else None
@@ -69,9 +69,9 @@ class KeyRing:
 
 
 def read_keys(directory: Path) -> tuple[Mapping[str, bytes], str]:
-    """The keys by id, and the id of the one that writes (empty for none).
+    """The keys by id, and the id of the one that encrypts (empty for none).
 
-    KeysUnreadable: a file is not a key, `current` names none of them, or there are none.
+    Raises KeysUnreadable: a file is not a key, `current` names an unknown key, or there are no keys.
     """
     keys: dict[str, bytes] = {}
     current: str | None = None

@@ -1,7 +1,7 @@
 """The client: get, list, create, patch, replace, delete and watch objects of any kind, as plain JSON.
 
-Errors are of `engine.errors`. Requests have timeouts, watches a limit of silence. In observe mode mutating methods
-raise `Denied`, for a paused area `Unavailable`, before anything is sent.
+It raises the errors of `engine.errors`. Requests have timeouts, and silent watches end. Mutating methods send nothing
+in observe mode (`Denied`) and for a paused area (`Unavailable`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from engine.telemetry import version
 FIELD_MANAGER = "perdure"
 OBSERVE_MODE = "ObserveMode"
 REQUEST_TIMEOUT = timedelta(seconds=30)
-CONNECTIONS = 100  # for requests; watches have others beside them
-# Of hundreds of starved watches only these are named.
+CONNECTIONS = 100  # for requests; watches have connections of their own
+# How many of the starved watches are named; there may be hundreds.
 MOST_NAMED = 10
 
 _MERGE_PATCH = "application/merge-patch+json"
@@ -151,7 +151,7 @@ class KubeApi:
     def host(self) -> str:
         return self._connection.host
 
-    # What health asks.
+    # For the health checks.
 
     @property
     def quiet(self) -> float:
@@ -180,14 +180,14 @@ class KubeApi:
         self._watches.pop(watch, None)
 
     def stalled_watches(self) -> list[str]:
-        """Watches that only a restart of the process revives."""
+        """Messages about watches that only a restart of the process revives."""
         return [reason for stalled, _ in self._watches.values() for reason in stalled()]
 
     def starved_watches(self) -> list[str]:
-        """Watches that are not served, although other requests may be."""
+        """Messages about watches without a list or stream."""
         reasons = [reason for _, starved in self._watches.values() for reason in starved()]
         named, more = reasons[:MOST_NAMED], len(reasons) - MOST_NAMED
-        return [*named, f"and {more} watches more"] if more > 0 else named
+        return [*named, f"and {more} more watches"] if more > 0 else named
 
     # Reading.
 
@@ -219,7 +219,7 @@ class KubeApi:
     ) -> AsyncGenerator[Listing, None]:
         """A list, page by page; raises Expired if it takes too long.
 
-        With `metadata_only` not even the content of a Secret is sent.
+        With `metadata_only` the server sends no content, not even that of Secrets.
         """
         attempt = _attempt("list", kind, namespace, "")
         following = ""
@@ -300,7 +300,7 @@ class KubeApi:
             raise no_answer(attempt, error, silence) from error
 
     async def may(self, verbs: Iterable[str], kind: Kind, namespace: str = "") -> bool:
-        """Whether we hold all these verbs; without a namespace, in the whole cluster."""
+        """Whether we may use all these verbs on the kind; without a namespace, in the whole cluster."""
         attempt = _attempt("ask for our rights to", kind, namespace, "")
         group = kind.under(self.operator_domain).group
         for verb in verbs:
@@ -329,11 +329,11 @@ class KubeApi:
     async def applied(
         self, kind: Kind, obj: Mapping[str, object], namespace: str = "", *, field_manager: str = FIELD_MANAGER
     ) -> JsonObject:
-        """The object after a server-side apply, checked and with its defaults; nothing is written."""
+        """The object as a server-side apply would write it, validated and with defaults (a dry run)."""
         name = text(obj, "metadata", "name")
         body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
         parameters = {"fieldManager": field_manager, "dryRun": "All", "force": "true"}
-        attempt = _attempt("apply, as a trial,", kind, namespace, name)
+        attempt = _attempt("apply (dry run)", kind, namespace, name)
         return await self._send(
             Request("PATCH", attempt, self.path(kind, namespace, name), parameters, body, content_type=_APPLY)
         )
@@ -463,9 +463,9 @@ class KubeApi:
         return answer if isinstance(answer, dict) else {}
 
     async def _answered(self, request: Request, stream: aiohttp.ClientTimeout | None = None) -> aiohttp.ClientResponse:
-        """A successful answer, its body still to be read; refused credentials are loaded again once.
+        """A successful answer, its body still to be read. On a 401 the credentials are loaded again, once.
 
-        `stream` limits an answer that does not end by itself.
+        `stream` has the timeouts of a watch.
         """
         encoded = None if request.body is None else json.dumps(request.body).encode()
         headers = {"Content-Type": request.content_type} if encoded is not None else {}

@@ -1,6 +1,6 @@
 """The Kubernetes client for threads, such as boto3's pool.
 
-Requests run on the process's event loop while the thread waits; a call on that loop, a deadlock, raises a RuntimeError.
+Requests run on the process's event loop while the thread waits. A call on that loop would deadlock: RuntimeError.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The cluster whose Services are served: Perdure's own, or another one, by its own kubeconfig.
+"""The served cluster, whose Services and Nodes Perdure handles: its own, or another one by a kubeconfig.
 
-Its custom resources are in Perdure's own cluster in either case: who may change a Service can then neither see the
-cloud's credentials nor change a LoadBalancer by hand.
+The custom resources are in Perdure's own cluster in either case: users who may change a Service can neither see the
+cloud's credentials nor change a LoadBalancer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from engine.kube.api import KubeApi
 from engine.settings import Settings
 
-# As yawol's flags: the cluster that this process is in, or that its environment names.
+# The values for Perdure's own cluster, as in yawol's flags.
 SAME_CLUSTER = ("", "inClusterConfig")
 
 

@@ -1,7 +1,7 @@
 """The address of the API server and our credentials, loaded by the `kubernetes` package.
 
 They come from `KUBECONFIG` or `~/.kube/config`, else from the pod's service account, whose token is read every minute.
-On a 401 all are loaded again and the request, which had no effect, is repeated.
+On a 401 all credentials are loaded again and the request, which had no effect, is repeated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 class Connection:
     def __init__(self, kubeconfig: str = "", *, content: Mapping[str, object] | None = None) -> None:
         self._kubeconfig = kubeconfig
-        self._content = content  # of a kubeconfig that is in no file
+        self._content = content  # a kubeconfig that is not in a file
         self._configuration = kubernetes_client.Configuration()
         self._loading = asyncio.Lock()
         self._loaded = 0
@@ -35,7 +35,7 @@ class Connection:
 
     @property
     def generation(self) -> int:
-        """How often credentials were loaded: of many requests refused at once only the first loads again."""
+        """How often credentials were loaded, so that only the first of many refused requests loads them again."""
         return self._loaded
 
     @property
@@ -70,12 +70,12 @@ class Connection:
             self._loaded += 1
 
     async def authorization(self) -> str:
-        """The header; empty with a client certificate or without credentials."""
+        """The Authorization header; empty with a client certificate or without credentials."""
         return await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
 
 
 def _kubeconfig_of_environment() -> str:
-    """The path from KUBECONFIG, or of the default file; empty if there is none."""
+    """The path from KUBECONFIG, or of the default file; empty if no file exists."""
     paths = os.environ.get("KUBECONFIG", "") or _DEFAULT_KUBECONFIG
     return paths if any(Path(path).expanduser().is_file() for path in paths.split(os.pathsep)) else ""
 
@@ -91,7 +91,7 @@ def _tls(configuration: kubernetes_client.Configuration) -> ssl.SSLContext:
 
 
 def _proxy_of_environment(host: str) -> str | None:
-    """The proxy by HTTPS_PROXY and NO_PROXY, looked up once."""
+    """The proxy by HTTPS_PROXY and NO_PROXY; None if none applies."""
     parts = urlsplit(host)
     if parts.hostname is None or urllib.request.proxy_bypass(parts.hostname):
         return None

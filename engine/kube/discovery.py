@@ -1,7 +1,7 @@
 """Resolves an object's apiVersion and kind to the kind as the API serves it, with its plural and scope.
 
-An answer is cached until a caller finds it wrong (`forget`). A missing kind is looked up again, every few seconds
-for all callers together, since CRDs come and go.
+An answer is cached until a caller finds it wrong (`forget`). A missing kind is looked up again, every few seconds for
+all callers together, since CRDs are added and removed.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Discovery:
         self._versions: dict[str, _Version] = {}
 
     async def served(self, api_version: str, kind: str) -> Served:
-        """The kind as served now, or at the last lookup.
+        """The kind as the API serves it, from the last lookup that found it.
 
-        `Absent`: the API does not serve it, or did not some seconds ago; other ApiErrors: no answer, or refused.
+        Raises Absent if the API does not serve it, or did not some seconds ago; another ApiError if a lookup fails.
         """
         version = self._versions.setdefault(api_version, _Version())
         async with version.reading:
@@ -79,7 +79,7 @@ class Discovery:
         return sorted(filter(None, served), key=lambda each: each != preferred)
 
     def forget(self, api_version: str, kind: str) -> None:
-        """Forget the kind, because its path was not found."""
+        """Drop the cached kind; for a caller whose request found no such path."""
         if version := self._versions.get(api_version):
             version.kinds.pop(kind, None)
 

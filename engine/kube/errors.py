@@ -21,11 +21,11 @@ _LONGEST_MESSAGE = 1000
 
 
 class Expired(Unavailable):
-    """The version is older than what the server keeps: list again."""
+    """The resourceVersion is older than the server's history: list again."""
 
 
 def api_error(attempt: str, status: int, body: str, retry_after: str = "") -> ApiError:
-    """The error for an unsuccessful answer. `attempt` is such as `patch Account aws-account-operator/osd-1`, `body` a
+    """The error for an unsuccessful answer. `attempt` is like `patch Account aws-account-operator/osd-1`, `body` a
     `Status` or text, `retry_after` the header.
     """
     answer = _parsed(body)
@@ -65,7 +65,7 @@ def _parsed(body: str) -> object:
 
 
 def _cause(details: object) -> str:
-    """The cause that callers distinguish: a namespace in deletion refuses new objects with 403."""
+    """`NamespaceTerminating` if that is the cause, which callers distinguish from other 403s; else empty."""
     reasons = {text(cause, "reason") for cause in sequence(details, "causes")}
     return NAMESPACE_TERMINATING if NAMESPACE_TERMINATING in reasons else ""
 

@@ -28,7 +28,7 @@ from engine.kube.workload_clusters import workload
 LONGEST_MESSAGE = 1024
 _LONGEST_PREFIX = 200
 _DIGEST = 16
-# What is forgotten beyond this is only written, and refused, once more.
+# The most remembered Events. A forgotten one is only written once more, and refused as a duplicate.
 MOST_REMEMBERED = 5_000
 
 log = logging.getLogger(__name__)
@@ -150,8 +150,8 @@ async def _record_each(
 class EventDeduplicator:
     """Writes each Event once, also across restarts, by names derived from their content.
 
-    Recent Events are remembered, so frequent observations cost no request; once the API server has dropped one that
-    still applies, it is written again.
+    Recent Events are remembered, so frequent observations cost no request. An Event that still applies is written again
+    once the API server has deleted it.
     """
 
     def __init__(self, api: KubeApi) -> None:

@@ -4,8 +4,8 @@ Each kind and namespace has one mirror, which all readers share. The reflector o
 may not be listed, tries again without delaying others; `Mirror.trouble` says why the mirror is empty.
 
 A mirror is some milliseconds behind the API server. The answer to each write is therefore added at once (`learn`), and
-of two versions the larger stays, so a reader finds its own writes. For other clients' writes it waits until the mirror
-has reached their version (`reached`), or is called at each change (`listen`).
+of two versions the larger stays, so a reader finds its own writes. For other clients' writes a reader waits until the
+mirror has reached their version (`reached`), or is called at each change (`listen`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Listener = Callable[[JsonObject | None, JsonObject | None], None]
 
 @dataclass(frozen=True)
 class Followed:
-    """What one mirror holds; `called` is its name if the kind's is ambiguous.
+    """The objects of one mirror; `called` is the mirror's name if the kind's name would be ambiguous.
 
-    `without` are fields of the status that no reader needs, such as a Node's images: five sixths of it (measured).
+    `without` are status fields that no reader needs, such as a Node's images: five sixths of the Node (measured).
     """
 
     kind: Kind
@@ -54,7 +54,7 @@ class Followed:
 
 # A mirror is behind by milliseconds; after this long its stream must be hanging.
 LONGEST_BEHIND = 2.0
-# Far more than are deleted while an answer is on its way.
+# Far more objects than are deleted while an answer is on its way.
 MOST_GONE_REMEMBERED = 10_000
 # Longer strings are hardly ever equal.
 LONGEST_SHARED = 100
@@ -104,14 +104,14 @@ class Mirror:
         await self.settled()
 
     async def current(self) -> None:
-        """Wait until the mirror is behind by milliseconds only."""
+        """Wait until the watch runs, so that the mirror is only milliseconds behind."""
         await self.reflector.running.wait()
 
     async def reach(self, version: str) -> None:
         await self.reflector.reach(version)
 
     async def refresh(self, version: str) -> None:
-        """List the objects unless a version was reached: the stream hangs, or the server's versions have restarted."""
+        """List the objects, unless the version is reached; for a hanging stream, or after versions were reset."""
         await self.reflector.refresh(version)
 
     def get(self, namespace: str, name: str) -> JsonObject | None:
@@ -138,9 +138,9 @@ class Mirror:
         return len(self.entries)
 
     def learn(self, obj: JsonObject) -> None:
-        """Add the answer to our write, unless a newer version is known.
+        """Add the answer to our write, unless a newer version or the deletion is known.
 
-        It may come after the object's deletion, when nothing would remove it again.
+        After the deletion, nothing would remove the object again.
         """
         seen = self._read(obj)
         if _uid(seen) in self._gone:
@@ -238,7 +238,7 @@ class Store:
 
 
 async def reached(mirrors: Iterable[Mirror], versions: Mapping[str, str]) -> bool:
-    """Wait for these versions; False if it takes too long."""
+    """Wait until the mirrors have reached these versions, by kind; False after `LONGEST_BEHIND`."""
     try:
         async with asyncio.timeout(LONGEST_BEHIND):
             for mirror in mirrors:
@@ -265,7 +265,7 @@ def entry_of(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
 
 
 def _sharing(obj: JsonObject) -> JsonObject:
-    """Share strings among all objects, which halves the memory (measured): each event is parsed by itself."""
+    """Share equal strings among all objects, which halves the memory (measured)."""
     return {intern(name): _shared(value) for name, value in obj.items()}
 
 

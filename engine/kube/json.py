@@ -1,7 +1,7 @@
 """Reads one or two fields of Kubernetes objects without trusting their shape; kinds with a model are read by it.
 
-A field of another type than expected reads as absent. The API server stores deeper objects than Python can read; these
-are read without their deepest parts.
+A field of another type than expected reads as absent. The API server accepts objects that are nested more deeply than
+Python can parse; they are read without their deepest parts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 
 
 def parsed(body: bytes) -> object:
-    """The body's JSON; raises ValueError if it is none."""
+    """The body's JSON; raises ValueError if it is not JSON."""
     try:
         return json.loads(body)
     except RecursionError:
@@ -28,7 +28,7 @@ def parsed(body: bytes) -> object:
 
 
 def _shallow(body: bytes) -> Iterator[bytes]:
-    """The body, with a word in place of each value that is nested too deeply."""
+    """The body, with `TOO_DEEP` in place of each value that is nested too deeply."""
     depth, begun = 0, 0
     for token in _TOKEN.finditer(body):
         if token[0] in b"[{":
@@ -47,7 +47,7 @@ def _shallow(body: bytes) -> Iterator[bytes]:
 def at(obj: object, *path: str) -> object:
     """The value at the path; None where the path ends early."""
     for name in path:
-        if type(obj) is not dict and not isinstance(obj, Mapping):  # the first is ten times as quick
+        if type(obj) is not dict and not isinstance(obj, Mapping):  # the first check is ten times as quick
             return None
         obj = obj.get(name)
     return obj

@@ -1,13 +1,13 @@
 """Leases: electing one of several processes, and detecting whether another operator leads.
 
-The holder renews its Lease every third of the Lease's duration. The others take it when it has not been renewed for
-that duration by their own monotonic clock. A late holder loses it only to another process.
+The holder renews its Lease every third of the Lease's duration. Another process takes the Lease if it was not renewed
+for that duration, by the other process's monotonic clock. A late holder loses it only to another process.
 
-A Lease lasts a minute while no other process waits for it: three requests a minute. One that waits says so in an
-annotation: the holder then renews a Lease of 11 s for ten minutes, and is replaced within 12 s if it is killed.
+A Lease lasts a minute while no other process waits for it: three requests a minute. A waiting process announces itself
+in an annotation: for ten minutes the Lease then lasts 11 s, and a killed holder is replaced within 12 s.
 
 The replaced operators hold a Lease, the annotation `control-plane.alpha.kubernetes.io/leader` on a ConfigMap, or
-operator-sdk's leader-for-life, a ConfigMap owned by the leader's Pod. Since this compares clocks of machines, a lock
+operator-sdk's leader-for-life, a ConfigMap owned by the leader's Pod. Their clocks may differ from ours, so a lock
 counts as live for a minute longer than it says.
 """
 
@@ -30,7 +30,7 @@ from engine.kube.json import JsonObject, at, mapping, sequence, text
 LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"
 CLOCK_TOLERANCE = timedelta(minutes=1)
 
-# The Lease's annotation: a process that waits for it.
+# The Lease's annotation with the identity of a process that waits for the Lease.
 STANDBY = "perdure.dev/standby"
 
 LEASE_DURATION = timedelta(seconds=11)
@@ -55,7 +55,7 @@ class LeaderElection:
     """One process's part in the election.
 
     Once `acquire` has returned, `hold` must run; it raises when the Lease is lost. `release` lets the next process lead
-    at once. Each renewal also writes annotations for the next leader, at no further request.
+    at once. Each renewal also writes annotations for the next leader, without another request.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class LeaderElection:
         lone: timedelta = LONE_LEASE_DURATION,
         retry: timedelta = timedelta(seconds=1),
     ) -> None:
-        """`lease` is the duration at first and while others wait, `lone` the one while none does."""
+        """`lease` is the duration at first and while other processes wait, `lone` while none waits."""
         self._api = api
         self._namespace = namespace
         self._name = name
@@ -98,7 +98,7 @@ class LeaderElection:
         log.info("leading by the lease %s/%s as %s", self._namespace, self._name, self._identity)
 
     async def hold(self, annotations: Annotations = dict) -> None:
-        """Renew for ever; raises LeadershipLost."""
+        """Renew until another process holds the Lease; raises LeadershipLost."""
         self._annotations = annotations
         renewed, before = True, self._lease
         while True:
@@ -115,7 +115,7 @@ class LeaderElection:
                 renewed = False
 
     async def release(self) -> None:
-        """Give the Lease up; if the last answer was lost, read it first."""
+        """Give the Lease up; if the answer to the last renewal was lost, read the Lease first."""
         if self._holder != self._identity:
             return
         try:
@@ -143,7 +143,7 @@ class LeaderElection:
         return lease_duration(self._seen) > self._lease and not self.annotation(STANDBY)
 
     async def _taken(self) -> bool:
-        """Take the Lease, if free; False if another holds it, or the API server does not answer."""
+        """Take the Lease, if free; False if another process holds it, or the API server fails."""
         try:
             self._observe(await self._read())
             self.trouble = ""
@@ -162,7 +162,7 @@ class LeaderElection:
         return True
 
     async def _freed(self) -> None:
-        """Wait until the Lease was released or not renewed, or until this process is to announce itself."""
+        """Wait until the Lease is released or expires, or until this process has to announce itself."""
         try:
             async with asyncio.timeout(max(self._expires_in(), self._retry.total_seconds())) as limit:
                 async with aclosing(self._changes()) as changes:
@@ -189,7 +189,7 @@ class LeaderElection:
         )
 
     async def _renewed(self) -> bool:
-        """Renew the Lease over the known version; False if the API server did not; LeadershipLost as for `hold`."""
+        """Renew the Lease at the version last seen; False if the API server fails. Raises LeadershipLost."""
         try:
             try:
                 renewed = await self._write(self._seen, self._identity, self._duration)
@@ -219,7 +219,7 @@ class LeaderElection:
             return {}
 
     def _observe(self, lease: JsonObject) -> None:
-        # An announcement is no renewal.
+        # Only a changed spec counts: an announcement is no renewal.
         if at(lease, "spec") != at(self._seen, "spec"):
             self._seen_at = time.monotonic()
         self._seen = lease
@@ -231,7 +231,7 @@ class LeaderElection:
         return self._seen_at + lease_duration(self._seen).total_seconds() - time.monotonic()
 
     async def _announced(self) -> JsonObject:
-        """Write the Lease, so that its holder notices another version when it renews it."""
+        """Announce this process in the Lease: the holder's next renewal then conflicts, and it reads the Lease."""
         annotations = {**mapping(self._seen, "metadata", "annotations"), STANDBY: self._identity}
         metadata = {**mapping(self._seen, "metadata"), "annotations": annotations}
         return await self._api.replace(LEASE, self._namespace, self._name, {**self._seen, "metadata": metadata})
@@ -279,7 +279,7 @@ async def leader_lock_is_live(api: KubeApi, namespace: str, name: str) -> bool:
 
 
 async def leader_lock_holder(api: KubeApi, namespace: str, name: str) -> str:
-    """The holder of this Lease or ConfigMap; empty if it is not held. After an ApiError the caller must not act."""
+    """The holder of this Lease or ConfigMap; empty if there is none. On an ApiError the caller must not act."""
     now = datetime.now(UTC)
     try:
         lease = await api.get(LEASE, namespace, name)

@@ -1,6 +1,6 @@
-"""Following the pauses of areas: one small watch on one ConfigMap.
+"""Follows the pauses of areas, by one small watch on one ConfigMap.
 
-A process that may not read it reports that (`trouble`), and nothing is paused for it. While the API server is away, the
+A process that may not read it is not ready, says why, and pauses nothing. While the API server does not answer, the
 last pauses stay in force.
 """
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 async def pauses_followed(
     kube: KubeApi, settings: Settings, health: Health, changed: OnChange | None = None
 ) -> AsyncIterator[None]:
-    """Keep `engine.pauses` up to date while the block runs; the first read, or its failure, comes before."""
+    """Keep `engine.pauses` up to date while the block runs; before, wait for the first list, at most `PATIENCE`."""
     followed = Followed(CONFIG_MAP, settings.watch_lease_namespace, field_selector=f"metadata.name={CONFIG_MAP_NAME}")
     async with Store(kube) as store:
         mirror = store.follow(followed)
@@ -61,7 +61,7 @@ class _Known:
         earlier, self.pauses = self.pauses, pauses_in(after)
         set_pauses(self.pauses)
         for name in sorted(earlier.keys() - self.pauses.keys()):
-            log.warning("%s goes on", name)
+            log.warning("the pause of %s has ended", name)
         for name in sorted(self.pauses.keys() - earlier.keys()):
             log.warning("%s", self.pauses[name].described(name))
         if self._changed is not None:

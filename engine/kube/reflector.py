@@ -1,4 +1,4 @@
-"""Mirrors one kind: list, watch, and start over whatever happens to the stream.
+"""Mirrors one kind: lists it, watches it, and recovers from every failure of the stream.
 
 list in pages ──► watch from the list's version ──► (server ends it after about 5 min) ──► watch on
        ▲ │ 410, ERROR event, three broken streams without an event
@@ -11,7 +11,7 @@ list in pages ──► watch from the list's version ──► (server ends it 
 - A busy server answers 429: the position stays valid, and a new list would only add load.
 - A kind whose CRD is not installed answers 404. It is retried with growing delay and delays no other kind.
 
-`read` decides what is stored of an object: the watcher stores projections, a worker's store whole objects.
+`read` decides what is stored of an object: the watcher stores projections, a worker whole objects.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Changes(Protocol[M]):
         pass
 
     def changed(self, before: M | None, after: M | None, *, seen_live: bool) -> None:
-        """Called after each change; `seen_live`: it is one event, not the sum of several."""
+        """Called after each change; `seen_live`: it is one event, not the difference of two lists."""
 
     def absent(self) -> None:
         pass
@@ -109,8 +109,8 @@ class Selection(Protocol):
 class Timing:
     duration: timedelta = timedelta(minutes=30)
     silence: timedelta = timedelta(seconds=70)
-    unserved: timedelta = timedelta(seconds=30)  # without list or stream, before that counts as starving
-    rights: timedelta = timedelta(seconds=300)  # between two questions whether we may watch more
+    unserved: timedelta = timedelta(seconds=30)  # without list or stream, before a watch counts as starved
+    rights: timedelta = timedelta(seconds=300)  # between two checks whether we may watch more
 
 
 class Reflector(Generic[M]):
@@ -133,8 +133,8 @@ class Reflector(Generic[M]):
         self._timing = timing or Timing()
         self._broken_streams = 0
         self.position = ""  # the resource version up to which everything is known
-        # That of the newest object or event, or of a list that lacks a known object; a position may be ahead of it by
-        # bookmarks.
+        # The resource version of the newest change: of an object or event, or of a list from which a known object is
+        # missing. Bookmarks advance only `position`.
         self.newest = ""
         self._moved = asyncio.Event()
         self._refreshing = asyncio.Lock()
@@ -142,15 +142,15 @@ class Reflector(Generic[M]):
         self.installed = installed
         self.failure: ApiError | None = None  # of the last attempt; none after a list and while the stream runs
         self.attempted = asyncio.Event()  # set once the first list was read or refused
-        self.denied = False  # whether the last attempt failed as we may not do it
-        self.running = asyncio.Event()  # set while there is no trouble, once a stream was opened
+        self.denied = False  # whether the last attempt failed for lack of permission
+        self.running = asyncio.Event()  # set from the opening of a stream to the next failure
         self.last_sign = time.monotonic()
         self._last_turn = time.monotonic()
         self._unserved_since: float | None = time.monotonic()  # none while the stream runs
         self._ended_by: BaseException | None = None
 
     async def run(self) -> None:
-        """Mirror for ever; if a bug ends it, it stays listed in `stalled`."""
+        """Mirror for ever; if a bug ends this, `stalled` reports it."""
         self._last_turn = self._unserved_since = time.monotonic()
         self._api.add_watch(self, self.stalled, self.starved)
         try:
@@ -168,12 +168,12 @@ class Reflector(Generic[M]):
         return self.failure.message if self.failure else ""
 
     async def reach(self, version: str) -> None:
-        """Wait for all changes up to a version; versions that are not numbers are never reached."""
+        """Wait for all changes up to a version, which has to be a number."""
         while version and newer(version, self.position):
             await self._moved.wait()
 
     def stalled(self) -> Iterable[str]:
-        """Why only a restart revives this watch; an API server that is away is no reason."""
+        """Why only a restart revives this watch; an outage of the API server is no reason."""
         ago = time.monotonic() - self._last_turn
         if self._ended_by is not None:
             yield f"the watch of {self.selection.name} has ended: {self._ended_by!r}"
@@ -188,7 +188,7 @@ class Reflector(Generic[M]):
         return time.monotonic() - self._unserved_since
 
     def starved(self) -> Iterable[str]:
-        """Watches in which changes may go unnoticed, and why."""
+        """Why changes of these objects may go unnoticed."""
         if self.unserved > self._timing.unserved.total_seconds():
             lacks = "has no watch" if self.listed else "is not listed"
             why = self.trouble or "no answer"
@@ -212,7 +212,7 @@ class Reflector(Generic[M]):
                 await asyncio.sleep(self._backoff(failures))
 
     async def refresh(self, version: str) -> None:
-        """List again unless a version is known, once for all who wait; a list that the stream has overtaken is dropped.
+        """List again, unless the version is reached; callers share a list. A list older than the stream is dropped.
 
         A failed list raises; a kind that is not installed has no objects.
         """
@@ -245,7 +245,7 @@ class Reflector(Generic[M]):
         self.failure = None
         self._sign()
         if not newer(position, self.position):
-            return  # the stream went on meanwhile
+            return  # the stream is newer than the list
         before = set(self._objects)
         self._replace(seen, position)
         newest = max((each.resource_version for each in seen.values()), key=_number, default="")
@@ -306,9 +306,7 @@ class Reflector(Generic[M]):
             self._changes.changed(before, seen, seen_live=True)
 
     def _replace(self, seen: dict[Name, M], position: str = "") -> None:
-        """Replace the objects, but keep those in a later version than `position`, added by a writer
-        that shares them.
-        """
+        """Replace the objects, except newer ones than `position`, which another writer of the mapping has added."""
         before = dict(self._objects)
         if position:
             seen |= {name: known for name, known in before.items() if newer(known.resource_version, position)}
@@ -383,7 +381,7 @@ def _number(version: str) -> int:
 
 
 def newer(version: str, than: str) -> bool:
-    """Whether a version is newer; versions that are no numbers cannot be compared and count as newer."""
+    """Whether a version is newer; if one of them is not a number, a different version counts as newer."""
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than or not version

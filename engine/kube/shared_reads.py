@@ -1,7 +1,7 @@
-"""One reading for many callers, for what is expensive to read.
+"""Shares an expensive reading among many callers.
 
     read ──► no reading is under way: read at once
-        └──► one is under way, and may have begun before the change that the caller knows of: share the next one
+        └──► one is under way, but may have begun before the change that the caller knows of: share the next reading
 
 An answer is never older than its request.
 """
@@ -36,4 +36,4 @@ class SharedReading(Generic[T]):
             return await self._read()
         finally:
             if self._under_way is reading:
-                self._under_way = None  # it holds its answer
+                self._under_way = None  # so that its result can be freed

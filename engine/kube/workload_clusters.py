@@ -1,7 +1,7 @@
 """Workload clusters of Cluster API, accessed with the kubeconfig in the Secret `<cluster>-kubeconfig`, key `value`.
 
-The kubeconfig is read each time, as it is rotated, and is never disclosed. Entries that would run a program or read a
-file of this machine are refused: otherwise everyone who may write that Secret could do so here.
+The kubeconfig is read each time, since it is rotated, and is never disclosed. Entries that would run a program or read
+a file of this machine are refused: otherwise everyone who may write that Secret could do so here.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _CONNECTIONS = 4
 
 @asynccontextmanager
 async def workload(kube: KubeApi, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
-    """The cluster's API; `kube` itself without a namespace. Raises Absent without a kubeconfig, Invalid if it cannot be
-    used.
+    """The cluster's API; without a namespace, `kube` itself. Raises Absent if there is no kubeconfig, Invalid if it
+    cannot be used.
     """
     if not namespace:
         yield kube

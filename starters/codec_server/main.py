@@ -1,7 +1,7 @@
 """The codec server: decrypts payloads for Temporal's web UI and command line.
 
-Requests need a token of `PERDURE_CODEC_TOKEN_FILE`, or without that file must be local. The web UI sends no such token:
-put an authenticating proxy in front and set `PERDURE_CODEC_GUARDED`.
+Requests need a token of `PERDURE_CODEC_TOKEN_FILE`; without that file, they must come from this machine. The web UI
+sends no such token: put an authenticating proxy in front and set `PERDURE_CODEC_GUARDED`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.process import stopped_by_signals
 from engine.settings import Settings
 
 PROCESS = "codec"
-# The largest page of a history that the UI asks for: 4 MiB is what one gRPC message holds, in base64.
+# More than the largest page of a history that the web UI sends: one gRPC message (4 MiB), in base64.
 LARGEST_REQUEST = 32 * 1024 * 1024
 HEADERS = "authorization, content-type, x-namespace"
 
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class Unguarded(ValueError):  # noqa: N818
-    """The codec server would let anyone read everything."""
+    """With these settings, the codec server would decrypt for anyone."""
 
 
 async def run_codec_server(settings: Settings, port: int, *, stop: asyncio.Event | None = None) -> None:
@@ -58,11 +58,11 @@ async def run_codec_server(settings: Settings, port: int, *, stop: asyncio.Event
 def codec_application(settings: Settings) -> web.Application:
     if not (settings.codec_token_file or settings.codec_guarded or _is_own_machine(settings.listen_host)):
         raise Unguarded(
-            f"on {settings.listen_host} anybody could read every lifecycle: give PERDURE_CODEC_TOKEN_FILE, or "
-            "PERDURE_CODEC_GUARDED=true where a proxy lets in only who may"
+            f"on {settings.listen_host} anybody could read every lifecycle: set PERDURE_CODEC_TOKEN_FILE, or "
+            "PERDURE_CODEC_GUARDED=true behind a proxy that admits only authorised callers"
         )
     if not settings.temporal_keys:
-        raise KeysUnreadable("PERDURE_TEMPORAL_KEYS names no directory: there is nothing to decode with")
+        raise KeysUnreadable("PERDURE_TEMPORAL_KEYS names no directory, so there is no key to decode with")
     codec = EncryptionCodec(KeyRing(Path(settings.temporal_keys)))
     tokens = Path(settings.codec_token_file) if settings.codec_token_file else None
     guards = [_across_origins(frozenset(settings.codec_origins)), _only_with_token(tokens)]
@@ -110,7 +110,7 @@ def _across_origins(origins: frozenset[str]) -> Middleware:
 
 
 async def _answered(handler: Handler, request: web.Request) -> web.StreamResponse:
-    """The answer. A refusal becomes one, too, to get CORS headers, without which the page could not read it."""
+    """The handler's answer. An HTTP error becomes an answer, too: it needs CORS headers for the page to read it."""
     try:
         return await handler(request)
     except web.HTTPException as refusal:

@@ -1,4 +1,4 @@
-"""Greetings: a text in a ConfigMap of the same name, until a moment that the Greeting may name."""
+"""Greetings: each keeps a text in a ConfigMap of the same name, until a time that it may set."""
 
 from domain.identity import Kind
 

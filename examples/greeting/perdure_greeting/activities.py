@@ -1,4 +1,4 @@
-"""How a Greeting touches Kubernetes. Each activity may die at any line and run again, so it looks before it makes."""
+"""The activities of Greetings. Each may die at any line and run again, so it looks up the ConfigMap before a write."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from perdure_greeting.resources import Greeting
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Every activity, for the worker."""
+    """All activities of the area, for the worker."""
     greetings = Greetings(clients.kube, clients.settings)
     return (greetings.observe, greetings.show)
 
 
 class Greetings:
-    """Greetings and their ConfigMaps."""
+    """Reads Greetings, and reads and writes their ConfigMaps."""
 
     def __init__(self, kube: KubeApi, settings: Settings) -> None:
         self._kube = kube
@@ -52,7 +52,7 @@ class Greetings:
 
     @activity.defn(name=ShowText.activity)
     async def show(self, action: ShowText) -> None:
-        """Create, change or delete the ConfigMap; a conflict is seen at the next observation."""
+        """Create, change or delete the ConfigMap; one with another owner stays unchanged."""
         key, found = action.key, await self._config_map(action.key)
         if found is not None and not _is_of(key, found):
             return

@@ -1,4 +1,4 @@
-"""What a Greeting needs: a pure function of what was observed and the time. No I/O, no Temporal, no clock."""
+"""Decides what a Greeting needs, by a pure function of observation and time. No I/O, no Temporal, no clock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perdure_greeting.resources import Greeting
 
 
 class GreetingWorld(World):
-    """A Greeting, and the ConfigMap of its name: its text, or that it has another owner."""
+    """A Greeting, the text of its ConfigMap, and whether another owner's ConfigMap has its name (`taken`)."""
 
     greeting: Greeting = Greeting()
     shown: str | None = None

@@ -14,14 +14,14 @@ from perdure_greeting import GREETING
 
 
 class GreetingSpec(KubeModel):
-    """What is wanted. Every field has a default: people write objects by hand."""
+    """The desired state. Every field has a default, because an object may lack it."""
 
     text: str = Field("", description="The text.")
     until: DateTime[datetime | None] = Field(None, description="When the ConfigMap is removed; never, if absent.")
 
 
 class GreetingStatus(KubeModel):
-    """What has been reached."""
+    """The state that was reached."""
 
     phase: str = Field("", description="Waiting, Shown or Over.")
     message: str = Field("", description="Why, in a sentence.")

@@ -1,4 +1,4 @@
-"""What a Greeting needs, as a table."""
+"""The decisions for a Greeting, as a table."""
 
 from __future__ import annotations
 
