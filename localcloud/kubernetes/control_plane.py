@@ -16,7 +16,7 @@ ISSUER = "https://kubernetes.default.svc"
 
 
 def etcd(binaries: Binaries, state: StateDirectory, port: int, peer_port: int, *, fsync: bool = True) -> list[str]:
-    """etcd's command line; with `fsync` not even a power failure loses an object."""
+    """The command line of etcd; with `fsync` not even a power failure loses an object."""
     client, peer = f"http://{LOOPBACK}:{port}", f"http://{LOOPBACK}:{peer_port}"
     return [
         str(binaries.etcd),
