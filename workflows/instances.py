@@ -50,9 +50,9 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
                                     ├─ a scheduled event: from 24 h before its date on
                                     └─ terminated, and an hour of quiet ──► (end)
 
-    An update answers when an observation that began after its events were recorded has ended, so several that come
-    together share one. A later event opens the lifecycle again; nothing is lost in between, since states, tokens and
-    scheduled events can be queried from AWS, and notices are in the AWSMachine's annotation.
+    An update answers when an observation that began after its events were recorded has ended, so concurrent updates
+    share one. A later event opens the lifecycle again; nothing is lost in between: states and scheduled events can be
+    queried from AWS, and notices and tokens are in the AWSMachine's annotation.
     """
 
     has_object: ClassVar[bool] = False
@@ -70,7 +70,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         return look_at(self.world, workflow.now(), dry_run=dry_run)
 
-    @workflow.update(name=HAND_OVER, description="Events of this instance; answers once its label says what they say.")
+    @workflow.update(name=HAND_OVER, description="Events of this instance; answers once its label is up to date.")
     async def hand_over(self, given: HandOver) -> Taken:
         world, outcomes = self.world.with_events(given.events, workflow.now())
         self.replace_world(world)
@@ -101,7 +101,7 @@ class AutoScalingGroupWorkflow(Passes[GroupWorld]):
         while self.dirty:
             await self.live()
 
-    @workflow.signal(name=ENDED, description="How its launches and terminations ended; a wake follows.")
+    @workflow.signal(name=ENDED, description="Results of its launches and terminations; a wake follows.")
     def ended(self, record: GroupRecord) -> None:
         """Remember the result of a launch or termination, which Auto Scaling may not list yet."""
         self.world = self.world.with_record(record)
@@ -109,7 +109,7 @@ class AutoScalingGroupWorkflow(Passes[GroupWorld]):
 
 @lifecycle(SWEEP_WORKFLOW, world=SweptWorld, observe=SweepInstances)
 class InstanceSweepWorkflow(Passes[SweptWorld]):
-    """The sweep over the instances of all places, every few minutes while there are AWSMachines.
+    """The sweep over the instances of all accounts and regions, every few minutes while there are AWSMachines.
 
         woken by a new AWSMachine or AWSMachinePool
           --> sweep (one activity, two calls for 200 instances, one for 100 groups) --> wait for the next one
@@ -123,11 +123,11 @@ class InstanceSweepWorkflow(Passes[SweptWorld]):
 
 @lifecycle(TOPOLOGY_WORKFLOW, world=TopologyWorld, observe=KeepTopology)
 class EventTopologyWorkflow(Passes[TopologyWorld]):
-    """The queues and rules of a place: validated at Perdure's start, every hour, and at a wake.
+    """The queues and rules of an account and region: checked at Perdure's start, every hour, and at a wake.
 
     woken --> observe (one activity, a dozen calls) --> in order --an hour--> observe
                  └--> AWS refuses: waiting --two minutes--> observe
-                 └--> the settings no longer name the place: (end; its queues and rules stay)
+                 └--> the settings no longer name them: (end; its queues and rules stay)
     """
 
     has_object: ClassVar[bool] = False

@@ -51,7 +51,7 @@ class ServedPlaces:
         return tuple(self._places.values())
 
     def caller(self, account: str, region: str) -> Services:
-        """The place's AWS clients; raises Invalid for an account or region that is not served."""
+        """The AWS clients for an account and region; raises Invalid if these are not served."""
         place = self._places.get((account, region))
         if place is None:
             raise Invalid(f"account {account} in {region} is not among PERDURE_INSTANCES_QUEUES", code="NotServed")

@@ -1,8 +1,7 @@
-"""The EC2 state of all AWSMachines' and Nodes' instances, and all AWSMachinePools' Auto Scaling groups, queried in
-large batches.
+"""Bulk queries to AWS: the instances of all AWSMachines and Nodes, and the groups of all AWSMachinePools.
 
-AWSMachine and Node do not name their account: of several in the region of the provider id, it is the one that knows the
-instance. An instance that no account knows is reported as missing only if a single account could have had it.
+AWSMachine and Node do not name their account: of several accounts in the provider id's region, it is the one where EC2
+knows the instance. An instance that no account knows counts as missing only if a single account could have had it.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ _QUESTIONS = (Question.INSTANCE, Question.STATUS)
 
 
 class Bulk(Model):
-    """AWS's answers about many instances. `troubles` are places without an answer: about their instances nothing is
-    known.
+    """AWS's answers about many instances. `troubles`: the errors of places without an answer, whose instances are
+    missing here.
     """
 
     facts: dict[str, tuple[InstanceKey, Facts]] = {}
@@ -39,7 +38,7 @@ class Bulk(Model):
 
 
 class BulkGroups(Model):
-    """The lifecycle state of each group's instances, by its id; `troubles` are errors of places without an answer."""
+    """The lifecycle states of each group's instances, by instance id. `troubles`: as in `Bulk`."""
 
     instances: dict[GroupKey, dict[str, str]] = {}
     troubles: tuple[str, ...] = ()
@@ -74,7 +73,7 @@ async def ask_about_all(
 async def ask_about_groups(
     served: ServedPlaces, groups: Collection[GroupKey], progress: Callable[[str], object]
 ) -> BulkGroups:
-    """Query the groups. One unknown to Auto Scaling has no instances; those in places that are not served are left out.
+    """Query the groups. A group unknown to Auto Scaling has no instances; groups in places not served are left out.
 
     `progress` is called before each call.
     """

@@ -4,9 +4,9 @@
     Machine by name and by its MachineDeployment · MachineDeployment by the instances that it replaces
     Node by the id of its instance, where Nodes are served · InterruptionPolicy, all of them
 
-A pass gets nothing older than the version of its AWSMachine that it saw last. While a stream is broken passes fail as
-Unavailable. MachineDeployments are not waited for: until they are listed no replacement is seen, and what changes one
-reads it from the API server.
+A pass gets no AWSMachine older than the one it saw last. While a watch is broken passes fail as Unavailable. They do
+not wait for MachineDeployments: until these are listed no replacement is seen, and whatever changes one reads it from
+the API server.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ class InstanceCache(InformerCache):
         needed = [self._machines, self._pools, self._owners, self._policies]
         self._needed = [*needed, self._nodes] if self._nodes else needed
         super().__init__(api, (*self._needed, self._deployments))
-        # Not awaited: while they cannot be listed the account is unknown, and labels are still written.
+        # Not awaited: while the clusters cannot be listed, accounts are unknown, and labels are still written.
         self._accounts = ClusterAccounts(store)
 
     async def ready(self) -> None:
-        """Wait until every needed kind is listed; `Unavailable` if a stream stays broken."""
+        """Wait until every needed kind is listed; raises Unavailable if a watch stays broken."""
         clock = asyncio.get_running_loop().time
         listed_by = clock() + _FIRST_LIST
         for mirror in self._needed:
@@ -104,7 +104,7 @@ class InstanceCache(InformerCache):
         return bool(self._machines.find("instance", ""))
 
     def instances(self) -> dict[str, AWSMachine | Node]:
-        """Every AWSMachine, and every Node whose instance nothing else names, by the instance's id."""
+        """The AWSMachine, or the Node if no AWSMachine or pool names the instance, by instance id."""
         ids = [str(each) for each in self._machines.values_of("instance") if each]
         found = (min(self._machines.find("instance", each), key=_precedence) for each in ids)
         nodes = self._nodes.values_of("instance") if self._nodes else ()
@@ -160,7 +160,7 @@ class InstanceCache(InformerCache):
         return {each for each in self._deployments.values_of("instance") if isinstance(each, InstanceKey)}
 
     def choice(self, whom: Selected, default: ReactionPolicy) -> Choice:
-        """The policy of an instance; one that cannot be parsed counts as missing."""
+        """The policy of an instance; an InterruptionPolicy that cannot be parsed is ignored."""
         return choose(read_all(InterruptionPolicy, self._policies.all())[0], whom, default)
 
     def policy(self, name: str) -> InterruptionPolicy | None:

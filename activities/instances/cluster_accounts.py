@@ -3,7 +3,7 @@
     AWSMachine --cluster--> AWSCluster, AWSManagedControlPlane --identityRef--> AWSClusterRoleIdentity --> roleARN
 
 With the provider's own credentials (`AWSClusterControllerIdentity`, the default) or static keys the account stays
-unknown, and also while these kinds may not be listed.
+unknown, and also without the right to list these kinds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ClusterAccounts:
 
 
 def role_of(cluster: JsonObject, identities: Mirror) -> str:
-    """The role of the cluster's identity; empty if that is no role."""
+    """The ARN of the role of the cluster's identity; empty if the identity is no role."""
     if text(cluster, "spec", "identityRef", "kind") != AWS_CLUSTER_ROLE_IDENTITY.name:
         return ""
     identity = identities.get("", text(cluster, "spec", "identityRef", "name"))

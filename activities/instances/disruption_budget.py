@@ -1,5 +1,5 @@
-"""A machine is disrupted only if its node group has room for it. Disruptions in progress are recorded in an annotation
-of one Lease in Perdure's own namespace: of two workers that ask at the same time, one writes and the other reads again.
+"""Permits the disruption of a machine only if its node group has room. Disruptions in progress are recorded in an
+annotation of one Lease in Perdure's own namespace: of two workers that write at the same time, one has to read again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class Disruptions:
-    """The disruptions of each node group, at most `most` at the same time."""
+    """The ledger of disruptions: at most `most` machines of a node group at the same time."""
 
     def __init__(self, kube: KubeApi, namespace: str, most: int) -> None:
         self._kube = kube
@@ -42,7 +42,7 @@ class Disruptions:
     async def begin(self, machine: Machine | Node, *, taken: bool, most: int | None = None, policy: str = "") -> Turn:
         """Enter the machine into the ledger, or return what it waits for.
 
-        A machine that is already in it may go on; one of a control plane only while the others are healthy.
+        A machine that is already in it may be disrupted; in a control plane only while the others are healthy.
 
         Args:
             machine: a Node only if it has no Machine.
@@ -63,7 +63,7 @@ class Disruptions:
             return Turn(at=now())
 
     async def end(self, instance: str) -> None:
-        """Remove an instance whose Node is in use again."""
+        """Remove an instance, whose Node is in use again, from the ledger."""
         for _ in range(_ATTEMPTS):
             lease, ledger = await self._read()
             if lease is None or ledger.ended(instance) == ledger:
@@ -77,7 +77,7 @@ class Disruptions:
         for _ in range(_ATTEMPTS):
             lease, ledger = await self._read()
             known = ledger.has(group, machine.metadata.uid, now())
-            # It may be cordoned only, and a control plane is asked again whether it can lose this machine.
+            # So far it may only be cordoned: in a control plane the others are checked again before it is deleted.
             if known and not machine.control_plane:
                 return Turn(at=now())
             # Listed after the ledger was read: a disruption that has begun meanwhile has changed the ledger.
@@ -107,7 +107,7 @@ class Disruptions:
     async def _with_etcd(self, nodes: list[Node]) -> list[Node]:
         """The Nodes with the health of their etcd members, which are static Pods if kubeadm made the cluster.
 
-        Where one Node has such a Pod, a Node without one lacks its member. Where none has, etcd runs elsewhere.
+        If one Node has such a Pod, a Node without one is unhealthy. If none has, etcd runs elsewhere: all are healthy.
         """
         pods = await self._kube.list(POD, "kube-system", label_selector="component=etcd")
         healthy = {text(pod, "spec", "nodeName"): is_ready(pod) for pod in pods.items}

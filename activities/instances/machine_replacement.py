@@ -1,7 +1,7 @@
-"""Machines are deleted, and replaced before that if the policy wants it (`domain/instances/replacements.py`).
+"""Deletes Machines, and replaces them before if the policy wants it (`domain/instances/replacements.py`).
 
 Each step can be repeated after a lost answer or a crash: the mark shows what was requested, and every patch of a
-MachineDeployment has the resourceVersion that it was decided upon.
+MachineDeployment has the resourceVersion on which it was decided.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class MachineActivities(Activities):
         self._kube = kube
         self._cache = cache
         self._disruptions = disruptions
-        # By namespace and MachineDeployment: a storm takes many of its Machines, and conflicts would exhaust attempts.
+        # By namespace and MachineDeployment: if AWS reclaims many of its Machines, conflicts would exhaust attempts.
         self._locks: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @activity.defn(name=AskReplacement.activity)
@@ -98,7 +98,7 @@ class MachineActivities(Activities):
 
     @activity.defn(name=DeleteOwner.activity)
     async def delete_machine(self, deletion: DeleteOwner) -> Taking:
-        """Delete the Machine, unless it was recreated under its name."""
+        """Delete the Machine once its node group permits it; one recreated under its name stays."""
         machine = await self._standing(deletion)
         if machine is None:
             # Another client has done it, or an earlier attempt, which could not report it.
@@ -139,7 +139,7 @@ class MachineActivities(Activities):
         return on_each(objects, warning, "InstanceTaken", message, cluster=f"{deletion.namespace}/{deletion.cluster}")
 
     async def _taken_earlier(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
-        """What an earlier attempt, which may have died, could not report."""
+        """Return the notices of an earlier attempt that was lost; lower the replicas if it had not."""
         notices = [*self._taken(deletion)]
         if deletion.deployment:
             async with self._locks[deletion.namespace, deletion.deployment]:
@@ -159,7 +159,7 @@ class MachineActivities(Activities):
             await self._annotate(machine, REPLACED)
             ready = await self._lowered(deletion, notices)
         except (Denied, Invalid) as error:
-            # AWS reclaims the instance all the same; the mark is tried again once the Machine goes.
+            # AWS reclaims the instance all the same; the mark is tried again once the Machine is gone.
             log.warning("Machine %s is deleted, and its replacement stays: %s", machine.key.path, error)
             ready = False
         outcome = metrics.Outcome.DONE if ready else metrics.Outcome.INCOMPLETE
@@ -188,7 +188,7 @@ class MachineActivities(Activities):
                 marked = Replacement.model_validate({**named, "asked_at": one.at})
                 return Asked(turn=turn or Turn(at=now()), replacement=marked)
             if is_replaced(machine):
-                return Asked(turn=Turn(at=now()))  # and lowered again: only its deletion is left
+                return Asked(turn=Turn(at=now()))  # the replicas are lowered again: only its deletion is left
             mark = check_replaceable(machine, machine_set, deployment)
             if turn is None:
                 turn = await self._disruptions.begin(
@@ -205,7 +205,7 @@ class MachineActivities(Activities):
     async def _annotated(
         self, machine: Machine, wanted: AskReplacement, deployment: str, notices: list[Notice]
     ) -> None:
-        """Annotate the Machine, so that it is deleted first; if that is refused, no replacement is wanted."""
+        """Annotate the Machine, so that it is deleted first; if that is refused, withdraw the replacement and raise."""
         try:
             await self._annotate(machine, REPLACED)
         except (Denied, Invalid):
@@ -268,8 +268,8 @@ class MachineActivities(Activities):
 
     @asynccontextmanager
     async def _unless_gone(self, machine: Machine) -> AsyncIterator[None]:
-        """Ignore a conflict if the Machine is being deleted. Others are raised: a MachineSet could delete the wrong
-        Machine.
+        """Ignore that the Machine is gone, or a conflict while it is being deleted. Raise other conflicts: a MachineSet
+        could delete the wrong Machine.
         """
         try:
             yield

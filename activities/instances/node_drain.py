@@ -1,12 +1,12 @@
-"""Nodes of workload clusters: found, cordoned, drained, and uncordoned.
+"""Finds, taints, cordons, drains and uncordons Nodes of workload clusters and of Perdure's own.
 
-A Node is changed only while its providerID names the instance: with private DNS names a Node's name comes back for
-another instance, and a Machine's annotation may name any Node.
+A Node is changed only while its providerID names the instance: with private DNS names another instance can get the
+Node's name, and an edited annotation may name any Node.
 
 Draining evicts the same Pods as kubectl's drain, and ends as soon as the last one has gone. A refused eviction (429: a
-disruption budget delays it) is retried every five seconds until the time is over, and does not stop others. Then the
-remaining Pods stay, since AWS reclaims the instance anyway, unless an InterruptionPolicy has them deleted. The activity
-ends with what delays a drain, so that an Event reports it, and begins again once it is recorded.
+disruption budget delays it) is retried every five seconds until the time is over, and does not stop other evictions.
+Then the remaining Pods stay, since AWS reclaims the instance anyway, unless an InterruptionPolicy has them deleted. If
+something delays a drain, the activity returns this for an Event, and is started again once it is recorded.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from engine.kube.workload_clusters import workload
 
 EVICT_AGAIN = 5.0
 _ATTEMPTS = 5
-# Further causes of a delay are logged: each that is reported ends the activity once.
+# Further delays are only logged, since each reported one ends the activity once.
 _MOST_REPORTED = 20
 
 
@@ -115,14 +115,14 @@ class NodeActivities(Activities):
 
     @activity.defn(name=EmptyNode.activity)
     async def drain(self, node: EmptyNode) -> Emptied:
-        """Evict until no Pod is left, the time is over, or something delays it that is not reported yet."""
+        """Evict Pods until none is left, the time is over, or a new delay has to be reported."""
         begun = node.begun or Emptying(node=node.node, cause=node.cause, since=_since(node))
         logged, evicted = set(begun.reported), False
         async with self._workload(node.namespace, node.cluster) as api, watched_pods(api, node) as pods:
             while left := await pods.left():
                 if pods.used_again:
-                    # What is scheduled on it would be evicted again and again.
-                    return _given_up(node, f"{node.node} was uncordoned by another client, and on it are left", left)
+                    # Pods scheduled on it would be evicted again and again.
+                    return _given_up(node, f"{node.node} was uncordoned by another client, with Pods left on it", left)
                 until = _end_of(node, begun.since, left)
                 if until is not None and until <= now():
                     return await self._end(api, node, begun, left)
@@ -155,7 +155,7 @@ class NodeActivities(Activities):
                 await delete(api, pod, node.how)
             return Emptied(at=now())
         if node.how.budgets is not Budgets.FORCE:
-            return _given_up(node, f"time is over, and on {node.node} are left", left)
+            return _given_up(node, f"time is over, with Pods left on {node.node}", left)
         activity.logger.warning("node %s: time is over, %d pods are deleted", node.node, len(left))
         metrics.reacted("drain", node.because, Outcome.FORCED)
         names = _names(left)
@@ -165,7 +165,7 @@ class NodeActivities(Activities):
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
-        """Uncordon the Node and remove our taint, unless another user set them."""
+        """Uncordon the Node and remove the taint, if Perdure set them; end the disruption."""
         if node.unused:
             await self._disruptions.end(node.key.name)
         if node.node:
@@ -253,7 +253,7 @@ def _on_each(
 
 
 def _marking(found: JsonObject, node: CordonNode) -> JsonObject:
-    """The patch that cordons and taints a Node; annotations record what is ours."""
+    """The patch that cordons and taints a Node; annotations record what Perdure sets."""
     marks: JsonObject = {}
     spec: JsonObject = {}
     if node.reaction is not Reaction.TAINT and not mapping(found, "spec").get("unschedulable"):
@@ -288,7 +288,7 @@ def _since(node: EmptyNode) -> datetime:
 
 
 def _end_of(node: EmptyNode, since: datetime, left: Sequence[JsonObject]) -> datetime | None:
-    """When the drain is over: Pods deleted at its end still have their grace period before AWS reclaims the instance.
+    """When the drain's time is over: with `Force`, early enough for the grace periods of Pods that are deleted then.
 
     Budgets are respected for half of the time at least: a longer grace period could not end in time anyway.
     """

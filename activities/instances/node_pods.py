@@ -1,4 +1,4 @@
-"""The Pods of a Node that is drained: watched while Perdure evicts or deletes them one by one."""
+"""The Pods of a Node that is drained: watches them, and evicts or deletes them one by one."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from engine.kube.json import JsonObject, at, mapping, sequence, text
 _POD_GRACE = timedelta(seconds=30)
 # A Pod that is this much late will hardly end by itself: a finalizer keeps it, or its kubelet is away.
 _OVERDUE = timedelta(seconds=30)
-# If its kubelet is away, its end is not waited for longer: a lifecycle hook would be held for hours. Cluster API, too,
-# waits for five minutes.
+# The longest wait for a Pod whose kubelet is away: else a lifecycle hook would be held for hours. Cluster API, too,
+# waits five minutes.
 _UNREACHABLE = timedelta(minutes=5)
 _MIRROR_POD = "kubernetes.io/config.mirror"
 _ENDED = ("Succeeded", "Failed")
@@ -44,14 +44,14 @@ class NodePods:
             mirror.listen(lambda *_: self._changed.set())
 
     async def left(self) -> list[JsonObject] | None:
-        """Pods to evict; None if the Node has gone, or its name is another instance's by now. Raises ApiError."""
+        """Pods to evict; None if the Node is gone, or has become another instance's. Raises ApiError."""
         await self._nodes.served()
         await self._pods.served()
         return self._left
 
     @property
     def used_again(self) -> bool:
-        """Whether another client has uncordoned the Node, which Perdure's mark says was cordoned."""
+        """Whether another client has uncordoned the Node, although Perdure's annotation says it was cordoned."""
         found = self._nodes.get("", self._node.node) or {}
         marked = CORDONED_ANNOTATION in mapping(found, "metadata", "annotations")
         return marked and not mapping(found, "spec").get("unschedulable")
@@ -100,14 +100,14 @@ def grace_of(pod: JsonObject) -> timedelta:
 
 
 def request_not_to_disrupt(pod: Mapping[str, object]) -> str:
-    """Why a Pod must not be disrupted, from its annotation; empty if it may."""
+    """A Pod's request not to be disrupted, as text, from its annotation; empty if none."""
     annotations = mapping(pod, "metadata", "annotations")
     asks = next((name for name in DO_NOT_DISRUPT if annotations.get(name) == "true"), "")
     return f"Pod {name_of(pod)} asks not to be disrupted ({asks})" if asks else ""
 
 
 def overdue(pod: Mapping[str, object]) -> str:
-    """The complaint that a Pod outlives its grace period; empty if it does not."""
+    """The complaint that a Pod outlives its grace period; empty if there is none."""
     ends = _grace_ends(pod)
     if ends is None or now() - ends < _OVERDUE:
         return ""
@@ -121,7 +121,7 @@ def _grace_ends(pod: Mapping[str, object]) -> datetime | None:
 
 
 async def evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
-    """Evict a Pod; returns why that is refused."""
+    """Evict a Pod; returns the reason of a refusal, else empty."""
     if text(pod, "metadata", "deletionTimestamp"):
         return ""
     if how.budgets is Budgets.IGNORE:
@@ -142,7 +142,7 @@ async def evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
 
 
 async def delete(api: KubeApi, pod: JsonObject, how: Draining) -> str:
-    """Delete a Pod; returns why that is refused."""
+    """Delete a Pod; returns the reason of a refusal, else empty."""
     meta = mapping(pod, "metadata")
     name, namespace, uid = (text(meta, field) for field in ("name", "namespace", "uid"))
     try:

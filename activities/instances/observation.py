@@ -1,8 +1,8 @@
 """The pass over an instance: reads its objects from the cache, and corrects its labels.
 
 The object is the AWSMachine; or a Node of Perdure's own cluster, if no AWSMachine and no machine pool has the instance.
-Several AWSMachines may name one instance while one replaces the other, and each is labelled; the oldest one that is not
-being deleted acts.
+Several AWSMachines may name one instance while one replaces the other. Each is labelled; reactions use the oldest one
+that is not being deleted.
 
 The pass reads neither cloud nor API server, so an event costs one activity and, if a label changes, one request. A
 label is written before any other action for the instance, also for paused machines.
@@ -109,7 +109,7 @@ class LookActivities(Activities):
         return next((pool for group in groups for pool in self._cache.pools_of(group)), None)
 
     async def _patched(self, labelled: AWSMachine | Node, patch: JsonPatch) -> AWSMachine | Node | None:
-        """The object with the patch; None if it has gone meanwhile."""
+        """Patch the object; returns its new state, None if it is gone."""
         kind, meta = labelled.kind_of, labelled.metadata
         try:
             answer = await self._kube.patch(kind, meta.namespace, meta.name, patch)

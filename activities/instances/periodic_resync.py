@@ -1,9 +1,9 @@
 """The sweep: every instance and group of every account and region is checked periodically, as events may be lost.
 
-An instance's workflow gets the answer if its state differs from its label, or a scheduled event is missing in its
-annotation; it needs no query of its own. A group whose AWSMachinePool shows something else is woken,
-and its workflow queries AWS. An instance for whose Machine a replacement was requested is woken as well: if its
-workflow was lost, the new one ends the replacement.
+An instance's workflow gets EC2's answer if this differs from the label, or from the scheduled event in the annotation;
+the workflow needs no query of its own. A group whose AWSMachinePool shows another state is woken, and its workflow
+queries AWS. An instance for whose Machine a replacement was requested is woken as well: if its workflow was lost, the
+new one ends the replacement.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Checks:
             self._task.cancel()
 
     def expect(self, key: InstanceKey, state: InstanceState, at: datetime) -> None:
-        """Check the state later; a further change replaces the check."""
+        """Check later that EC2 reports the state; a further change replaces the check."""
         noted = time.monotonic()
         self._expected.pop(key, None)
         if len(self._expected) < MOST_REMEMBERED:
@@ -94,12 +94,12 @@ class Checks:
         found: defaultdict[tuple[str, str], dict[InstanceKey, Expected]] = defaultdict(dict)
         for key, expected in list(self._expected.items()):
             if expected.due > now:
-                break  # in the order in which they become due
+                break  # the checks are in the order in which they become due
             found[key.account, key.region][key] = self._expected.pop(key)
         return found
 
     async def _look(self, where: tuple[str, str], expected: Mapping[InstanceKey, Expected]) -> None:
-        """Query EC2; after a failure the sweep makes up for the checks."""
+        """Compare `expected` with EC2's states; after a failure the sweep makes up for the checks."""
         keys = list(expected)
         for first in range(0, len(keys), MOST_AT_ONCE):
             some = keys[first : first + MOST_AT_ONCE]

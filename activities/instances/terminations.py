@@ -1,8 +1,7 @@
 """Terminates instances of drained Nodes.
 
-Everything that the decision rested on is read again first: the Node from the API server, by its uid, and with the
-instance and region in its provider id; the instance from EC2. Whether AWS confirms the cause was decided within the
-last minute.
+The bases of the decision are read again first: the Node from the API server, with its uid and the instance and region
+in its provider id; the instance from EC2. AWS has confirmed the cause within the last minute.
 """
 
 from __future__ import annotations
@@ -70,5 +69,5 @@ def _unlike(node: Node, key: InstanceKey, uid: str) -> str:
     if node.metadata.deleting:
         return "is being deleted"
     if not node.spec.unschedulable:
-        return "is used again"
+        return "has been uncordoned"
     return "is paused" if paused(node.metadata) else ""

@@ -1,4 +1,4 @@
-"""The upkeep of queues and rules: one activity checks an account and region, and corrects differences until one fails.
+"""The upkeep of queues and rules: one activity checks an account and region, and corrects differences until an error.
 
 In observe mode and for `plan` the differences are only reported.
 """
@@ -35,7 +35,7 @@ class Comparison(Model):
 
 
 class TopologyActivities(Activities):
-    """Keeps queues and rules; with `group_prefix` only for events of groups whose name begins so."""
+    """Keeps queues and rules, with `group_prefix` only for events of groups whose name begins with it."""
 
     def __init__(
         self, places: Sequence[Place], caller: Callable[[Place], Services], *, group_prefix: str, observing: bool
@@ -57,7 +57,7 @@ class TopologyActivities(Activities):
         return TopologyWorld(key=look.key, hold=paused, decision=_decision(comparison, now(), dry=dry))
 
     def keep(self, place: Place, *, dry: bool) -> Comparison:
-        """Correct the place's queues and rules (with `dry` only compare), on a thread."""
+        """Correct the place's queues and rules (with `dry` only compare). Blocks: call it on a thread."""
         changes: list[str] = []
         try:
             for change in EventTopology(place, self._caller(place), self._group_prefix).changes():

@@ -1,4 +1,4 @@
-"""Notifications: the webhooks that an InterruptionPolicy names.
+"""Sends notifications to the webhooks that an InterruptionPolicy names.
 
 If the worker dies between sending and reporting, the notification is sent once more, with the same `Idempotency-Key`. A
 webhook that fails is retried for three minutes, then an Event on the AWSMachine and the policy reports it; reactions
@@ -44,7 +44,7 @@ _BODIES = {
 
 
 class NotificationActivities(Activities):
-    """Sends notifications, with Secrets from Perdure's own namespace."""
+    """Sends notifications, reading their secrets from Perdure's own namespace."""
 
     def __init__(self, kube: KubeApi, cache: InstanceCache, namespace: str) -> None:
         self._kube = kube
@@ -54,7 +54,7 @@ class NotificationActivities(Activities):
 
     @activity.defn(name=Notify.activity)
     async def notify(self, notice: Notify) -> Done:
-        """Send the notification; if the last attempt fails, or it can never be sent, report that."""
+        """Send the notification; a final failure is not raised but reported by Events."""
         await self._cache.ready()
         policy = self._cache.policy(notice.policy)
         channels = policy.spec.notify if policy else ()
@@ -109,7 +109,7 @@ class NotificationActivities(Activities):
         except TimeoutError:
             raise Unavailable(f"{what}: no answer within {TIMEOUT:g} s", code="Timeout") from None
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            # Its text may repeat the address or a header.
+            # The error's text may repeat the address or a header.
             raise Unavailable(f"{what}: {type(error).__name__}", code=type(error).__name__) from None
         if status >= 300:
             raise _refusal(f"{what}: the webhook answers {status}", status, pause)
@@ -122,7 +122,7 @@ class NotificationActivities(Activities):
 
 
 def _identity(notice: Notify) -> str:
-    """The key that is the same for each attempt, and new for each stop of an instance."""
+    """The notification's identity: the same for each attempt, new for each stop of an instance."""
     which = f"{notice.key.path}/{notice.id}"
     return f"{which}/{timestamp(notice.received_at)}" if notice.sort is CauseSort.STOPPED else which
 

@@ -5,13 +5,13 @@
                                                              actions ◄─ instance_lifecycle ◄┘
 
 All kinds but InterruptionPolicy belong to Cluster API, its AWS provider or Kubernetes, so Perdure installs no
-definitions of them. Lifecycles belong to instances and Auto Scaling groups, under AWS's names, not to objects.
+definitions of them. A lifecycle belongs to an EC2 instance or an Auto Scaling group, named as in AWS, not to an object.
 
 | what | written by |
 |---|---|
 | labels `ec2-instance-state`, `ec2-instance-interruption`, `perdure.dev/instance-events` | the instance's workflow |
 | label `asg-instance-state` | the group's workflow |
-| queues, dead letters and rules of the served places | the place's own workflow |
+| queues and rules of a served account and region | the queue's own workflow |
 | replicas and `perdure.dev/replacing` of a MachineDeployment | the instance's workflow, while it replaces a Machine |
 | a Machine's deletion, a Node's cordon and Pods' evictions | the instance's workflow, where the policy asks for it |
 | everything else of these objects | Cluster API, its AWS provider, the kubelet |
@@ -45,7 +45,7 @@ AWS_MACHINE_POOL = _kind("AWSMachinePool", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_
 MACHINE = _kind("Machine", CLUSTER_GROUP, CLUSTER_VERSION)
 MACHINE_DEPLOYMENT = _kind("MachineDeployment", CLUSTER_GROUP, CLUSTER_VERSION)
 MACHINE_SET = _kind("MachineSet", CLUSTER_GROUP, CLUSTER_VERSION)
-# Of Perdure's own cluster, whichever cluster other areas serve.
+# A Node of Perdure's own cluster, even if other areas serve another cluster.
 NODE = _kind("Node", "", "v1")
 
 # Read to find the account of a cluster's machines.

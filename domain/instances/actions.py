@@ -1,6 +1,6 @@
 """The actions of an instance's lifecycle.
 
-One action reads the instance's objects and writes the labels, so that an event costs one activity. Each of the others
+One action reads the instance's objects and writes the labels, so that an event costs one activity. Each other action
 runs by itself: a slow AWS or a Node that takes an hour to drain delays no label.
 """
 
@@ -65,7 +65,7 @@ class LookAtInstance(_InstanceAction):
 
     @property
     def most_attempts(self) -> int:
-        """The number of attempts: small, because the event's sender waits for this and must learn of failures."""
+        """The number of attempts: few, because the sender of events waits, and must learn of failures."""
         return 2
 
     @property
@@ -88,7 +88,7 @@ class Done(Reported):
 
 
 class AskInstance(_InstanceAction):
-    """Ask AWS about an instance; questions that come together are sent as one call."""
+    """Ask AWS about an instance; concurrent questions about several instances share a call."""
 
     activity: ClassVar[str] = "instances.ask"
     queue: ClassVar[str] = Queue.INSTANCES_AWS
@@ -215,13 +215,13 @@ class AskReplacement(_MachineAction, _TakesTurn):
 
 
 class EndReplacement(_MachineAction):
-    """Withdraw the request to replace a Machine, since it stays (`keep`) or is gone."""
+    """Withdraw the request to replace a Machine, since the Machine stays (`keep`) or is gone."""
 
     activity: ClassVar[str] = "instances.end_replacement"
     result: ClassVar[type[Model] | None] = Reported
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
-    deployment: str = ""  # the MachineDeployment with one replica more for it; empty if only the Machine is marked
+    deployment: str = ""  # the MachineDeployment that was scaled up for it; empty if only the Machine is marked
     keep: bool = False
 
     @property
@@ -243,7 +243,7 @@ class DeleteOwner(_MachineAction, _TakesTurn):
     result: ClassVar[type[Model] | None] = Taking
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
-    deployment: str = ""  # was asked for its replacement, if any was
+    deployment: str = ""  # the MachineDeployment that was asked for a replacement; empty if none was
     cluster: str = ""
     about: tuple[Key, ...] = ()  # the objects whose Events report it, beside the Machine
 
@@ -261,7 +261,7 @@ class DeleteOwner(_MachineAction, _TakesTurn):
 class _NodeAction(_InstanceAction):
     """An action on a Node of the workload cluster, whose kubeconfig is a Secret of the cluster's namespace.
 
-    Without a namespace it is a Node of Perdure's own cluster.
+    If `namespace` is empty, it is a Node of Perdure's own cluster.
     """
 
     namespace: str
@@ -278,9 +278,9 @@ class _NodeAction(_InstanceAction):
 
 
 class FindNode(_NodeAction):
-    """Find the Node of an instance that no Machine names, by its provider id.
+    """Find an instance's Node by its provider id, where no Machine names the Node.
 
-    `node` is its former name, read first.
+    `node` is its last known name, which is tried first.
     """
 
     activity: ClassVar[str] = FIND_NODE
@@ -292,7 +292,7 @@ class FindNode(_NodeAction):
 
     @property
     def most_attempts(self) -> int:
-        """The number of attempts, limited because a workload cluster that does not answer is reported, and the loop
+        """The number of attempts, limited so that a workload cluster that does not answer is reported; the lifecycle
         tries again.
         """
         return 3
@@ -338,7 +338,7 @@ class CordonNode(_NodeAction, _TakesTurn):
 
 
 class Emptied(Done):
-    """The end of a drain, or `delayed`: a delay to report before it goes on."""
+    """The end of a drain or, with `delayed`, a delay that is reported before the drain continues."""
 
     delayed: Emptying | None = None
 
@@ -349,7 +349,7 @@ class EmptyNode(_NodeAction):
     activity: ClassVar[str] = "instances.drain"
     result: ClassVar[type[Model] | None] = Emptied
     start_to_close: ClassVar[timedelta] = timedelta(hours=49)
-    # The Node is used again only once no more Pods are evicted from it.
+    # The Node may be uncordoned only once no more Pods are evicted from it.
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     cause: str
@@ -364,7 +364,7 @@ class EmptyNode(_NodeAction):
         return f"drain node {self.node} because of {self.cause}"
 
     def superseded_by(self, wanted: Action) -> bool:
-        """Whether a drain, which may last a day, ends early: the Node is in use again, or to be drained differently."""
+        """Whether `wanted` ends this drain, which may last a day: it is no drain, or one with other parameters."""
         return not isinstance(wanted, EmptyNode) or wanted._way != self._way
 
     @property
@@ -404,11 +404,11 @@ class TerminateInstance(_NodeAction):
 
 
 class ReleaseNode(_NodeAction):
-    """Uncordon the Node and end the disruption."""
+    """Uncordon the Node and end the recorded disruption."""
 
     activity: ClassVar[str] = "instances.uncordon"
 
-    # It was probably never cordoned, so the ledger does not wait for its cluster; `node` may be empty.
+    # Nothing was disrupted: the ledger is written first, without waiting for the Node's cluster. `node` may be empty.
     unused: bool = False
 
     @property
@@ -437,7 +437,7 @@ class Notify(_InstanceAction):
 
     policy: str
     channel: str
-    cause: str  # sent once to each channel
+    cause: str  # each channel gets one notification for it
     sort: CauseSort
     reaction: Reaction
     received_at: datetime
@@ -458,7 +458,7 @@ class Notify(_InstanceAction):
 
     @property
     def most_attempts(self) -> int:
-        """The number of attempts, which take three minutes with growing pauses: then the notice is out of date."""
+        """The number of attempts, which take three minutes with growing pauses; later the notice is out of date."""
         return 8
 
     @property

@@ -1,9 +1,8 @@
-"""The state of an Auto Scaling group in one word, the worst of its instances' states, as its pool's label.
+"""The label of an AWSMachinePool: its Auto Scaling group's state in one word, the worst of its instances' states.
 
 Label values may not contain the colons of Auto Scaling's lifecycle states, so each has a word here. The group's
-workflow asks Auto Scaling when it is woken. A failed launch or termination is also reported by an event, sometimes
-before Auto Scaling lists it: the later report counts, until a later one of the same kind succeeds. A group is `warm`
-only if all its instances are.
+workflow asks Auto Scaling when it is woken. An event may report a failed launch or termination before Auto Scaling
+does; it counts until a later one of the same kind succeeds. A group is `warm` only if all its instances are.
 
 The annotation beside the label lists the instances that are not in service, and the causes of failures. Each edit wakes
 the AWS provider, so a change of the number in service alone is not written.
@@ -51,7 +50,7 @@ class LastResult(Model):
 
     @property
     def rank(self) -> tuple[datetime, bool, str]:
-        """The sorting key: the later one counts; within the same second a failure."""
+        """The sort key: the latest result counts; within the same second a failure."""
         return self.time, self.failed, self.key
 
 
@@ -104,8 +103,8 @@ class GroupStory(Model):
     """The annotation's content."""
 
     in_service: int = 0  # the number of instances in service when it was written
-    instances: dict[str, str] = {}  # the others' words by id
-    more: int = 0  # the number of others that did not fit
+    instances: dict[str, str] = {}  # the states of the other instances, by id
+    more: int = 0  # the number of other instances that did not fit
     failed: dict[str, LastResult] = {}  # the last launch or termination, if it failed
 
     @property
@@ -136,7 +135,7 @@ def pool_patch(pool: AWSMachinePool, state: GroupState | None, story: GroupStory
 
 
 def group_differs(pool: AWSMachinePool, instances: Mapping[str, str]) -> bool:
-    """Whether label or annotation do not match the group's instances; the failures they report are taken as true."""
+    """Whether the pool's label or annotation contradicts the group's instances; failures in them are taken as true."""
     record = GroupRecord(results=_recorded_story(pool).failed)
     return bool(pool_patch(pool, group_state(instances.values(), record), group_story(instances, record)))
 

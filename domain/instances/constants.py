@@ -24,7 +24,7 @@ POOL_LABEL = f"{CLUSTER_GROUP}/pool-name"
 DEPLOYMENT_LABEL = f"{CLUSTER_GROUP}/deployment-name"
 SET_LABEL = f"{CLUSTER_GROUP}/set-name"
 CONTROL_PLANE_LABEL = f"{CLUSTER_GROUP}/control-plane"
-# The group of a Node without a Machine: its first of these labels. EKS, Karpenter, kOps and eksctl set them.
+# The first of these labels names the node group of a Node without a Machine. EKS, Karpenter, kOps and eksctl set them.
 NODE_GROUP_LABELS = (
     "eks.amazonaws.com/nodegroup",
     "karpenter.sh/nodepool",
@@ -41,24 +41,24 @@ AUTOSCALER_ANNOTATIONS = (
     f"{CLUSTER_GROUP}/cluster-api-autoscaler-node-group-min-size",
     f"{CLUSTER_GROUP}/cluster-api-autoscaler-node-group-max-size",
 )
-# Set by newer controllers, also while the Cluster's own spec is paused.
+# A condition: newer controllers set it, also if the Cluster's `spec.paused` is what pauses the object.
 PAUSED_CONDITION = "Paused"
 
 # The label wakes the AWS provider's controllers; other tools compare its six values as strings.
 STATE_LABEL = "ec2-instance-state"
-# From the provider's architecture decision record 0005, which was never implemented there.
+# From the provider's architecture decision record 0005, which the provider has never implemented.
 GROUP_STATE_LABEL = "asg-instance-state"
 INTERRUPTION_LABEL = "ec2-instance-interruption"
 EVENTS_ANNOTATION = "perdure.dev/instance-events"
 LONGEST_ANNOTATION = 4096
-# On a Node that we cordoned, with the cause: one that a person cordoned stays so.
+# On a Node that Perdure cordoned, with the cause. A Node that a person cordoned is not uncordoned.
 CORDONED_ANNOTATION = "perdure.dev/cordoned"
-# On a Node that we tainted, with the taint's key and effect: one that another user set stays.
+# On a Node that Perdure tainted, with the taint's key and effect. Taints that others set are not removed.
 TAINTED_ANNOTATION = "perdure.dev/tainted"
 TAINT_KEY = "perdure.dev/interruption"
-# Kubernetes deletes the Pods of such a Node and detaches their volumes: only for a Node that has been shut down.
+# A taint: Kubernetes deletes the Node's Pods and detaches their volumes. Only for a Node that has been shut down.
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
-# On a Pod that is not to be evicted before the drain's time is over; Karpenter's means the same.
+# On a Pod that is not to be evicted before the drain's time is over; the second annotation is Karpenter's.
 DO_NOT_DISRUPT = ("perdure.dev/do-not-disrupt", "karpenter.sh/do-not-disrupt")
 
 # On a Lease of Perdure's: the machines that are being disrupted, as JSON.
@@ -85,23 +85,23 @@ HEALTH_EVENT = "AWS Health Event"
 
 # SQS and EventBridge carry 1 MiB (since January 2026; 256 KiB before).
 LARGEST_BODY = 1 << 20
-# A message cannot be older than SQS's retention, nor an event be in the future by more than clocks differ.
+# An event is not older than SQS's longest retention, and not further in the future than clocks differ.
 OLDEST_EVENT = timedelta(days=14)
 CLOCKS_DIFFER = timedelta(minutes=5)
 
 # How long an event of an unknown instance is kept, for its AWSMachine to appear.
 UNMATCHED_AFTER = timedelta(minutes=10)
-# The longest timeout of a lifecycle hook. It ends then if its instance is unknown, as no heartbeats are sent.
+# The longest timeout of a lifecycle hook. Without heartbeats, as for an unknown instance, the hook ends then.
 LONGEST_HOOK_TIMEOUT = timedelta(hours=2)
 # AWS gives a Spot instance two minutes after the warning.
 SPOT_LEAD = timedelta(seconds=120)
-# AWS may take the instance some minutes after the announced two.
+# AWS may reclaim the instance some minutes later than announced.
 SPOT_OUTLIVED = timedelta(minutes=10)
-# When EC2 is asked after a change that an event reported.
+# The wait before EC2 is asked about a change that an event reported.
 ASK_AFTER = timedelta(seconds=30)
 # How long a terminated instance's workflow stays open for late events.
 QUIET_BEFORE_CLOSING = timedelta(hours=1)
-# EC2's answer allows irreversible reactions for this time.
+# How long an answer of EC2 justifies irreversible reactions.
 FACTS_LAST = timedelta(seconds=60)
 # Auto Scaling ends every wait of a lifecycle hook after 48 hours, or 100 heartbeat timeouts if that is sooner.
 LONGEST_HOOK = timedelta(hours=48)

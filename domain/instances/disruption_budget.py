@@ -2,13 +2,14 @@
 
 A node group is a control plane, a MachineDeployment, a MachineSet or a machine pool; for Nodes without Machines a
 managed node group, a node pool, an instance group, or all Nodes without such labels. A disruption begins when Perdure
-deletes a Machine or cordons its Node. It ends once that is replaced or uncordoned, after an hour at the latest, since
-the group may have been scaled down.
+deletes a Machine or cordons its Node. It ends once the Machine is replaced or the Node uncordoned, after an hour at the
+latest, since the group may have been scaled down.
 
 - A control plane loses one machine at a time, and only while its other machines and their etcd members are healthy, so
   that etcd keeps its quorum.
-- Other groups lose as many at a time as the setting allows. A machine that AWS reclaims now (confirmed Spot notice,
-  terminating hook, ended instance) does not wait, because waiting would not keep it, but it counts for the others.
+- Other groups lose as many at a time as setting or policy allows. A machine that AWS reclaims now (confirmed Spot
+  notice, terminating hook, ended instance) does not wait, because waiting would not keep it, but it counts towards the
+  limit.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MOST_NAMED = 3
 
 
 class Turn(Model):
-    """The answer to a machine's request to be disrupted, given `at`."""
+    """The answer, given at the time `at`, to a request to disrupt a machine."""
 
     at: datetime
     why: str = ""  # what the machine has to wait for; empty if it may be disrupted now
@@ -37,8 +38,8 @@ class Turn(Model):
         return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
 
     def holds_up(self, now: datetime, *, taken: bool) -> bool:
-        """Whether a cause has to wait. If AWS reclaims the instance now, only an answer to a request that said so
-        counts.
+        """Whether a cause has to wait. If AWS reclaims its instance now (`taken`), only an answer to a request that
+        said so counts.
         """
         return self.waits(now) and (self.taken or not taken)
 
@@ -58,7 +59,7 @@ class Disruption(Model):
 
     instance: str
     name: str  # the Machine's, or the Node's if there is no Machine
-    uid: str = ""  # of that
+    uid: str = ""  # the uid of that object
     at: datetime
     size: int = 0  # the number of healthy machines in the group once it is over
 
@@ -70,11 +71,11 @@ class Ledger(Model):
         return self.groups.get(group, ())
 
     def has(self, group: str, uid: str, now: datetime) -> bool:
-        """Whether the disruption of a machine has begun, and not lasted too long to count."""
+        """Whether a disruption of the machine is recorded and less than an hour old."""
         return any(each.uid == uid and _young(each, now) for each in self.of(group))
 
     def begun(self, group: str, one: Disruption) -> Ledger:
-        """The ledger with this disruption, without those that have lasted too long."""
+        """The ledger with this disruption, without those that are older than an hour."""
         rest = [each for each in self.of(group) if each.instance != one.instance]
         retained = {name: tuple(each for each in found if _young(each, one.at)) for name, found in self.groups.items()}
         retained[group] = (*(each for each in rest if _young(each, one.at)), one)
@@ -88,7 +89,7 @@ class Ledger(Model):
 
 
 def node_group(machine: Machine | Node) -> str:
-    """The group's name, unique in the management cluster; the machine's own if it is in none."""
+    """The machine's node group, by a name unique in the management cluster; a Machine without one is its own group."""
     if isinstance(machine, Node):
         if machine.control_plane:
             return "control plane"
@@ -137,7 +138,7 @@ def waits_for(
 
 
 def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> int:
-    """How many healthy machines end the disruption: all of a control plane, otherwise as many as now."""
+    """The number of healthy machines that ends the disruption: all of a control plane, otherwise as many as now."""
     return sum(machine.control_plane or _well(each) for each in members)
 
 
@@ -146,8 +147,8 @@ def _lasting(
 ) -> list[Disruption]:
     """The disruptions of other machines that are not over: the machine exists, or its group is smaller than before.
 
-    For each healthy machine that the group lacks, the latest disruption of a deleted machine lasts. Earlier ones are
-    over: their machines have been replaced.
+    As many disruptions of deleted machines count as the group lacks healthy machines, the latest first. Earlier ones
+    are over: their machines have been replaced.
     """
     young = [each for each in under_way if each.uid != machine.metadata.uid and _young(each, now)]
     there = {each.metadata.uid for each in others}

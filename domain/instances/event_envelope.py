@@ -1,6 +1,6 @@
-"""An event's envelope, whose fields are read strictly where they decide, else with a substitute.
+"""An event's envelope: its id, account, region and time.
 
-A missing id, time, account or region is filled in from the transport, and named in `degraded`. An invalid account or
+A missing id, time, account or region is filled in from the SQS message, and named in `degraded`. An invalid account or
 region makes the event invalid; an invalid id or time is replaced.
 """
 
@@ -40,7 +40,7 @@ class Header:
 
     @property
     def latest(self) -> datetime:
-        """The latest possible time of an event; a later one is wrong."""
+        """The latest plausible time in an event; a later one is not used."""
         return max(self._message.taken_at, self._message.received_at) + CLOCKS_DIFFER
 
     def event(self, kind: EventKind, **facts: object) -> InstanceEvent:
@@ -71,11 +71,11 @@ class Header:
             self.degraded.add(name)
             return fallback
         if not isinstance(value, str) or not shape.fullmatch(value):
-            raise InvalidError(f"{name} is none")
+            raise InvalidError(f"{name} is not valid")
         return value
 
     def _time(self, text: object) -> datetime:
-        """The event's time or, if implausible, the message's: a time in the future would freeze the order."""
+        """The event's time; the message's if that is implausible, as a time in the future would block later events."""
         taken = self._message.taken_at
         time = _instant(text)
         if time is not None and taken - OLDEST_EVENT <= time <= self.latest:
@@ -85,7 +85,7 @@ class Header:
 
 
 def _instant(text: object) -> datetime | None:
-    """An ISO time, UTC, in whole seconds as EventBridge has it."""
+    """The ISO text as a UTC time in whole seconds; None if it cannot be read."""
     if not isinstance(text, str) or len(text) > 64:
         return None
     try:
@@ -110,7 +110,7 @@ def instance_id(fields: Fields, name: str) -> str:
 
 
 def name_of(fields: Fields, name: str, longest: int = _LONGEST_TEXT) -> str:
-    """A name for calls to AWS, which may have any characters in groups; an unsuitable one makes the event invalid."""
+    """A name for calls to AWS, such as a group's, of any printable characters; InvalidError if it is unsuitable."""
     value = known_text(fields, name)
     if not value.isprintable() or len(value.encode()) > longest:
         raise InvalidError(f"{name} is not a valid name")
@@ -122,7 +122,7 @@ def plain(text: str) -> bool:
 
 
 def clean(value: object, longest: int = _LONGEST_TEXT) -> str:
-    """A short text for people; empty if it is no text."""
+    """The value as printable text of at most `longest` bytes; empty if it is no string."""
     if not isinstance(value, str):
         return ""
     if value.isascii() and value.isprintable():

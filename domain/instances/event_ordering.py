@@ -2,8 +2,8 @@
 
 Events of non-final states compare by (time, rank): times are whole seconds, and within one second the higher rank came
 later, except for a start and a stop, which cannot be ordered. `shutting-down` and `terminated` are final (instance ids
-are never reused), so they count whatever their time; a later event that says otherwise contradicts them. EC2 is asked
-for what cannot be ordered; its answer counts from the moment it was asked.
+are never reused), so they count whatever their time; a later event of another state contradicts them. EC2 is asked
+about contradictions and events that cannot be ordered; its answer counts from the moment it was asked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ANSWERS_LAG = timedelta(seconds=10)
 
 
 class LastState(Model):
-    """The state as of `time`, by an event or, if `asked`, by EC2's own answer."""
+    """An instance's state at `time`, from an event or, if `asked`, from EC2's answer."""
 
     state: InstanceState
     time: datetime
@@ -33,7 +33,7 @@ class Ask(StrEnum):
 
 
 class Placing(Model):
-    """Whether the event's state is the present one, and whether EC2 is asked."""
+    """Whether the event's state becomes the current one, and when EC2 is asked."""
 
     applies: bool
     ask: Ask
@@ -75,7 +75,7 @@ def _after_answer(last: LastState, state: InstanceState, time: datetime) -> Plac
     if state is last.state:
         return _PASSED_OVER
     if state.final:
-        # EC2 has contradicted it since. Another question is worthwhile, because the event may still be true.
+        # EC2 has contradicted the event since. It is asked again, because the event may still be true.
         return _DOUBTFUL
     return _DOUBTFUL if answered_at - time <= _ANSWERS_LAG else _PASSED_OVER
 

@@ -1,12 +1,12 @@
-"""An SQS message as canonical events, or the named reason why it holds none. It never raises.
+"""Parses an SQS message into canonical events, or into the named reason why it holds none. Never raises.
 
 Strict about everything that decides which instance is touched and how: ids, states, transitions, accounts. Tolerant of
-the rest: unknown fields are ignored, and missing ones (id, time, account, region) are filled in from the transport and
-named in `degraded`. The ARN in a Spot warning's `resources` has a zone for the region and no account, and is never
+the rest: unknown fields are ignored, and missing ones (id, time, account, region) are filled in from the SQS message
+and named in `degraded`. The ARN in a Spot warning's `resources` has a zone for the region and no account, and is never
 read.
 
-Parts of a message are handled one by one; if one cannot be read, the whole message goes to the dead letters after the
-others are done.
+Parts of a message are handled one by one. If a part is invalid, the whole message goes to the dead letters after the
+other parts are handled.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _RESULTS = {
 
 
 class Events(Model):
-    """A message's events. `ignored` and `invalid` are the reasons of its other parts."""
+    """A message's events. `ignored` and `invalid`: why other parts gave no event."""
 
     events: tuple[InstanceEvent, ...]
     ignored: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Events(Model):
 
 
 class Ignored(Model):
-    """A message to delete, counted by `reason`, one of a few words; `what` is for logs."""
+    """A message to delete. `reason`, one of a few words, is its label in a metric; `what` is for logs."""
 
     reason: str
     what: str = ""
@@ -124,14 +124,14 @@ def _envelope(part: Part, message: Message) -> Read:
 
 
 def _foreign(header: Header, message: Message) -> tuple[Ignored, ...]:
-    """The reason to ignore an event of another account, unless the settings say that it shares the queue."""
+    """The reason to ignore an event of another account; empty for the queue's own and for accounts that share it."""
     if header.account == message.account or header.account in message.others:
         return ()
     return (Ignored(reason="foreign", what=f"account {header.account} is not the queue's account"),)
 
 
 def _unknown(source: str) -> str:
-    """The reason, as one of two words: it becomes a metric's label, and the source is untrusted text."""
+    """The reason to ignore the event, one of two words: it becomes a metric's label, and `source` is untrusted text."""
     return "unknown-type" if source in (c.EC2_SOURCE, c.AUTO_SCALING_SOURCE, c.HEALTH_SOURCE) else "unknown-source"
 
 
@@ -251,7 +251,7 @@ def _health(detail: Fields, header: Header) -> Read:
         value = detail.get(field)
         if value not in (None, ""):
             if not isinstance(value, str) or not shape.fullmatch(value):
-                raise InvalidError(f"{field} is none")
+                raise InvalidError(f"{field} is not valid")
             setattr(header, name, value)
             header.degraded.discard(name)
     notice = _notice(detail, code, header)

@@ -1,10 +1,10 @@
-"""An instance as its events show it: the memory of its workflow, carried from run to run.
+"""An instance as its events show it: the memory that its workflow carries from run to run.
 
-Events may arrive in any order and more than once: the record is the same for every order (states: `event_ordering.py`;
-of several notices, scheduled events or lifecycle actions with one identity, AWS's time decides).
+Events may arrive in any order and more than once: the record is the same for every order. `event_ordering.py` decides
+which state counts; AWS's time decides between notices, scheduled events or lifecycle actions with one identity.
 
-Every collection is bounded. Nothing is lost with the workflow: states, tokens and scheduled events can be read from AWS
-again, notices are in the AWSMachine's annotation.
+Every collection is bounded. Nothing is lost with the workflow: states and scheduled events can be read from AWS again,
+notices and tokens are in the annotation of the AWSMachine or Node.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from domain.instances.interruption_policy import Reaction
 from domain.instances.names import InstanceKey
 from domain.model import Model
 
-# The cause's name, the same for each stop.
+# The name of the cause of a stop, the same for each stop.
 STOPPED = "stopped"
 _REMEMBERED_KEYS = 256
 _MOST_NOTICES = 16
@@ -31,7 +31,7 @@ _AFTER_MISS = timedelta(seconds=60)
 
 
 class Interruption(Model):
-    """A notice about Spot or a capacity reservation, or a recommendation to rebalance."""
+    """A Spot notice, a notice of a capacity reservation, or a recommendation to rebalance."""
 
     key: str
     action: str = ""
@@ -40,7 +40,7 @@ class Interruption(Model):
 
     @property
     def deadline(self) -> datetime:
-        """When AWS may act: two minutes after the notice, as for Spot, assumed for the others."""
+        """When AWS may act: two minutes after the notice, which AWS promises for Spot only."""
         return self.time + SPOT_LEAD
 
     @property
@@ -53,7 +53,7 @@ class Interruption(Model):
 
     @property
     def outlived_at(self) -> datetime:
-        """When a still running instance shows that AWS does not reclaim it after all."""
+        """The time after which AWS no longer counts as reclaiming an instance that still runs."""
         return self.deadline + SPOT_OUTLIVED
 
 
@@ -72,15 +72,15 @@ class HeldHook(Model):
     action: HookAction
     time: datetime
     received_at: datetime
-    confirmed: bool = False  # Auto Scaling has said that the instance waits
+    confirmed: bool = False  # whether Auto Scaling has confirmed that the instance waits
     heartbeat_at: datetime | None = None
-    ended_at: datetime | None = None  # completed, or found not to be waiting
+    ended_at: datetime | None = None  # when it was completed, or found not to be waiting
 
 
 class Drain(Model):
     """The reaction to `cause` on the Node: complete once `done_at` is set.
 
-    `recalled` if only the machine's annotation says so, which proves nothing: people can edit it.
+    `recalled`: only the object's annotation reports it, which proves nothing: people can edit it.
     """
 
     cause: str
@@ -118,9 +118,9 @@ class InstanceRecord(Model):
     hooks: dict[str, HeldHook] = {}  # lifecycle actions by token
     drain: Drain | None = None
     last: LastEvent | None = None
-    refuted: int = 0  # the number of claims that EC2 did not confirm
-    refuted_causes: tuple[str, ...] = ()  # those of them that would have caused a reaction
-    impossible: tuple[str, ...] = ()  # causes whose reaction is not possible, reported already
+    refuted: int = 0  # the number of claims that AWS did not confirm
+    refuted_causes: tuple[str, ...] = ()  # the latest causes that AWS did not confirm
+    impossible: tuple[str, ...] = ()  # causes whose reaction is impossible, as was reported
     seen: tuple[str, ...] = ()  # the keys of the latest events
     notified: tuple[str, ...] = ()  # notifications that were sent or given up, as CHANNEL/CAUSE
 
@@ -138,7 +138,7 @@ class InstanceRecord(Model):
         return self.misses >= _MOST_MISSES
 
     def processed(self, key: str) -> bool:
-        """Whether the event was folded, so that its message may be deleted. Knows only the latest events."""
+        """Whether the event was folded, so that its message may be deleted. Only the latest keys are remembered."""
         return key in self.seen
 
     @property
@@ -156,7 +156,7 @@ def fold(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
 
 
 def hear(record: InstanceRecord, event: InstanceEvent) -> tuple[InstanceRecord, Outcome]:
-    """The outcome: applied, a duplicate, stale, or not of this instance at all."""
+    """Fold an event; the outcome is applied, duplicate, stale, or foreign (another instance's)."""
     if instance_of(event) != record.key:
         return record, Outcome.FOREIGN
     if record.processed(event.key):
@@ -200,7 +200,7 @@ def _with_state(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
         nothing_else = record.ask_at is None or record.only_to_check or (record.standing is None and not record.misses)
         changes["only_to_check"] = placing.ask is Ask.SOON and placing.applies and nothing_else
     if placing.applies and event.state is not None and event.state.up and _remembers_stop(record):
-        # Only EC2's answer ends a stop: a forged start would have its Node used, and its receivers notified again.
+        # Only EC2's answer ends a stop: a forged start would uncordon the Node, and repeat the notifications.
         changes["ask_at"] = min(record.ask_at or event.received_at, event.received_at)
         changes["only_to_check"] = False
     if event.state is InstanceState.RUNNING and event.timely:
@@ -223,12 +223,12 @@ def _with_interruption(record: InstanceRecord, event: InstanceEvent) -> Instance
     notice = Interruption(key=event.key, action=event.action, time=event.time, received_at=event.received_at)
     known = record.interruptions.get(event.kind)
     if known is not None and known.key not in record.refuted_causes and known.lasts != notice.lasts:
-        # AWS announces one or the other for an instance: a forged hibernation would end the reaction to a termination.
+        # AWS announces a hibernation or another end, not both: a forged hibernation would stop the other's reaction.
         return record if known.lasts else _interrupted(record, event.kind, notice)
     if known is not None and (known.time, known.key) >= (notice.time, notice.key):
         return record
     if known is not None and known.key not in record.refuted_causes and known.says_as_much_as(notice):
-        # The same notice under another event's id, or it would be sent to the channels once more.
+        # The same notice under another event's id: as a new one it would be sent to the channels once more.
         return record
     return _interrupted(record, event.kind, notice)
 
@@ -259,7 +259,7 @@ def _with_hook(record: InstanceRecord, event: InstanceEvent, action: HookAction)
 
 
 def _worth(held: HeldHook) -> tuple[bool, bool, datetime, str]:
-    """Sort key of actions, of which the first go first: forged ones displace no confirmed one."""
+    """Sort key of lifecycle actions: the lowest is dropped first, so that forged ones displace no confirmed one."""
     return held.ended_at is None, held.confirmed, held.time, held.action.token
 
 
@@ -276,7 +276,7 @@ def _with_planned(record: InstanceRecord, event: InstanceEvent, notice: HealthNo
 
 
 def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
-    """The order of two notices of one event; of the same update, the withdrawal is the later one."""
+    """Sort key of one scheduled event's notices, the latest highest; at the same update time a withdrawal is later."""
     return planned.told_at, planned.notice.over, planned.received_at, planned.key
 
 
@@ -286,14 +286,14 @@ def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
 def answered(record: InstanceRecord, facts: Facts, *, absence_counts: bool = True) -> InstanceRecord:
     """The record with EC2's answer, which overrides all events from before it was asked.
 
-    `absence_counts`: an instance that EC2 does not know has ended, which holds only in its own account.
+    `absence_counts`: whether an instance that EC2 does not know counts as ended, as it does only in its own account.
     """
     standing = record.standing
     if not facts.found or facts.state is None:
         return _denied(record, facts, absence_counts=absence_counts or record.found)
     record = record.model_copy(update={"found": True})
     if standing is not None and not standing.asked and standing.time > facts.at:
-        # The event came while EC2 was being asked (or from a clock ahead of ours): ask again once it has passed.
+        # The event came while EC2 was being asked (or from a clock ahead of ours): ask again after the event's time.
         return record.model_copy(update={"ask_at": standing.time + ASK_AFTER, "misses": 0, "only_to_check": False})
     denied = standing is not None and not standing.asked and standing.state.final and not facts.state.final
     changes: dict[str, object] = {
@@ -303,7 +303,7 @@ def answered(record: InstanceRecord, facts: Facts, *, absence_counts: bool = Tru
         "misses": 0,
         "refuted": record.refuted + denied,
     }
-    if facts.state.up:  # the next stop is another one
+    if facts.state.up:  # so that the next stop is reported again
         changes["notified"] = tuple(each for each in record.notified if not _of_stop(each))
         changes["impossible"] = tuple(each for each in record.impossible if each != STOPPED)
     return record.model_copy(update=changes)
@@ -325,8 +325,8 @@ def _denied(record: InstanceRecord, facts: Facts, *, absence_counts: bool) -> In
 
 
 def refuted(record: InstanceRecord, cause: str, at: datetime) -> InstanceRecord:
-    """The record with a cause that AWS does not confirm: copies of its event cause no reaction; a lifecycle action is
-    over.
+    """The record with a cause that AWS did not confirm: copies of its event cause no reaction; its lifecycle action, if
+    any, is over.
     """
     if cause in record.refuted_causes:
         return record
@@ -341,7 +341,7 @@ def impossible(record: InstanceRecord, cause: str) -> InstanceRecord:
 
 
 def terminated(record: InstanceRecord, cause: str, node: str, at: datetime) -> InstanceRecord:
-    """The record with a termination that EC2 was asked for because of `cause`; EC2 is then asked for the state."""
+    """The record after a termination was requested because of `cause`; EC2 is then asked for the state."""
     done = cordoned(record, cause, node, at, Reaction.TERMINATE_INSTANCE)
     return done.model_copy(update={"ask_at": at, "only_to_check": False})
 
@@ -351,7 +351,7 @@ def heartbeat_sent(record: InstanceRecord, token: str, at: datetime) -> Instance
 
 
 def hooks_confirmed(record: InstanceRecord, facts: Facts) -> InstanceRecord:
-    """The record with the lifecycle actions marked that Auto Scaling's answer confirms."""
+    """The record; lifecycle actions that Auto Scaling's answer confirms are marked as confirmed."""
     for held in record.open_hooks:
         if asked_since(facts, Question.GROUP, held.received_at) and holds(held.action, held.group, facts):
             record = _hook_changed(record, held.action.token, confirmed=True)
@@ -376,7 +376,7 @@ def cordoned(
     done_at: datetime | None = None,
     reaction: Reaction = Reaction.DRAIN,
 ) -> InstanceRecord:
-    """The record with the Node tainted or cordoned because of `cause`; `done_at`: when the reaction is complete."""
+    """The record with the Node tainted or cordoned because of `cause`. `done_at`: when the reaction was completed."""
     return record.model_copy(update={"drain": Drain(cause=cause, node=node, done_at=done_at, reaction=reaction)})
 
 

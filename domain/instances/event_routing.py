@@ -1,8 +1,8 @@
 """The workflows that an event goes to, and the order in which a batch is handled.
 
-An instance's workflow gets the events themselves. A group's is only woken, because it asks Auto Scaling for its
-instances' states, and for the results of launches and terminations. An event of an account or region without a
-configured queue is ignored, whatever instance it names.
+An instance's workflow gets the events themselves. A group's workflow gets the results of launches and terminations and
+is woken; it asks Auto Scaling for the states of its instances. An event of an account or region that the settings do
+not name is ignored, whatever instance it names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from domain.instances.names import GroupKey, InstanceKey
 
 
 def instance_of(event: InstanceEvent) -> InstanceKey | None:
-    """The event's instance; None for an event of a host or of a launch without instance."""
+    """The event's instance; None for an event of a dedicated host, or of a failed launch without an instance."""
     if not event.instance_id:
         return None
     return InstanceKey(account=event.account, region=event.region, instance_id=event.instance_id)
@@ -29,7 +29,7 @@ def ours(event: InstanceEvent, places: Collection[tuple[str, str]]) -> bool:
 
 
 def on_hosts(event: InstanceEvent, hosts: Mapping[str, Collection[str]]) -> tuple[InstanceEvent, ...]:
-    """An event of a dedicated host as one event for each instance on it; others are unchanged."""
+    """Split an event of a dedicated host into one event for each instance on it; other events are unchanged."""
     if not event.host or event.instance_id:
         return (event,)
     return tuple(
@@ -38,7 +38,7 @@ def on_hosts(event: InstanceEvent, hosts: Mapping[str, Collection[str]]) -> tupl
 
 
 def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[InstanceEvent, ...]]:
-    """The events by instance, each once, in the order that they happened; the most urgent instances come first."""
+    """Each instance's events, without duplicates, in the order in which they happened; the most urgent come first."""
     gathered: dict[InstanceKey, dict[str, InstanceEvent]] = {}
     for event in events:
         key = instance_of(event)
@@ -49,8 +49,8 @@ def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[Inst
 
 
 def urgency(events: Sequence[InstanceEvent]) -> int:
-    """The rank of the most urgent; under load the lowest is shed last: Spot and hooks, then states, then what is weeks
-    ahead.
+    """The lowest rank of the events: 0 for Spot notices, hooks and ends, 1 for other states, 2 for the rest. Low ranks
+    are handled first.
     """
     return min((_urgency(event) for event in events), default=2)
 

@@ -22,7 +22,7 @@ _VISIBILITY_S = 60
 _RETENTION_S = 4 * 24 * 3600
 _DEAD_RETENTION_S = 14 * 24 * 3600
 _WAIT_S = 20
-# The consumer sends unreadable messages to the dead letters at once; this is for messages that can never be handled.
+# The consumer sends unreadable messages to the dead letters at once; the limit is for those that can never be handled.
 # A message is received about ten times in an outage of ten minutes, about twenty while its AWSMachine may appear.
 _MOST_RECEIVES = 50
 # States are read again anyway, so an event older than this is worthless.
@@ -39,7 +39,7 @@ class Queue(Model):
 
 
 class Target(Model):
-    """A rule's target; undeliverable events go to `dead_letters`, empty for none."""
+    """A rule's target; undeliverable events go to the queue `dead_letters`, empty for none."""
 
     id: str
     arn: str
@@ -68,8 +68,8 @@ class Topology(Model):
 
 
 def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = "") -> Topology:
-    """The queues and rules of a place. `name` is the queue's name and the prefix of the others, `group_prefix` that of
-    the Auto Scaling groups' names.
+    """The queues and rules of an account and region. `name` is the queue's name and prefixes the others; the rules
+    match only Auto Scaling groups whose names begin with `group_prefix`.
 
     Raises ValueError if names would be longer than AWS allows.
     """
@@ -156,7 +156,7 @@ def queue_policy(queue_arn: str, rules: Sequence[Rule]) -> Document:
 
 
 def same_document(wanted: object, found_text: str | None) -> bool:
-    """Whether a policy or pattern from AWS means the same, whatever its spelling and order.
+    """Whether a policy or pattern from AWS means the same as `wanted`, whatever its spelling and order.
 
     Additional statements count: they could let others send to the queue in AWS's name.
     """
@@ -185,7 +185,7 @@ def rule_arn_of(account: str, region: str, name: str) -> str:
 
 
 def rule_name(name: str) -> str:
-    """The rule's name. Raises ValueError, as AWS's refusal would not say which object's name is too long."""
+    """The unchanged name. Raises ValueError if it is too long, as AWS's refusal would not say which name is."""
     if len(name) > _LONGEST_RULE_NAME:
         raise ValueError(
             f"the rule's name {name!r} has {len(name)} characters; EventBridge allows {_LONGEST_RULE_NAME}"

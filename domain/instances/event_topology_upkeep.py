@@ -29,12 +29,12 @@ LOOK_EVERY = timedelta(hours=1)
 LOOK_AGAIN = timedelta(minutes=2)
 
 _RULE_SUFFIX = "-ec2-rule"
-# SQS's own key in KMS; may be part of an ARN.
+# AWS's KMS key for SQS, as an alias or at the end of an ARN.
 _MANAGED_KEY = "alias/aws/sqs"
 
 
 class Wanted(Model):
-    """Queues in the order in which they can be made, and rules."""
+    """Queues in the order in which they can be created, and rules."""
 
     queues: tuple[EventQueue, ...]
     rules: tuple[Rule, ...]
@@ -68,12 +68,12 @@ def place_of_key(key: Key, places: Iterable[Place]) -> Place | None:
 
 
 def wanted(place: Place, rules_of_queue: Sequence[str] = (), group_prefix: str = "") -> Wanted:
-    """The queues and rules that a place should have.
+    """The queues and rules that an account and region should have.
 
     Args:
         place: the account and region, with its queue's name.
         rules_of_queue: the names of the rules that deliver to its queue today.
-        group_prefix: only events of Auto Scaling groups whose name begins so.
+        group_prefix: only events of Auto Scaling groups whose name begins with it.
 
     Raises:
         ValueError: names would be longer than AWS allows.
@@ -99,7 +99,7 @@ def provider_clusters(queue: str, rules: Iterable[str]) -> tuple[str, ...]:
 def differing_attributes(queue: EventQueue, found: Mapping[str, str]) -> Attributes:
     """The attributes to be set. A customer's own key (KMS) is kept instead of SQS's encryption.
 
-    AWS's own key is not: EventBridge may not use it, so nothing would be delivered.
+    AWS's own key is removed: EventBridge may not use it, so nothing would be delivered.
     """
     key = found.get("KmsMasterKeyId", "")
     managed = key.endswith(_MANAGED_KEY)
@@ -118,13 +118,13 @@ def rule_differs(rule: Rule, found: Mapping[str, object]) -> bool:
 
 
 def missing_targets(rule: Rule, found: Sequence[Mapping[str, object]]) -> tuple[Target, ...]:
-    """Our targets that the rule lacks or has differently. Foreign targets stay."""
+    """Perdure's targets that the rule lacks or has with other fields. Other targets stay."""
     documents = {str(each.get("Id")): each for each in found}
     return tuple(target for target in rule.targets if not _matches(target.document, documents.get(target.id)))
 
 
 def _matches(target: Document, found: Mapping[str, object] | None) -> bool:
-    """Whether the target has the wanted fields; those that AWS fills in do not count."""
+    """Whether the found target has all wanted fields; those that AWS fills in do not count."""
     if found is None:
         return False
     for name, value in target.items():

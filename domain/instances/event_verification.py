@@ -5,8 +5,8 @@ Anyone who may send to the queue could claim anything, so EC2 and Auto Scaling a
 | claim | confirmed by |
 |---|---|
 | terminated, shutting-down | the instance is in a final state, or unknown to EC2 in its own account |
-| stopping, stopped | the instance is in such a state |
-| Spot interruption | a Spot instance whose request is marked for it, or ended by it |
+| stopping, stopped | the instance is stopping or stopped |
+| Spot interruption | a Spot instance whose request is marked for interruption, or ended by one |
 | scheduled event | an open event with a matching code in DescribeInstanceStatus |
 | lifecycle action | the instance waits in that group: `Terminating:Wait`, `Pending:Wait` |
 
@@ -39,7 +39,7 @@ _HEALTH_LAG = timedelta(minutes=15)
 _EXPEDITED = timedelta(days=7)
 # Status codes of Spot requests: about to be interrupted, or interrupted.
 _INTERRUPTED = ("marked-for-", "instance-terminated-", "instance-stopped-")
-# DescribeInstanceStatus still lists events that are over.
+# DescribeInstanceStatus still lists events that are over, with these words before their description.
 _OVER = ("[Completed]", "[Canceled]")
 
 
@@ -50,7 +50,7 @@ class Question(StrEnum):
     SPOT = "spot"  # DescribeSpotInstanceRequests
     STATUS = "status"  # DescribeInstanceStatus
     GROUP = "group"  # DescribeAutoScalingInstances
-    TAGS = "tags"  # of DescribeInstances' answer
+    TAGS = "tags"  # read from DescribeInstances' answer
 
 
 class ScheduledEvent(Model):
@@ -65,10 +65,10 @@ class ScheduledEvent(Model):
 
 
 class Facts(Model):
-    """AWS's answers."""
+    """AWS's answers about an instance."""
 
     at: datetime
-    asked: tuple[Question, ...]  # which questions were asked; fields of others mean nothing
+    asked: tuple[Question, ...]  # the questions that were asked; fields that answer other questions mean nothing
     found: bool = True
     state: InstanceState | None = None
     spot: bool = False
@@ -76,7 +76,7 @@ class Facts(Model):
     scheduled: tuple[ScheduledEvent, ...] = ()
     group: str = ""
     lifecycle: str = ""  # its lifecycle state in the group
-    # The requested tags, None for one that it does not have; None if none were requested.
+    # The requested tags, with None for a tag that the instance lacks; None if no tags were requested.
     tags: dict[str, str | None] | None = None
 
     @property
@@ -105,8 +105,8 @@ class Verdict(StrEnum):
     """AWS's answer to an event's claim; only CONFIRMED allows an irreversible reaction."""
 
     CONFIRMED = "confirmed"
-    UNASKED = "unasked"  # AWS has not been asked since it came, or too long ago
-    NOT_YET = "not yet"  # AWS does not say so, but may be behind
+    UNASKED = "unasked"  # AWS was not asked after the claim, or its answer is too old
+    NOT_YET = "not yet"  # AWS does not confirm it, but its APIs may lag behind
     REFUTED = "refuted"
 
 
@@ -158,24 +158,24 @@ def verify_hook(action: HookAction, group: str, facts: Facts | None, claimed_at:
 
 
 def holds(action: HookAction, group: str, facts: Facts) -> bool:
-    """Whether the group holds the instance for a lifecycle action."""
+    """Whether AWS's answer shows the instance waiting in the group for the action."""
     state = facts.lifecycle.removeprefix("Warmed:")
     waiting = "Pending:Wait" if action.transition == "launching" else "Terminating:Wait"
-    # In which of its waits an instance returns to its warm pool is not documented.
+    # AWS does not document in which wait an instance returns to its warm pool.
     waits = state.endswith(":Wait") if action.warms else state == waiting
     return facts.group == group and waits
 
 
 def asked_since(facts: Facts | None, question: Question, moment: datetime) -> bool:
-    """Whether the latest answer is to this question, asked then or later."""
+    """Whether AWS was asked this question at `moment` or later, and has answered."""
     return facts is not None and question in facts.asked and facts.at >= moment
 
 
 def askable(facts: Facts | None, question: Question, claimed_at: datetime, now: datetime) -> bool:
-    """Whether to ask AWS about a claim from that time: at once for a new one, then every ten seconds."""
+    """Whether to ask AWS now: at once about a new claim, then every ten seconds."""
     if facts is None or question not in facts.asked or now - facts.at >= ASK_AGAIN:
         return True
-    # By a clock that is ahead of ours, a claim would be asked about without a pause until ours has caught up.
+    # A claim of the future, by a clock ahead of ours, would be asked about without a pause.
     return facts.at < claimed_at <= now
 
 

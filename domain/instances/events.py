@@ -1,8 +1,8 @@
 """The canonical event: the part of an AWS event that workflows see, at most two kilobytes.
 
-`key` is the update id by which an event is handed over, so a second delivery has no effect. It includes the instance.
-Pages and backup copies of a Health event share a communication id, which replaces the event's id in the key, together
-with dates and withdrawal, so that a moved date is a new event.
+`key` identifies an event: a second delivery with the same key has no effect. It includes the instance. In a Health
+event's key the communication id, which pages and backup copies share, replaces the event's id; dates and withdrawal are
+part of the key, so that a moved date is a new event.
 
 Times are AWS's, in whole seconds. `degraded` names fields that were missing or wrong in the message: they were filled
 in from the transport (`id`, `time`, `account`, `region`, `envelope`) or left empty (`start`, `end`, `updated`).
@@ -25,7 +25,7 @@ def reckonable(moment: datetime) -> bool:
 
 
 class InstanceState(StrEnum):
-    """EC2's states, in the order in which an instance passes them between two starts."""
+    """EC2's instance states, in the order in which an instance passes through them."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -36,7 +36,7 @@ class InstanceState(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The order of states within the same second: the highest is the latest."""
+        """The place in that order: within the same second, the higher rank is the later state."""
         return list(InstanceState).index(self)
 
     @property
@@ -103,7 +103,7 @@ class HealthNotice(Model):
 
     @property
     def short_text(self) -> str:
-        """The notice as a short text, the same in each copy."""
+        """The notice's dates and whether it is over: the same text in each copy."""
         start = f"{self.start:%Y%m%dT%H%M%S}" if self.start else "undated"
         end = f"-{self.end:%Y%m%dT%H%M%S}" if self.end else ""
         return f"{start}{end}{'-over' if self.over else ''}"
@@ -114,7 +114,7 @@ class InstanceEvent(Model):
 
     event_id: str  # AWS's id of the event, or a substitute
     kind: EventKind
-    account: str  # the instance's, 12 digits
+    account: str  # the instance's account, 12 digits
     region: str
     instance_id: str = ""  # empty for an event of a group or a host
     host: str = ""
@@ -139,11 +139,11 @@ class InstanceEvent(Model):
 
     @property
     def timely(self) -> bool:
-        """Whether `time` is AWS's own, so that it may order events."""
+        """Whether `time` is AWS's, not the message's, so that it may order events."""
         return "time" not in self.degraded
 
     @property
     def urgent(self) -> bool:
-        """Whether the event is handled first, as it is soon worthless, and kept while the AWSMachine is unknown."""
+        """Whether the event is handled first, as it soon loses its value, and kept while no object has its instance."""
         ending = self.state is not None and self.state.final
         return ending or self.kind.hook or self.kind in (EventKind.SPOT, EventKind.CAPACITY_RESERVATION)

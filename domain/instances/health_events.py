@@ -30,14 +30,14 @@ def moment(text: object) -> datetime | None:
 
 
 class Affected(Model):
-    """An entity of a Health event; the account is set if it is named, as in an organization's view."""
+    """An entity of a Health event. `account` is set only if the event names it, as in an organization's view."""
 
     status: str = ""
     account: str = ""
 
 
 class Entities(Model):
-    """Instances and dedicated hosts, and the number of other things."""
+    """The affected instances and dedicated hosts by id, and the number of other entities."""
 
     instances: dict[str, Affected] = {}
     hosts: dict[str, Affected] = {}
@@ -45,7 +45,7 @@ class Entities(Model):
 
 
 def affected(entities: object, resources: object) -> Entities:
-    """The entities that the event lists, else those that its envelope names."""
+    """The entities that the event lists; if it lists none, those in the envelope's `resources`."""
     found = Entities()
     for entity in entities if isinstance(entities, list) else []:
         fields = entity if isinstance(entity, dict) else {}

@@ -1,4 +1,4 @@
-"""An instance's work as a decision for the engine."""
+"""Turns an instance's work (`instance_lifecycle.py`) into a decision for the engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from domain.instances.lifecycle_hooks import served
 from domain.instances.observed import InstanceWorld
 from domain.instances.phases import InstancePhase
 
-# A Node takes some minutes to join; each look lists the workload cluster's.
+# A Node takes some minutes to join; each search lists the Nodes of the workload cluster.
 FIND_AGAIN = timedelta(seconds=30)
 _SETTLED = (InstancePhase.LIVE, InstancePhase.STOPPED, InstancePhase.GONE)
 
@@ -51,7 +51,7 @@ def look_at(world: InstanceWorld, now: datetime, *, dry_run: bool = False) -> Lo
 
 
 def _find_at(world: InstanceWorld, now: datetime) -> datetime | None:
-    """When to search for the Node: at once, and again until the Node of a launch is ready."""
+    """When to search for the Node: at once, then again until a launch's Node is ready; None for not at all."""
     if not world.node_wanted:
         return None
     node = world.known.node

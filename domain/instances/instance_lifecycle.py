@@ -1,4 +1,4 @@
-"""The lifecycle of an instance: from what is observed to the actions that are due.
+"""The lifecycle of an instance: decides from the observation which actions are due.
 
     Unknown --EC2 answers, its object is there--> Live <--> Stopped
        |                                   | a notice            --> Interrupting
@@ -7,8 +7,8 @@
        |                                   ' terminated          --> Gone --an hour of quiet--> closed
        ' no object has it after ten minutes --> Unmanaged, closed
 
-Labels are kept true regardless of the policy, also for a machine that Cluster API has paused or is deleting. A reaction
-runs only for machines that are neither, and only for causes that AWS has confirmed.
+Labels are kept up to date whatever the policy, also for a machine that Cluster API has paused or is deleting. Reactions
+run only for machines that are neither paused nor being deleted, and only for causes that AWS has confirmed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
             return InstanceWork(phase=phase, why="its Machine is gone", steps=ended)
         if over:
             return InstanceWork(phase=InstancePhase.UNMANAGED, close=True)
-        # Its owner is not known yet, and AWS is not asked about foreign instances.
+        # No object names the instance yet, and AWS is not asked about foreign instances.
         return InstanceWork(phase=phase, why="no object names this instance yet", deadline=closing)
     absence_counts = world.absence_counts
     found = causes(world.record, world.policy, world.facts, now, absence_counts=absence_counts)
@@ -91,7 +91,7 @@ def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
     patch = patch_for(world, now)
     sent = notifications(world, found, hooks, now)
     steps = (*asking, *_hook_steps(hooks), *reactions(world, found, hooks, now), *sent)
-    # An end that is found long after the last event is handled like any other.
+    # If the instance's end is found long after the last event, its reactions still run.
     left = patch or steps or hooks or any(unproven(world, cause, now) for cause in found)
     if over and (world.observing or not left):
         return InstanceWork(phase=phase, close=True)
@@ -119,7 +119,7 @@ def _interruption(world: InstanceWorld) -> tuple[Notice, ...]:
 
 
 def patch_for(world: InstanceWorld, now: datetime) -> JsonPatch:
-    """The patch of the labels, which Perdure's own pause stops, but not Cluster API's."""
+    """The patch of the labels. Perdure's own pause and observe mode prevent it, Cluster API's pause does not."""
     labelled = world.labelled
     held = world.observing or labelled is None or paused(labelled.metadata)
     return {} if held or labelled is None else label_patch(labelled, world.record, now)
@@ -134,7 +134,7 @@ def _hook_steps(hooks: Sequence[HookWork]) -> Iterator[Action]:
 
 
 def _closing(world: InstanceWorld) -> datetime | None:
-    """When the lifecycle ends, unless an event comes first."""
+    """When the lifecycle ends if no event arrives before; None for never."""
     record = world.record
     if not world.managed:
         return record.heard_at + UNMATCHED_AFTER
@@ -143,7 +143,7 @@ def _closing(world: InstanceWorld) -> datetime | None:
     pool, listed = world.pool, record.key.instance_id
     unlisted = world.machine is None and pool is not None and listed not in pool.instance_ids
     if unlisted and not (record.planned or record.drain):
-        # A failed launch is never listed: only its open hook links it to its pool, and would do so for ever.
+        # A pool never lists the instance of a failed launch: only the open hook links them, and would do so for ever.
         return record.heard_at + (QUIET_BEFORE_CLOSING if record.absent else LONGEST_HOOK)
     return None
 
@@ -177,7 +177,7 @@ def _questions(
             wanted.add(Question.GROUP)
     if world.tag_keys and (wanted or (world.lacks_tags and askable(facts, Question.TAGS, record.opened_at, now))):
         wanted.add(Question.TAGS)
-    # One answer has everything that was asked together, and each includes the instance's state.
+    # Questions asked together share one answer, and each answer includes the instance's state.
     return tuple(sorted({Question.INSTANCE, *wanted})) if wanted else ()
 
 
@@ -217,7 +217,7 @@ def _deadline(
     if world.turn is not None and world.turn.why:
         moments.append(world.turn.at + ASK_FOR_TURN_AGAIN)
     moments += [hook.next_at for hook in hooks]
-    moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # the annotation no longer has it
+    moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # when the annotation drops it
     open_claims = any(unproven(world, cause, now) for cause in found)
     if facts is not None and (open_claims or any(_asks_of_group(world, hook) for hook in hooks)):
         moments.append(facts.at + ASK_AGAIN)

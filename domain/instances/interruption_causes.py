@@ -1,9 +1,9 @@
-"""Causes for giving an instance up or draining it: notices, scheduled events, its own end.
+"""The causes of reactions to an instance: Spot notices, scheduled events, its own stop or end.
 
-    Spot                at once; past once EC2 reports the instance running ten minutes after the deadline
-    scheduled           from 24 hours before its start (expedited: at once); past when withdrawn, resolved or over, and
+    Spot                at once; over once EC2 reports the instance running ten minutes after the deadline
+    scheduled           from 24 hours before its start (expedited: at once); over when withdrawn, resolved or past, and
                         once the instance has been stopped and started since
-    ended, stopped      at once; past once EC2 reports the instance running
+    ended, stopped      at once; over once EC2 reports the instance running
 
 Rebalance recommendations and capacity reservation notices only set labels: EC2 has no call that confirms them, so they
 could be forged. A cause's name is the same for every copy of its event.
@@ -35,7 +35,7 @@ _LONGEST_WINDOW = timedelta(hours=24)
 # The time for reactions on a Node whose instance stops; afterwards Pods cannot end gracefully.
 _WHILE_STOPPING = timedelta(minutes=10)
 ENDED = "ended"
-# EC2's answer removes these by itself if it does not confirm them.
+# Causes from the instance's state: an answer of EC2 that contradicts the state removes them.
 OF_STATES = (ENDED, STOPPED)
 
 # From the most to the least severe: an AWSMachine has one label.
@@ -75,7 +75,7 @@ class Cause(Model):
 def causes(
     record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime, *, absence_counts: bool
 ) -> tuple[Cause, ...]:
-    """The causes, the earliest first; `absence_counts`: an instance that EC2 does not know has ended."""
+    """The causes, the earliest first; `absence_counts`: whether an instance unknown to EC2 has ended."""
     found = [*_spot(record, policy, facts, now), *_scheduled(record, policy, facts, now)]
     if record.standing is not None and record.standing.state.final:
         verdict = verify_end(facts, record.standing.time, now, absence_counts=absence_counts)
@@ -99,7 +99,7 @@ def most_severe(values: Collection[str]) -> str:
 
 
 def nearest_end(record: InstanceRecord, now: datetime) -> datetime | None:
-    """When AWS reclaims the instance; None if unknown."""
+    """When AWS next acts on the instance; None if unknown."""
     notices = (notice.deadline for kind, notice in open_interruptions(record) if kind is not EventKind.REBALANCE)
     starts = (planned.notice.start for planned in open_planned(record, now))
     return earliest([*notices, *starts])
@@ -115,7 +115,7 @@ def open_interruptions(record: InstanceRecord) -> Iterator[tuple[EventKind, Inte
 def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
     """Scheduled events that are neither over nor withdrawn nor refuted.
 
-    A stop and a start move an instance to other hardware: earlier notices are past, unless they are repeated.
+    A stop and a start move an instance to other hardware: earlier notices no longer apply, until they are repeated.
     """
     for _, planned in sorted(record.planned.items()):
         end = end_of(planned)
@@ -125,7 +125,7 @@ def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
 
 
 def unlisted_plans(record: InstanceRecord, facts: Facts | None, now: datetime) -> tuple[str, ...]:
-    """Scheduled events that EC2 does not list a quarter of an hour after their notice."""
+    """The causes of scheduled events that EC2 does not list a quarter of an hour after their notice."""
     found = ((planned, effect_of(planned.notice.code)) for planned in open_planned(record, now))
     return tuple(
         scheduled_cause(planned.key, planned.notice)

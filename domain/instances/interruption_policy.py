@@ -33,7 +33,7 @@ class Reaction(StrEnum):
 
     @property
     def strength(self) -> int:
-        """The order of reactions: a stronger one includes the purpose of a weaker one."""
+        """The place in that order: a stronger reaction includes the purpose of a weaker one."""
         return tuple(Reaction).index(self)
 
     @property
@@ -43,7 +43,7 @@ class Reaction(StrEnum):
 
 class Budgets(StrEnum):
     RESPECT = "Respect"
-    FORCE = "Force"  # respected until the drain's time is over; then what is left is deleted
+    FORCE = "Force"  # respected until the drain's time is over; then the remaining Pods are deleted
     IGNORE = "Ignore"  # Pods are deleted instead of evicted
 
 
@@ -56,10 +56,10 @@ class TaintEffect(StrEnum):
 class Draining(Model):
     """How a Node is drained."""
 
-    pod_grace: timedelta | None = None  # how long a Pod may take to end; None for its own time
-    node_grace: timedelta | None = None  # how long the whole drain may take; None for as long as AWS gives
+    pod_grace: timedelta | None = None  # how long a Pod may take to end; None for its own grace period
+    node_grace: timedelta | None = None  # how long the whole drain may take; None for the time that AWS leaves
     budgets: Budgets = Budgets.RESPECT
-    # Whether Pods that say so (`perdure.dev/do-not-disrupt`) are left until the drain's time is over.
+    # Whether Pods annotated `perdure.dev/do-not-disrupt` are not evicted until the drain's time is over.
     spares: bool = False
 
 
@@ -73,11 +73,11 @@ class Tainting(Model):
     """How a Node is tainted."""
 
     key: str = TAINT_KEY
-    value: str = ""  # empty for the cause's word
+    value: str = ""  # empty for the cause's sort, such as `spot`
     effect: TaintEffect = TaintEffect.NO_SCHEDULE
-    # Whether it has the key that the AWS Node Termination Handler gives for the cause, where it has one.
+    # Whether the key is the AWS Node Termination Handler's for the cause, if that has one.
     nth_names: bool = False
-    always: bool = False  # whether a Node that is cordoned or drained gets it as well
+    always: bool = False  # whether a Node that is cordoned or drained gets the taint as well
 
     def taint(self, sort: str) -> Taint:
         key = _NTH_KEYS.get(sort, self.key) if self.nth_names else self.key
@@ -106,7 +106,7 @@ class CauseSort(StrEnum):
 
 
 class Channel(Model):
-    """A receiver of notifications by its name in the policy, which keeps its address and format."""
+    """A webhook, by its name in the policy that holds its address and format, and its causes."""
 
     name: str
     causes: tuple[CauseSort, ...]
@@ -120,9 +120,9 @@ class ReactionPolicy(Model):
     stopped: Reaction = Reaction.LABEL
     spot: Reaction = Reaction.LABEL  # hibernation leaves no time and is only labelled
     capacity_reservation: Reaction = Reaction.LABEL  # `label` only, as EC2 has no call that confirms it
-    rebalance: Reaction = Reaction.LABEL  # `label` only, for the same reason
+    rebalance: Reaction = Reaction.LABEL  # `label` only, as EC2 has no call that confirms it
     ending: Reaction = Reaction.LABEL  # a scheduled event that the instance does not come back from by itself
-    reboot: Reaction = Reaction.LABEL  # a drained Node is used again afterwards
+    reboot: Reaction = Reaction.LABEL  # a scheduled reboot; a drained Node is uncordoned afterwards
     maintenance: Reaction = Reaction.LABEL  # a scheduled short loss of network or power
     terminating_hook: Reaction = Reaction.LABEL  # `label` leaves the hook to its owner
     launching_hook: bool = False  # complete the hook of a launch once the Node is ready
@@ -164,7 +164,7 @@ class ReactionPolicy(Model):
             return cls.model_validate(chosen)
         except ValidationError as error:
             cause = str(error.errors()[0]["loc"][0])
-            known = "one of " + ", ".join(Reaction) if isinstance(cls().model_dump()[cause], Reaction) else "its kind"
+            known = "one of " + ", ".join(Reaction) if isinstance(cls().model_dump()[cause], Reaction) else "allowed"
             raise ValueError(f"{cause}={chosen[cause]}: that is not {known}") from error
 
     @property
@@ -176,7 +176,7 @@ class ReactionPolicy(Model):
         return Reaction.LABEL if action == "hibernate" else self.spot
 
     def for_effect(self, effect: Effect | None) -> Reaction:
-        """The reaction to a scheduled event; to an unknown one only labels."""
+        """The reaction to a scheduled event with this effect; `label` for None."""
         reactions = {"ending": self.ending, "reboot": self.reboot, "maintenance": self.maintenance}
         return Reaction.LABEL if effect is None else reactions[_named(effect)]
 

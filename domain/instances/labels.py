@@ -1,4 +1,4 @@
-"""The two labels and the annotation of an AWSMachine, or of a Node without one, written only when a value changes.
+"""The two labels and the annotation of an AWSMachine, or of a Node without AWSMachine, written only if they change.
 
 Each edit makes the AWS provider reconcile the instance, which costs several calls. So the annotation is written only
 with a label, or when something changed that has to outlive the workflow and cannot be read from AWS again: notices,
@@ -68,7 +68,7 @@ def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: dateti
 
 
 def story_of(meta: ObjectMeta) -> Story:
-    """What the annotation records; empty if it is absent or not Perdure's."""
+    """The annotation's content; empty if it is absent or invalid."""
     try:
         story = Story.model_validate_json(meta.annotations.get(EVENTS_ANNOTATION, "{}"))
     except ValidationError:
@@ -85,7 +85,7 @@ def _times(value: object) -> Iterator[datetime]:
 
 
 def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
-    """A new record with what labels and annotation kept."""
+    """The record of a new lifecycle, completed from the object's labels and annotation."""
     story = story_of(meta)
     return record.model_copy(
         update={
@@ -99,7 +99,7 @@ def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
 
 
 def _recorded_standing(story: Story, meta: ObjectMeta) -> LastState | None:
-    """The label's state, with the time of the latest earlier event: every new record asks EC2 anyway."""
+    """The label's state as of the annotation's last event; None if either is missing."""
     value = meta.labels.get(STATE_LABEL, "")
     if story.last is None or value not in set(InstanceState):
         return None
@@ -107,7 +107,7 @@ def _recorded_standing(story: Story, meta: ObjectMeta) -> LastState | None:
 
 
 def _later(received: LastState | None, recorded: LastState | None) -> LastState | None:
-    """The later state. If the label says that the instance has ended, late events do not change that."""
+    """The later of the two states; late events do not change a final state in the label."""
     if received is None or recorded is None:
         return received or recorded
     if received.asked or received.state.final:
@@ -127,7 +127,7 @@ def _story(record: InstanceRecord, now: datetime) -> Story:
 
 
 def _waiting(record: InstanceRecord, now: datetime) -> dict[str, HeldHook]:
-    """Lifecycle actions that Auto Scaling may still wait for; what changes all the time is left out."""
+    """Lifecycle actions that Auto Scaling may still wait for, without the heartbeats, which change often."""
     if record.state is not None and record.state.final:
         return {}
     waiting = (held for held in record.open_hooks if held.time + LONGEST_HOOK > now)

@@ -4,7 +4,7 @@
     launching     wait for the Node --ready--> CONTINUE; --too late--> ABANDON where that is wanted, else CONTINUE
 
 A heartbeat is sent at half the hook's timeout, and every five minutes at least. The wait ends after 48 hours or 100
-timeouts, heartbeats or not. A hook is completed even while the machine is paused or being deleted: the instance would
+timeouts, heartbeats or not. A hook is completed even while the machine is paused or being deleted; else it would
 hang. Before its limit it is completed only if AWS has confirmed it. If the policy asks for labels only, the hook is
 left to its owner. A termination that returns the instance to its warm pool drains nothing.
 """

@@ -2,8 +2,8 @@
 
 A message is done once each of its events is recorded in its workflow and the resulting label is written; long reactions
 run in the workflow, not within SQS's visibility timeout. The worst outcome of its events decides. A message of an
-unknown instance is kept while its AWSMachine or Node may still appear; of a launching one with growing delays, while
-the lifecycle hook may still wait.
+unknown instance is kept while its AWSMachine or Node may still appear; a message about a launch is kept, with growing
+delays, while its lifecycle hook may still wait.
 
 A dead letter is sent before the message is deleted; if sending fails, the message stays.
 """
@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 
 
 class Acknowledgement(Model):
-    """What is done with a message. `delay`: until a kept one is seen again. `reason`: for the counter or the dead
+    """What is done with a message. `delay`: how long a kept one is hidden. `reason`: for the counter or the dead
     letter.
 
     `counts` are each event's outcome, and the reasons of ignored parts.

@@ -1,9 +1,9 @@
-"""The objects within an SQS message's body, however they were wrapped.
+"""The JSON objects within an SQS message's body, whichever service wrapped them.
 
-EventBridge sends its envelope, or what an input transformer leaves of it; SNS wraps it as text in `Message`; Lambda and
-Pipes put several in `Records`; an array may hold some; Auto Scaling can send to a queue directly and sends a test
-message first. The body is untrusted: no JSON, 100,000 levels of nesting, huge integers, NaN and lone surrogates must
-not raise here.
+EventBridge sends its envelope, or what an input transformer leaves of it; SNS wraps the envelope as text in `Message`;
+Lambda and Pipes put several in `Records`; an array may hold some; Auto Scaling can send to a queue directly and sends a
+test message first. The body is untrusted: invalid JSON, 100,000 levels of nesting, huge integers, NaN and lone
+surrogates raise nothing here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Message(Model):
     """A message from SQS."""
 
     body: Annotated[str, SkipValidation]  # untrusted
-    message_id: str = ""  # empty only if the transport has none
+    message_id: str = ""  # empty only if SQS gives none
     sent_at: datetime | None = None
     received_at: datetime
     receives: int = 1  # how often it was received, this time included
@@ -40,7 +40,7 @@ class Message(Model):
     # `account`, `region`: the queue's.
     account: str
     region: str
-    others: frozenset[str] = frozenset()  # other accounts whose events the queue carries, from the settings
+    others: frozenset[str] = frozenset()  # other accounts whose events may arrive in the queue, from the settings
 
     @property
     def taken_at(self) -> datetime:
@@ -80,7 +80,7 @@ class Part(Model):
 
 
 class Notice(Model):
-    """A message of the transport itself, not an event; `reason` names it."""
+    """A message of SNS itself, not an event; `reason` is its kind."""
 
     reason: str
 
@@ -93,11 +93,11 @@ Unwrapped = Part | Notice | Fault
 
 
 class NotJsonError(ValueError):
-    """No JSON, or JSON that must not be read."""
+    """Not JSON, or refused JSON: nested too deep, a number too long, or NaN."""
 
 
 def decoded(text: str) -> object:
-    """The text's JSON; raises NotJsonError, and nothing else, whatever the text."""
+    """The value of the JSON text. Raises NotJsonError, and nothing else, whatever the text."""
     try:
         return json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
     except NotJsonError:

@@ -1,9 +1,9 @@
-"""The identity of an instance: workflow ids, and the instance within provider ids and ARNs.
+"""The identities of instances and Auto Scaling groups: workflow ids, provider ids and ARNs.
 
 An instance's lifecycle key (`domain.identity.Key`) has account and region as namespace, EC2's id as name, and no uid,
 as EC2 never reuses ids. It does not name the custom resource: events may precede the AWSMachine, which may also move to
-another management cluster. Ids are matched only with their account and region, since anyone who may send to the queue
-can name any id.
+another management cluster. An instance is identified by id, account and region together, since anyone who may send to
+the queue can name any id.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _RegionalKey(Model):
 
     workflow: ClassVar[str]
     named: ClassVar[str]
-    """The field with AWS's name of it."""
+    """The name of the field that holds AWS's name: the instance's id or the group's name."""
 
     @property
     def workflow_id(self) -> str:
@@ -36,11 +36,11 @@ class _RegionalKey(Model):
 
     @property
     def lifecycle(self) -> Key:
-        """The key for the engine, independent of the cluster whose workers run the lifecycle."""
+        """The lifecycle's key without a cluster: enough to identify it."""
         return self.lifecycle_in("")
 
     def lifecycle_in(self, cluster: str) -> Key:
-        """The key with the cluster whose workers run it, that of its custom resource: needed to start it."""
+        """The lifecycle's key with the cluster whose workers run it: needed to start the lifecycle."""
         place, name = f"{self.account}/{self.region}", getattr(self, self.named)
         return Key(kind=self.workflow, namespace=place, name=name, uid="", cluster=cluster)
 
@@ -68,9 +68,7 @@ class GroupKey(_RegionalKey):
 
 
 def usable_id(text: object) -> bool:
-    """Whether the id has no slash, by which workflow and update ids are joined. Emulators have their own
-    shapes of ids.
-    """
+    """Whether the text is short, printable, and without space or slash: slashes join the parts of workflow ids."""
     return (
         isinstance(text, str)
         and 0 < len(text) <= LONGEST_ID
@@ -81,26 +79,26 @@ def usable_id(text: object) -> bool:
 
 
 def instance_of_provider_id(provider_id: str) -> str:
-    """The id in `spec.providerID`, as in `aws:///eu-central-1a/i-0abc`; empty if none."""
+    """The instance id in a `spec.providerID` such as `aws:///eu-central-1a/i-0abc`; empty if there is none."""
     return provider_id.rsplit("/", 1)[-1] if _PROVIDER_ID.fullmatch(provider_id) else ""
 
 
 def instance_of_node(provider_id: str) -> str:
-    """The instance's id; empty for other clouds, and for Fargate:
-    `aws:///ZONE/UUID/fargate-ip-10-0-0-1.REGION.compute.internal`.
+    """The EC2 instance id in a Node's `spec.providerID`; empty for other clouds and for Fargate
+    (`aws:///ZONE/UUID/fargate-ip-10-0-0-1.REGION.compute.internal`).
     """
     ours = provider_id.startswith("aws://") and provider_id.count("/") <= _SLASHES
     return instance_of_provider_id(provider_id) if ours else ""
 
 
 def region_of_provider_id(provider_id: str) -> str:
-    """The region, also of local zones (`us-west-2-lax-1a`); empty if none is named."""
+    """The provider id's region, also for a local zone (`us-west-2-lax-1a`); empty if the id has no zone."""
     found = _ZONE_OF_PROVIDER_ID.match(provider_id)
     return found.group(1) if found else ""
 
 
 class Arn(Model):
-    """An ARN. In Spot's events the account is empty, and a zone stands in place of the region."""
+    """An ARN. In Spot events `account` is empty, and `region` is an availability zone."""
 
     partition: str
     service: str
@@ -127,7 +125,7 @@ def parse_arn(text: str) -> Arn | None:
 
 
 def group_of_arn(text: str) -> GroupKey | None:
-    """The group from the ARN in an AWSMachinePool's `spec.providerID`."""
+    """The group in the ARN of an AWSMachinePool's `spec.providerID`; None for another ARN."""
     arn = parse_arn(text)
     if arn is None or arn.service != "autoscaling" or "autoScalingGroupName/" not in arn.resource:
         return None
@@ -136,7 +134,7 @@ def group_of_arn(text: str) -> GroupKey | None:
 
 
 def partition_of(region: str) -> str:
-    """The region's partition; `*` for any region, as in an IAM policy's ARN."""
+    """The region's AWS partition, such as `aws-cn`; `*` for the region `*`, as in an IAM policy's ARN."""
     if region == "*":
         return "*"
     for prefix, partition in _PARTITIONS.items():
@@ -157,7 +155,7 @@ _PARTITIONS = {
 
 
 def dns_suffix_of(region: str) -> str:
-    """What the names of AWS's hosts for the region end with, as in `sqs.eu-central-1.amazonaws.com`."""
+    """The domain of AWS's endpoints for the region, such as `amazonaws.com` in `sqs.eu-central-1.amazonaws.com`."""
     return _DNS_SUFFIXES.get(partition_of(region), "amazonaws.com")
 
 

@@ -1,10 +1,10 @@
-"""Values of the AWS Node Termination Handler's chart as an InterruptionPolicy, and what has no counterpart.
+"""The AWS Node Termination Handler's chart values as an InterruptionPolicy, with notes on those without a counterpart.
 
 The handler's queue mode drains for every event that its rules deliver. Its other mode (IMDS) reads the metadata of its
 own instance, which show Spot and scheduled events, recommendations to rebalance and Auto Scaling's target state. Each
 mode ignores the other's values. A value that the chart leaves empty has the handler's default.
 
-The policy can be read by many: addresses of webhooks, passwords and tokens are never printed, in errors neither.
+Many can read the policy, so addresses of webhooks, passwords and tokens are never printed, not even in errors.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MANAGED = "aws-node-termination-handler/managed"
 _HEARTBEAT_INTERVAL = (30, 3600)
 _HEARTBEAT_UNTIL = (60, 172800)
 
-# These go into the policy or into a setting that is printed.
+# Values that go into the policy or into a setting that is printed.
 _MAPPED = """
     checkASGTagBeforeDraining checkTagBeforeDraining cordonOnly daemonsetNodeSelector enableASGLifecycleDraining
     enableScheduledEventDraining enableSpotInterruptionDraining enableSqsTerminationDraining gracePeriod
@@ -51,7 +51,7 @@ MAPPED = frozenset(_MAPPED.split())
 _LABELLED = "Perdure only labels for a recommendation to rebalance, as EC2 has no call that confirms one"
 _PLACED = "the handler runs only on these Nodes; give their labels or pools in the policy's selector"
 _ANNOTATED = "Perdure adds no further annotations to its Events"
-# Perdure does these differently or not at all: the value that makes no difference, and what is reported for others.
+# Values without the same effect in Perdure: the value that makes no difference, and the note for any other value.
 DIFFERENT: Mapping[str, tuple[bool | int | str, str]] = {
     "affinity": ("", _PLACED),
     "assumeAsgTagPropagation": (
@@ -89,7 +89,7 @@ DIFFERENT: Mapping[str, tuple[bool | int | str, str]] = {
     "windowsAffinity": ("", _PLACED),
     "windowsNodeSelector": ("", "Nodes with Windows need a policy of their own, with these labels in its selector"),
 }
-# About how the handler itself runs, or what Perdure always does.
+# Values about how the handler itself runs, or about something that Perdure always does.
 _OF_ITS_OWN = """
     awsAccessKeyID awsEndpoint awsRegion awsSecretAccessKey containerSecurityContext customLabels
     daemonsetPriorityClassName daemonsetTolerations deleteSqsMsgIfNodeNotFound dnsConfig dnsPolicy emitKubernetesEvents
@@ -105,7 +105,7 @@ _OF_ITS_OWN = """
 OF_ITS_OWN = frozenset(_OF_ITS_OWN.split())
 KNOWN = MAPPED | frozenset(DIFFERENT) | OF_ITS_OWN
 
-# Without effect in the other mode; with the handler's default.
+# Values that have no effect in the other mode, with the handler's defaults.
 _OF_IMDS_MODE: Mapping[str, bool | int | str] = {
     "enableASGLifecycleDraining": False,
     "enableRebalanceDraining": False,
@@ -123,11 +123,11 @@ _OF_QUEUE_MODE: Mapping[str, bool | int | str] = {
     "managedAsgTag": _MANAGED,
     "managedTag": _MANAGED,
 }
-# In queue mode they place the one Deployment, in IMDS mode they say which Nodes are served.
+# In queue mode these values place the one Deployment, in IMDS mode they say which Nodes are served.
 _PLACING = ("nodeSelector", "daemonsetNodeSelector", "linuxNodeSelector")
 _PLACING_OTHERWISE = ("affinity", "daemonsetAffinity", "linuxAffinity", "windowsAffinity", "windowsNodeSelector")
 
-# Fields of the handler's webhook template, by our names.
+# Fields of the handler's webhook template, with Perdure's names for them.
 _TEMPLATE_FIELDS = {
     "AccountId": "account",
     "Description": "text",
@@ -155,14 +155,14 @@ _CONFIDENTIAL = re.compile(r"auth|cookie|credential|key|password|secret|signatur
 
 
 class Migrated(Model):
-    """A policy as a document, and remarks on the rest."""
+    """The policy, and notes on values that it cannot express."""
 
     policy: Document
     notes: tuple[str, ...]
 
 
 def policy_of_nth(values: Mapping[str, object], name: str) -> Migrated:
-    """The policy for a chart's values. Raises ValueError, which says what is allowed."""
+    """The policy for a chart's values; ValueError names an invalid value and what is allowed."""
     chart = _Values(values)
     queued = chart.flag("enableSqsTerminationDraining", default=False)
     reactions = _reactions(chart, queued=queued)
@@ -199,7 +199,7 @@ def _reactions(chart: _Values, *, queued: bool) -> dict[str, Reaction]:
 
 
 def _causes(reactions: Mapping[str, Reaction]) -> list[str]:
-    """The causes that the handler acts upon, for which alone it calls its webhook."""
+    """The causes for which the handler calls its webhook: those that it acts upon."""
     sorts = {
         CauseSort.SPOT: "spot",
         CauseSort.SCHEDULED: "ending",
@@ -236,7 +236,7 @@ def _hook_times(chart: _Values) -> Document:
 
 
 def _webhook(chart: _Values) -> Document:
-    """The webhook's channel without a name; empty if the handler has no webhook."""
+    """The webhook's channel without name and causes; empty if the handler has no webhook."""
     url, secret, proxy = chart.address("webhookURL"), chart.text("webhookURLSecretName"), chart.address("webhookProxy")
     headers, template = chart.headers("webhookHeaders"), _template(chart)
     if not (url or secret):

@@ -1,4 +1,4 @@
-"""Kubernetes Events about instances: on their objects, and on Nodes in the clusters of these."""
+"""Kubernetes Events about instances: on their objects, and on Nodes, which may be in workload clusters."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def about(found: Reportable) -> Key:
 
 
 def about_node(name: str) -> Key:
-    """A Node's key in Events, with its name as uid: `kubectl describe` searches for that."""
+    """A Node's key for Events. The uid is the Node's name, by which `kubectl describe` finds Events."""
     return Key(kind=NODE.name, namespace="", name=name, uid=name)
 
 
 def on_each(
     objects: Iterable[Key], make: Callable[..., Notice], reason: str, message: str, *, cluster: str = ""
 ) -> tuple[Notice, ...]:
-    """One notice on each object; `cluster` is the Node's, as `namespace/name`."""
+    """One notice for each object. `cluster` is the workload cluster of Nodes, as `namespace/name`."""
     return tuple(
         make(reason, message, about=each, cluster=cluster if each.kind == NODE.name else "") for each in objects
     )

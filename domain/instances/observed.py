@@ -26,12 +26,12 @@ from domain.model import Model
 from domain.pause_and_retry import paused
 from domain.refusal import ErrorType
 
-# The activity and the slot of the search for a Node.
+# The name of the activity that searches for a Node, and of its slot.
 FIND_NODE = "instances.find_node"
 
 
 class KnownNode(Model):
-    """A Node that was found; without a name if there was none."""
+    """The result of a search for a Node; `name` is empty if there was none."""
 
     at: datetime
     name: str = ""
@@ -44,8 +44,8 @@ class Emptying(Model):
     node: str
     cause: str
     since: datetime
-    reported: tuple[str, ...] = ()  # what delays it, as far as that is reported
-    forced: bool = False  # whether its time is over, and it is reported that the Pods left are deleted
+    reported: tuple[str, ...] = ()  # the delays that were reported
+    forced: bool = False  # whether its time is over and the deletion of the remaining Pods was reported
 
 
 class InstanceMemory(Model):
@@ -53,16 +53,16 @@ class InstanceMemory(Model):
 
     record: InstanceRecord | None = None  # None before the first event
     facts: Facts | None = None
-    timings: dict[str, HookTiming] = {}  # the hooks of its group, by name
+    timings: dict[str, HookTiming] = {}  # of its group's hooks, by the hook's name
     recalled: bool = False  # whether an AWSMachine's or Node's annotation was read
     tags: dict[str, str | None] | None = None  # its tags in EC2 that policies name; None until EC2 was asked
     node: KnownNode | None = None  # its Node, if no Machine names it and it was searched for
     turn: Turn | None = None  # the last answer of the disruption budget
-    turn_unused: bool = False  # a turn was asked for and may be entered in the ledger, but nothing was disrupted yet
+    turn_unused: bool = False  # the ledger may have a permission to disrupt it that was not used yet
     # The policy of its deleted Node in Perdure's own cluster, while lifecycle actions wait.
     left_with: ReactionPolicy | None = None
     asked: Replacement | None = None  # the requested replacement of its Machine: the cache may not show the mark yet
-    unreplaced: Unreplaced | None = None  # its Machine, if that cannot be replaced before it is deleted
+    unreplaced: Unreplaced | None = None  # its Machine and the reason, if it cannot be replaced before deletion
     emptying: Emptying | None = None  # the drain of its Node, once something delays it
 
 
@@ -75,10 +75,10 @@ class InstanceWorld(World):
     owner: Machine | None = None
     # Its Node in Perdure's own cluster, if Nodes are served and neither AWSMachine nor pool names it.
     own_node: Node | None = None
-    replacement: Replacement | None = None  # the requested one, from the MachineDeployment's mark
+    replacement: Replacement | None = None  # the requested replacement, from the MachineDeployment's mark
     policy: ReactionPolicy = ReactionPolicy()
     tag_keys: tuple[str, ...] = ()  # the tags that the policy's selection depends on
-    chosen_by: dict[str, str | None] | None = None  # the tags by which the policy was selected, as `known.tags`
+    chosen_by: dict[str, str | None] | None = None  # the `known.tags` by which the policy was selected
     observing: bool = False  # whether nothing may be written
     may_appear: bool = False  # whether there are AWSMachines without an instance yet
     account_known: bool = False  # whether the machine's cluster confirms the account
@@ -126,14 +126,14 @@ class InstanceWorld(World):
     def absence_counts(self) -> bool:
         """Whether "EC2 does not know the instance" proves its end: only in the instance's own account.
 
-        EC2 confirms the account by having known the instance there, the cluster by its identity, the pool by its group.
+        The account is confirmed if EC2 has known the instance in it, or by the cluster's identity or the pool's group.
         """
         grouped = self.pool is not None and self.pool.group is not None
         return self.record.found or self.account_known or grouped
 
     @property
     def ask_at(self) -> datetime | None:
-        """When EC2 is to be asked; the sweep checks reported changes for many instances at once."""
+        """When EC2 is to be asked; None if a bulk query for many instances is to confirm the change."""
         return None if self.record.only_to_check else self.record.ask_at
 
     @property
@@ -172,7 +172,7 @@ class InstanceWorld(World):
 
     @property
     def managed(self) -> bool:
-        """Whether an object has the instance, or its Node was deleted while Auto Scaling waits for its hooks."""
+        """Whether an object names the instance, or its Node was deleted while Auto Scaling waits for its hooks."""
         return self.labelled is not None or self.pool is not None or self._left
 
     @property
@@ -191,13 +191,13 @@ class InstanceWorld(World):
 
     @property
     def node_sought(self) -> bool:
-        """Whether that Node may yet be found: an outage passes, a refusal by the workload cluster does not."""
+        """Whether the wanted Node may yet be found: an outage passes, a refusal by the workload cluster does not."""
         lasting = self.refused(FIND_NODE, ErrorType.INVALID, ErrorType.DENIED)
         return self.node_wanted and self.known.node is None and lasting is None
 
     @property
     def workload(self) -> dict[str, str]:
-        """The namespace and name of the Cluster whose Node it is; both empty for a Node of Perdure's own cluster."""
+        """The namespace and name of the Node's Cluster; both empty for a Node of Perdure's own cluster."""
         owner = self.machine or self.pool
         return {"namespace": owner.metadata.namespace if owner else "", "cluster": owner.cluster if owner else ""}
 
@@ -207,7 +207,7 @@ class InstanceWorld(World):
         return owner.key.path if owner else ""
 
     def recall(self, before: Self) -> Self:
-        """The observation with the memory; the annotation is read only when it is first seen."""
+        """This observation with the memory of `before`; the object's annotation is read only once."""
         known = before.known
         if self.labelled is not None and not known.recalled and known.record is not None:
             record = recalled(known.record, self.labelled.metadata)
@@ -222,7 +222,7 @@ class InstanceWorld(World):
         return world.model_copy(update={"policy": known.left_with}) if world._left else world
 
     def _goes(self, before: Self) -> bool:
-        """Whether its Machine or Node is being deleted: the disruption then lasts until that is replaced."""
+        """Whether its Machine or Node is gone or being deleted: the disruption then lasts until a new one is ready."""
         left = (before.owner and not self.owner) or (before.own_node and not self.own_node)
         return bool(left) or any(each.metadata.deleting for each in (self.owner, self.own_node) if each)
 
@@ -243,7 +243,7 @@ class InstanceWorld(World):
     def with_events(self, events: Sequence[InstanceEvent], now: datetime) -> tuple[Self, dict[str, Outcome]]:
         record, outcomes = self.record, dict[str, Outcome]()
         for event in events:
-            # An answer to a later question counts for it, even if SQS's clock is ahead of ours.
+            # Capped, so that a later answer of EC2 counts for the event even if SQS's clock is ahead of ours.
             received = event.model_copy(update={"received_at": min(event.received_at, now)})
             record, outcome = hear(record, received)
             if event.key not in outcomes:

@@ -1,9 +1,9 @@
-"""The lifecycles beside the instances': an Auto Scaling group's, and the sweep over all places.
+"""The lifecycle of an Auto Scaling group, and the sweep over all accounts and regions.
 
-Both are made of passes (`domain.passes`): one activity observes, decides and acts. A group's label depends on Auto
-Scaling's answer when its workflow is woken, and on events of launches and terminations, which Auto Scaling may list
-later and which are remembered here. One sweep over a place finds the instances and groups whose state differs from
-their label, and wakes their workflows.
+Both consist of passes (`domain.passes`): one activity observes, decides and acts. A group's label depends on Auto
+Scaling's answer when its workflow is woken, and on events of launches and terminations: these are remembered here,
+since Auto Scaling may list them later. The sweep finds instances and groups whose state differs from their label, and
+wakes their workflows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class GroupWorld(PassedWorld):
 
 
 class LookAtGroup(Action):
-    """Observe a group. `memory` has what its events reported."""
+    """Observe a group and label its pools; `memory` holds results from events."""
 
     activity: ClassVar[str] = "instances.look_at_group"
     queue: ClassVar[str] = Queue.INSTANCES

@@ -1,9 +1,9 @@
-"""Events that were lost, derived from EC2's state: no event about Spot, Auto Scaling or state is guaranteed to arrive.
+"""Lost events, derived from EC2's answers: no event about Spot, Auto Scaling or state is guaranteed to arrive.
 
 EC2's states are folded directly (`event_record.answered`); its scheduled events become the events that Health would
-have sent, so that a workflow without memory knows of them. A scheduled event that EC2 no longer lists, or lists as
-completed or cancelled, is withdrawn, whether Health reported that or not. One that Health reported and EC2 never lists
-is refuted (`reactions.py`), because anyone who may send to the queue can forge a notice.
+have sent, so that a workflow without memory knows of them. Such an event is withdrawn when EC2 no longer lists it. An
+event that Health reported is withdrawn when EC2 lists it as over or for another date, and refuted (`reactions.py`) if
+EC2 does not list it, because anyone who may send to the queue can forge a notice.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
 
 
 def _plan_differs(labelled: str, deadline: datetime | None, facts: Facts) -> bool:
-    """Whether the label shows a scheduled event that EC2 does not plan, or lacks or misdates one that it does."""
+    """Whether EC2 does not list the labelled scheduled event or its date, or lists one that the label lacks."""
     planned = [event for event in facts.scheduled if event.open and event.code in _TYPES]
     scheduled = labelled in set(Effect)
     shown = Effect(labelled).codes if scheduled else frozenset[str]()
@@ -57,7 +57,7 @@ def _plan_differs(labelled: str, deadline: datetime | None, facts: Facts) -> boo
 
 
 def missed_events(record: InstanceRecord, facts: Facts) -> tuple[InstanceEvent, ...]:
-    """Scheduled events that EC2 lists and the record does not, and the other way round."""
+    """Events that the record needs: scheduled events that EC2 lists, and withdrawals of recorded ones."""
     if Question.STATUS not in facts.asked or not facts.found:
         return ()
     listed = {event.id: event for event in facts.scheduled if event.id and event.open and event.code in _TYPES}
@@ -83,7 +83,7 @@ def _reported_by_health(record: InstanceRecord, event: ScheduledEvent) -> bool:
 
 
 def contradicted(record: InstanceRecord, facts: Facts | None) -> bool:
-    """Whether Health, since EC2's last answer, has reported that an event from such an answer is over or has moved."""
+    """Whether Health, since EC2's last answer, has reported that an event which EC2 listed is over or has moved."""
     of_health = [each for name, each in record.planned.items() if not name.startswith(_OURS)]
     news = [each.notice for each in of_health if not asked_since(facts, Question.STATUS, each.received_at)]
     ours = (each for name, each in record.planned.items() if name.startswith(_OURS) and _is_pending(record, each))

@@ -52,7 +52,7 @@ _PROVIDER_QUEUE, _PROVIDER_RULE = "*-queue", "*-ec2-rule"
 
 
 def topologies(place: Place) -> tuple[Topology, ...]:
-    """The queue and rules of a place, and the rule of a queue that the AWS provider may have made.
+    """The queue and rules of a place, and the AWS provider's rule if the queue may be the provider's.
 
     In the queue's name a cluster's dots are dashes, in the rule's they stay.
     """
@@ -70,9 +70,9 @@ def running_document(places: Sequence[Topology], roles: Sequence[str] = (), shar
     """The permissions of worker and consumer while they run. A re-drive reads the dead letters and sends them again.
 
     Args:
-        places: those that are entered with these credentials.
-        roles: the ARNs of the roles by which these credentials enter the other places.
-        sharing: entered places whose events come by another's queue.
+        places: those that are accessed with these credentials.
+        roles: the ARNs of the roles that are assumed for other accounts.
+        sharing: accessed places whose events arrive in another's queue.
     """
     return _document(*_running(places, sharing), _statement("AssumeRoles", ASSUME, roles))
 
@@ -82,7 +82,7 @@ def setup_document(places: Sequence[Topology]) -> Document:
 
 
 def terminating_document(places: Sequence[tuple[str, str]]) -> Document:
-    """What the reaction terminate-instance needs beside the running document, in these accounts and regions."""
+    """The permissions that terminate-instance needs beside `running_document`, in these accounts and regions."""
     return _document(_statement("Terminate", TERMINATE, [_instances(*place) for place in places]))
 
 

@@ -22,7 +22,7 @@ class InstancePhase(StrEnum):
 
 
 def phase_of(world: InstanceWorld, now: datetime) -> InstancePhase:
-    """The phase; an expected end has precedence over the instance's state."""
+    """The phase that applies: a terminating hook precedes a stop, which precedes an announced interruption."""
     record = world.record
     if record.state is InstanceState.TERMINATED:
         return InstancePhase.GONE

@@ -1,7 +1,7 @@
 """The InterruptionPolicy of an instance: the most specific one that fits it.
 
-Policies select by its Kubernetes objects, and by its tags in EC2. EC2 is asked for tags only if a policy that would
-come first names some; until it has answered, only labels are written.
+Policies select by its Kubernetes objects, and by its tags in EC2. EC2 is asked for tags only if a policy that would win
+names some; until it has answered, only labels are written.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from domain.instances.interruption_policy import ReactionPolicy
 from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, Node
 from domain.model import Model
 
-# A tag's value in a selector that matches any value.
+# As a tag's value in a selector, it matches any value.
 ANY = "*"
 
 
 class Selected(Model):
-    """What policies select by; `tags` are those that EC2 was asked for, None for one that the instance lacks."""
+    """What policies select by. `tags`: those that EC2 was asked for, with None for one that the instance lacks."""
 
     clusters: tuple[str, ...] = ()
     namespace: str = ""
@@ -55,7 +55,7 @@ def selected(
 
 
 def choose(policies: Iterable[InterruptionPolicy], whom: Selected, default: ReactionPolicy) -> Choice:
-    """The fitting policy, else `default` (from the settings); only labels while EC2's answer is needed."""
+    """The first fitting policy, else `default` (from the settings); one that only labels while tags are awaited."""
     fitting = sorted((each for each in policies if fits(each, whom)), key=specificity)
     keys = tuple(sorted({key for each in fitting for key in each.spec.selector.tags}))
     for each in fitting:

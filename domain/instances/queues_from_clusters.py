@@ -1,5 +1,5 @@
-"""The places that clusters of the AWS provider show, where PERDURE_INSTANCES_QUEUES has an entry `clusters`. Clusters
-with static keys show no account, and are left out.
+"""The queues of the AWS provider's clusters, for the entry `clusters` of PERDURE_INSTANCES_QUEUES. Clusters with static
+keys show no account, and are left out.
 
     clusters[/QUEUE][@ROLE]
 
@@ -38,11 +38,11 @@ class ProviderCluster(Model):
     name: str
     region: str
     role: str = ""  # the ARN of its identity's role; empty if it has the provider's own credentials
-    account: str  # the role's, or the one of the process's own credentials
+    account: str  # the role's account, or that of the process's own credentials
 
 
 def cluster_entries(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[ClusterEntry, ...]]:
-    """The other entries unchanged, and those for clusters; ValueError says which is wrong."""
+    """The entries without `clusters`, unchanged, and those with it; ValueError names an invalid one."""
     others, found = [], []
     for text in texts:
         path, at, role = text.partition("@")
@@ -60,7 +60,7 @@ def cluster_entries(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[Cluste
 
 
 def check_entries(texts: Iterable[str]) -> None:
-    """Check the entries, without any cluster; raises ValueError."""
+    """Check the entries' syntax, without reading clusters; ValueError names an invalid one."""
     others, of_clusters = cluster_entries(texts)
     if of_clusters:
         for text in others:

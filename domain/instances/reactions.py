@@ -1,9 +1,9 @@
 """The reaction to an instance that AWS reclaims: one at a time, and only for causes that AWS confirms.
 
-Of several causes the one with the strongest reaction comes first, then the most urgent. A drain that has begun goes on
-without asking AWS again, unless only an annotation reports it: then the Node is cordoned and drained again. A refuted
-cause is reported once. When the cause is over and the instance runs, a Node that Perdure cordoned is uncordoned, and a
-requested replacement is withdrawn, also once its Machine is deleted.
+Of several causes the one with the strongest reaction comes first, then the most urgent. A begun drain continues without
+asking AWS again; if only an annotation reports it, the Node is cordoned and drained again. A refuted cause is reported
+once. When the cause is over and the instance runs, a Node that Perdure cordoned is uncordoned, and a requested
+replacement is withdrawn, also once its Machine is deleted.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def reactions(
 
 
 def _unused_turn(world: InstanceWorld) -> ReleaseNode | None:
-    """The release of an unused permission to disrupt, which would block its group for an hour."""
+    """The action that releases an unused permission to disrupt, which would block the node group for an hour."""
     state = world.record.state
     ended = state is not None and state.final
     if not world.known.turn_unused or ended or world.record.drain is not None:
@@ -84,9 +84,7 @@ def _unused_turn(world: InstanceWorld) -> ReleaseNode | None:
 
 
 def end_replacement(world: InstanceWorld, wanted: Sequence[Cause]) -> tuple[Action, ...]:
-    """The action that ends a replacement that is no longer wanted: its Machine is deleted, or no cause would delete it
-    any more.
-    """
+    """The action that ends an unwanted replacement: its Machine is gone, or no cause wants the Machine deleted."""
     stays, asked = _stays(world), world.asked
     if not _left_over(world, wanted) or (stays and not _plans_known(world)):
         return ()
@@ -100,7 +98,7 @@ def end_replacement(world: InstanceWorld, wanted: Sequence[Cause]) -> tuple[Acti
 def replacement_in_doubt(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> bool:
-    """Whether AWS has to be asked before a replacement is ended: a workflow that was lost has forgotten its cause."""
+    """Whether AWS must be asked before a replacement is ended: if the workflow was lost, its record lacks the cause."""
     unsure = _stays(world) is not None and not _plans_known(world)
     return unsure and _left_over(world, _wanted(world, found, hooks, now))
 
@@ -108,7 +106,7 @@ def replacement_in_doubt(
 def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
     """Whether a replacement exists that is no longer wanted, or a Machine is marked for one."""
     stays = _stays(world)
-    # A paused object is left as it is, and so is a Machine whose AWSMachine goes before it.
+    # Paused objects are not changed, nor is a Machine whose AWSMachine is deleted before it.
     deletes = any(each.reaction is Reaction.DELETE_MACHINE for each in wanted)
     if world.paused or (stays and (world.blocker or deletes)):
         return False
@@ -116,7 +114,7 @@ def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
 
 
 def withdrawal_unproven(world: InstanceWorld, found: Sequence[Cause]) -> bool:
-    """Whether only messages end the scheduled event of the drain: withdrawn, moved, or the instance restarted."""
+    """Whether AWS has yet to confirm the end of the drain's scheduled event: a withdrawal, a move or a restart."""
     record, drain = world.record, world.record.drain
     if drain is None or any(cause.name == drain.cause for cause in found):
         return False
@@ -164,7 +162,7 @@ def notifications(
 
 
 def unproven(world: InstanceWorld, cause: Cause, now: datetime) -> bool:
-    """Whether a confirmation of the cause by AWS would cause a step or a notification."""
+    """Whether the cause lacks AWS's confirmation, and with it would lead to an action or a notification."""
     due = cause.from_ <= now and not world.paused
     if not due or cause.verdict not in _OPEN_VERDICTS or _begun(world, cause.name, cause.reaction):
         return False
@@ -182,7 +180,7 @@ def hook_unproven(world: InstanceWorld, hook: HookWork) -> bool:
 
 
 def hook_untimed(world: InstanceWorld, hook: HookWork) -> bool:
-    """Whether a needed hook's times are unknown but AWS may still report them."""
+    """Whether the hook's timeouts are needed and unknown, but AWS may still report them."""
     facts, held = world.facts, hook.held
     known = hook.complete is not None or held.action.name in world.timings
     return not known and (facts is None or Question.GROUP not in facts.asked or may_be_late(facts, held.received_at))
@@ -219,7 +217,7 @@ def _cause_of(hook: HookWork, world: InstanceWorld) -> Cause:
 
 
 def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
-    """The reaction's next action; None if no object needs it, it is done, or a replacement is waited for."""
+    """The reaction's next action; None if it has no object, is complete, or awaits a replacement."""
     owner, record, policy = world.owner, world.record, world.policy
     if owner is not None and owner.metadata.deleting:
         # Cluster API is already deleting it.
@@ -250,7 +248,7 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
         ends = record.state is not None and record.state.final
         return None if ends else TerminateInstance.model_validate({**which, "uid": world.own_node.metadata.uid})
     reaction = Reaction.DRAIN if terminates else cause.reaction
-    # The cordon is remembered: a drain that has begun goes on without asking AWS again.
+    # The cordon is in the record, so a begun drain continues without asking AWS again.
     begun = drain is not None and (drain.node, drain.cause, drain.done_at) == (node, cause.name, None)
     if begun and reaction is Reaction.DRAIN:
         last = world.known.emptying
@@ -311,7 +309,7 @@ def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImposs
         return None
     asker = f"InterruptionPolicy {policy}" if policy else "PERDURE_INSTANCES_REACTIONS"
     if reaction is Reaction.TERMINATE_INSTANCE:
-        reason, is_not = "NotTerminated", f"is Cluster API's, and is not terminated because of {cause.name}"
+        reason, is_not = "NotTerminated", f"belongs to Cluster API, and is not terminated because of {cause.name}"
         advice = "for machines of Cluster API use delete-machine or drain"
     else:
         reason, is_not = "NoMachine", f"has no Machine that could be deleted because of {cause.name}"
@@ -342,7 +340,7 @@ def _taint(world: InstanceWorld, cause: Cause) -> Taint | None:
         return None
     taint = tainting.taint(cause.sort)
     stopped = standing is not None and standing.state is InstanceState.STOPPED
-    # Another cause's confirmation says nothing about the stop, which an event may claim.
+    # Another cause's confirmation proves no stop: only an event may have reported it.
     confirmed = cause.name == STOPPED or (standing is not None and standing.asked)
     return None if taint.key == OUT_OF_SERVICE and not (stopped and confirmed) else taint
 
@@ -352,7 +350,7 @@ def _refuted(world: InstanceWorld, names: Iterable[str]) -> tuple[Action, ...]:
 
 
 def _begun(world: InstanceWorld, cause: str, reaction: Reaction = Reaction.DRAIN) -> bool:
-    """Whether the Node is being drained for this cause, so AWS has confirmed it; a termination needs a new
+    """Whether a reaction on the Node has begun for this cause, so AWS has confirmed it; a termination needs a new
     confirmation.
     """
     drain = _own_drain(world)
@@ -362,8 +360,8 @@ def _begun(world: InstanceWorld, cause: str, reaction: Reaction = Reaction.DRAIN
 
 
 def _own_drain(world: InstanceWorld) -> Drain | None:
-    """The drain that has begun; None if only an annotation reports it, which people can edit: the Node is cordoned and
-    drained again.
+    """The drain that has begun; None if only an annotation reports it, which people can edit. Then the Node is cordoned
+    and drained again.
     """
     drain = world.record.drain
     return None if drain is None or drain.recalled else drain

@@ -1,18 +1,18 @@
-"""Which lifecycles the objects of Cluster API and its AWS provider wake, by the places that are served.
+"""Which lifecycles the objects of Cluster API and its AWS provider wake, in the served accounts and regions.
 
 | change of | wakes |
 |---|---|
-| AWSMachine | its instance: when it gets one, is paused or goes, or our labels are edited; a new one: the sweep |
-| Node, if served | its instance: as an AWSMachine, and when it is ready |
-| Machine | its instance: when its Node has joined or is ready, when it is paused or goes |
+| AWSMachine | its instance: when it gets one, is paused or deleted, or our labels are edited; a new one: the sweep |
+| Node, if served | its instance: as an AWSMachine, and when it becomes ready |
+| Machine | its instance: when its Node has joined or becomes ready, when it is paused or deleted |
 | MachineDeployment | the instances whose Machines it replaces: when its replicas or our mark are edited |
-| Machine | those whose Machines its MachineDeployment replaces: when its Node is ready, when it goes |
-| AWSMachinePool | its group: when it has one, or our label is edited; its instances: as its pause changes |
+| Machine | the instances whose Machines its MachineDeployment replaces: when its Node becomes ready, at its deletion |
+| AWSMachinePool | its group: when it has one, or our label is edited; its instances: when it is paused or resumed |
 | InterruptionPolicy | the instances of the clusters, else of the namespaces, else all, that it selects |
 
 None of the kinds has a workflow by its own name, and Perdure's own writes there wake no lifecycle. AWSMachine and Node
 do not name their account: if instances of several accounts are served in the region, Perdure's annotation names it.
-Without one they wake none, and the instance is found by its events and the sweep.
+Without the annotation an object wakes no lifecycle, and its instance is found by events and the sweep.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _HOLDS = (PAUSED_ANNOTATION, PAUSED)
 
 
 class WatchedNode(Node):
-    """A Node, under another name in the watcher's index than load balancers' Nodes."""
+    """A Node, under a kind name of its own, as the watcher's index also has load balancers' Nodes."""
 
     kind_of: ClassVar[Kind] = NODE.model_copy(update={"name": "Node of an instance"})
 
@@ -122,7 +122,7 @@ def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> 
 
 
 def _scopes(found: AWSMachine | AWSMachinePool | Node) -> Iterable[Hashable]:
-    """What policies may select an object by; `_selects` is the other side."""
+    """The keys by which policies may select an object; `_selects` returns those of a policy."""
     if isinstance(found, Node):
         return (_ALL,)
     return _ALL, ("cluster", found.cluster), ("namespace", found.metadata.namespace)

@@ -2,9 +2,10 @@
 
     replicas + 1, mark ──► annotate the Machine ──► Ready, or time is over ──► replicas - 1, unmark ──► delete it
 
-Cluster API replaces a deleted Machine only once it is gone. The mark is an annotation, written by the same patch as the
-replicas, so the request is undone even if the workflow is lost. Replicas are lowered before the Machine is deleted; in
-the other order the MachineSet would create another Machine. The annotation makes the MachineSet delete this Machine.
+Cluster API replaces a deleted Machine only once it is gone. The mark is an annotation of the MachineDeployment, written
+by the same patch as the replicas, so the request is undone even if the workflow is lost. Replicas are lowered before
+the Machine is deleted; in the other order the MachineSet would create another Machine. The Machine's annotation makes
+the MachineSet delete this Machine.
 
 | replicas at the end | meaning | then replicas are | the Machine |
 |---|---|---|---|
@@ -57,7 +58,7 @@ class Replaced(Model):
     name: str
     uid: str
     at: datetime
-    raised: bool = True  # whether the replicas include one for it; no more once others have set them
+    raised: bool = True  # whether the replicas include its replacement; False once others have set them
 
     @property
     def key(self) -> InstanceKey:
@@ -67,20 +68,20 @@ class Replaced(Model):
 class Mark(Model):
     """The replacements that were requested from a MachineDeployment."""
 
-    replicas: int  # their number without the replacements
+    replicas: int  # the number of replicas without the replacements
     machines: tuple[Replaced, ...] = ()
-    used: tuple[str, ...] = ()  # uids of replacements whose predecessor is deleted: each replaces one
+    used: tuple[str, ...] = ()  # uids of replacements that have replaced a Machine and cannot replace another
 
     @property
     def expected(self) -> int:
-        """How many replicas there are unless others change them."""
+        """The number of replicas that Perdure has set; another one was set by others."""
         return self.replicas + sum(each.raised for each in self.machines)
 
     def of(self, uid: str) -> Replaced | None:
         return next((each for each in self.machines if each.uid == uid), None)
 
     def seen(self, replicas: int) -> Self:
-        """The mark with the observed replicas: a different number was set by others and stays."""
+        """The mark after an observation: replicas other than expected were set by others, and stay."""
         if replicas == self.expected:
             return self
         machines = tuple(each.model_copy(update={"raised": False}) for each in self.machines)
@@ -110,7 +111,7 @@ class Replacement(Model):
     name: str
     uid: str
     asked_at: datetime
-    ready: str = ""  # the Machine that replaces it, once its Node is ready
+    ready: str = ""  # the name of the Machine that replaces it, once its Node is ready
     overridden: bool = False  # whether others have lowered the replicas since, so that no replacement will come
 
 
@@ -120,7 +121,7 @@ class Unreplaced(Model):
 
 
 def mark_of(annotations: Mapping[str, str]) -> Mark | None:
-    """The mark; None if absent. Raises UnreplaceableError if it was edited by hand."""
+    """The mark; None if absent. Raises UnreplaceableError if it cannot be parsed."""
     written = annotations.get(REPLACING_ANNOTATION)
     if written is None:
         return None
@@ -172,7 +173,7 @@ def check_replaceable(machine: Machine, machine_set: MachineSet | None, deployme
 
 
 def replaced_by(mark: Mark, members: Iterable[Machine]) -> dict[str, Machine]:
-    """The ready replacement of each Machine, by uid: of the same MachineDeployment, younger, with a ready Node."""
+    """The replacement of each marked Machine, by the latter's uid: a younger Machine of the deployment, Node ready."""
     free = [each for each in newcomers(mark, members) if each.node_ready]
     found: dict[str, Machine] = {}
     for one in sorted(mark.machines, key=lambda each: (each.at, each.uid)):

@@ -2,7 +2,7 @@
 
 The reaction begins 24 hours (`maintenance_lead` of the policy) before the date, for an expedited event at once. Event
 types are those of AWS's public rule sets. They are matched by parts of their names, because each also exists for
-persistent instances and as expedited. An unknown type is shown and never acted upon.
+persistent instances and as expedited. An unknown type causes neither a label nor a reaction.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CODES = {
     Effect.TERMINATION: _RETIRING,
 }
 
-# The first that a code contains determines its effect.
+# The first of these parts that a code contains determines its effect.
 _EFFECTS = (
     ("INSTANCE_TERMINATION", Effect.TERMINATION),
     ("INSTANCE_STOP", Effect.STOP),

@@ -1,15 +1,15 @@
-"""Where instances are served: an account and region, its queue, and the role by which it is entered.
+"""The accounts and regions where instances are served, each with its queue and the role that Perdure assumes.
 
-People write one of these:
+PERDURE_INSTANCES_QUEUES has these entries:
 
-| entry | the place's events come by |
+| entry | its events arrive in |
 |---|---|
-| `ACCOUNT/REGION[/QUEUE][@ROLE]` | a queue of its own; several queues of one place are several entries |
-| `ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE]` | the queue of another place, which has an entry of its own |
+| `ACCOUNT/REGION[/QUEUE][@ROLE]` | a queue of its own; each further queue has an entry of its own |
+| `ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE]` | the queue of another account and region, which has its own entry |
 | `clusters[/QUEUE][@ROLE]` | the queues of the provider's clusters (`queues_from_clusters.py`) |
 
-QUEUE is a name. ROLE is an ARN, needed if the process's own credentials are of another account; it is for the first
-account.
+QUEUE is a name. ROLE is an ARN, needed if the process's own credentials are of another account; it gives access to the
+first account.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Place(Model):
     region: str
     queue: str = PREFIX  # the name of its own queue
     role: str = ""  # the ARN of the role to assume; empty if the process's own credentials belong to the account
-    shares: str = ""  # the place in whose queue its events arrive, as text; empty if it has its own
+    shares: str = ""  # the ACCOUNT/REGION/QUEUE where its events arrive; empty if it has its own queue
     senders: frozenset[str] = frozenset()  # other accounts whose events arrive in its queue
 
     @property
@@ -56,7 +56,7 @@ class Place(Model):
 
 
 def places(texts: Iterable[str]) -> tuple[Place, ...]:
-    """The places without duplicates; ValueError for an invalid entry, or for a shared queue no entry names."""
+    """The entries' places, without duplicates; ValueError for an invalid entry, or a shared queue no entry names."""
     found = {str(place): place for place in map(place_of, texts)}
     senders: dict[str, set[str]] = {}
     for place in found.values():

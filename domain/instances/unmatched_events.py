@@ -13,7 +13,7 @@ _FIRST_DELAY, _LATER_DELAY = timedelta(seconds=15), timedelta(seconds=30)
 
 
 def waits_for_machine(handled: Handled, now: datetime) -> bool:
-    """Whether to keep the event: for ten minutes; for a launch as long as its lifecycle hook may wait."""
+    """Whether to keep the event: for ten minutes, or two hours for the hook of a launch."""
     event = handled.event
     longest = LONGEST_HOOK_TIMEOUT if event.kind is EventKind.LAUNCHING else UNMATCHED_AFTER
     young = now - event.received_at < longest
@@ -21,13 +21,13 @@ def waits_for_machine(handled: Handled, now: datetime) -> bool:
 
 
 def unmatched_delay(waiting: Sequence[Handled], receives: int, now: datetime) -> timedelta:
-    """How long the message is invisible; `receives` includes this time."""
+    """How long to hide the message; `receives` includes this time."""
     return _FIRST_DELAY if receives <= 1 else max(_LATER_DELAY, *(_by_age(each, now) for each in waiting))
 
 
 def _by_age(handled: Handled, now: datetime) -> timedelta:
-    """The delay; after ten minutes a quarter of the message's age: SQS counts each receipt, and the fiftieth makes a
-    dead letter.
+    """A quarter of the event's age after ten minutes, else zero: SQS counts each receipt, and the fiftieth makes a dead
+    letter.
     """
     age = now - handled.event.received_at
     return age / 4 if age >= UNMATCHED_AFTER else timedelta(0)

@@ -63,5 +63,5 @@ def teams_body(fields: Mapping[str, str]) -> str:
 
 
 def templated_body(template: str, fields: Mapping[str, str]) -> str:
-    """The template with the fields, escaped as inside a JSON string."""
+    """The template with its fields replaced by their values, escaped as inside a JSON string."""
     return Template(template).safe_substitute({name: json.dumps(value)[1:-1] for name, value in fields.items()})

@@ -5,7 +5,7 @@
        └─ wait ──┘ Temporal is down, SQS refuses: back off             delete, keep, dead letter
 
 Messages in work stay invisible (`visibility.py`). A message is kept after an error, and given back (visibility 0) when
-the process stops. A missing queue is recreated by its maintainer.
+the process stops. A missing queue is recreated by the workflow that maintains it.
 """
 
 from __future__ import annotations
@@ -166,13 +166,13 @@ class Consumer:
     def _refused(self, error: ApiError, failures: int) -> None:
         self.trouble = error.message
         if isinstance(error, Absent):
-            self.trouble += "; the worker makes it, where PERDURE_INSTANCES_QUEUES names it for worker and watcher, too"
+            self.trouble += "; the worker creates it if PERDURE_INSTANCES_QUEUES names it for worker and watcher, too"
         metrics.FAILED_CALLS.labels(self.name, "receive").inc()
         if failures in (1, 10) or failures % 100 == 0:
             logger.warning("%s: nothing could be received (%d times): %s", self.name, failures, self.trouble)
 
     async def _tell_missing(self) -> None:
-        """Notify the queue's maintainer, which by itself checks only once an hour."""
+        """Wake the workflow that maintains the queue, which by itself checks only once an hour."""
         if self._missing is None or (
             self._reported_missing and time.monotonic() - self._reported_missing < TELL_MISSING_EVERY
         ):
@@ -182,7 +182,7 @@ class Consumer:
             await self._missing()
         except Exception as error:  # retried, and the queue is checked anyway
             logger.warning(
-                "%s: the workflow could not be informed that the instance does not exist: %s", self.name, error
+                "%s: the workflow that creates the missing queue could not be woken: %s", self.name, error
             )
 
     async def _pause(self, failures: int, longest: float) -> None:
@@ -272,7 +272,7 @@ class Consumer:
 
 
 def _own_attributes(message: Message) -> dict[str, dict[str, str]]:
-    """The message's own attributes in SendMessage's form; EventBridge's contain its reason."""
+    """The message's own attributes in SendMessage's form; EventBridge's dead letters have their reason there."""
     own = ((name, text) for name, text in sorted(message.attributes.items()) if text and not name.startswith("PERDURE"))
     attributes = [(name, {"DataType": "String", "StringValue": text}) for name, text in own]
     return dict(attributes[:_MOST_KEPT_ATTRIBUTES])

@@ -1,4 +1,4 @@
-"""The consumer on a queue in memory: the CPU of parsing, finding in the index, and acknowledging.
+"""Benchmarks the consumer on a queue in memory: the CPU time of parsing, index look-ups and acknowledging.
 
 `python -m starters.events.consumer_benchmark` prints JSON; `perdure bench instances` runs it. The queue keeps SQS's
 contract (visibility, receive counts, dead letters), so tests use it as well.

@@ -1,7 +1,7 @@
 """Lists and re-drives dead letters: messages that could not be parsed, or were received too often.
 
 SQS's own move task moves all or none and lists none. An interrupted redrive leaves a duplicate, which is applied once.
-Only queues in the settings are accepted as origins.
+Dead letters are sent only to queues in the settings.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ LOOKING = timedelta(seconds=60)
 _EMPTY_ANSWERS = 3
 _SHOWN_REASON = "received too often, or not delivered"
 
-# A dead letter's target queue; None if it is not selected.
+# Returns the queue to which a dead letter is sent back; None if the letter is not selected.
 Home = Callable[[Message], SqsQueue | None]
 
 
 class DeadLetter(Model):
     """A message that could not be handled."""
 
-    queue: str  # its origin
+    queue: str  # the dead-letter queue that holds it
     message_id: str
     reason: str
-    of: str = ""  # its former message id, empty if SQS or EventBridge put it here
+    of: str = ""  # its message id in the queue that it comes from, empty if SQS or EventBridge put it here
     sent_at: datetime
     told: str  # its events, if it can be parsed now
     body: str
@@ -40,10 +40,8 @@ class DeadLetter(Model):
 
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
-    """The queue that the dead letter names, else the owner of this dead letter queue (`dead`, read for the place
-    `whose`).
-
-    `places` are those in the settings; no other is accepted.
+    """The place of a dead letter's queue: the one that it names, else the owner of the dead-letter queue `dead`, else
+    (if it names none) `whose`, for which `dead` was read. Only `places` are accepted; else None.
     """
     near = [each for each in places if each.where == whose.where]
     queue = message.attributes.get("PERDURE_QUEUE", "")
@@ -53,7 +51,7 @@ def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]
 
 
 async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -> list[DeadLetter]:
-    """Up to `most` dead letters, with `home` those for which it returns a queue; all are given back."""
+    """Up to `most` dead letters, with `home` those for which it returns a queue; all become visible again."""
     found = [message async for message in _received(dead, most)]
     await _given_back(dead, found)
     messages = [message for message in found if home is None or home(message)]

@@ -43,7 +43,7 @@ HandOverCall = Callable[[InstanceKey, Sequence[InstanceEvent], int], Awaitable[T
 # Passes on results of launches and terminations, and wakes the group's workflow.
 WakeGroup = Callable[[GroupKey, GroupRecord], Awaitable[None]]
 
-# Worst last; a message gets its parts' worst outcome.
+# Worst last: an event that goes to several workflows gets the worst outcome.
 _WORST_LAST = (
     Outcome.DUPLICATE,
     Outcome.STALE,
@@ -94,7 +94,7 @@ class _Waiting:
 
 class Dispatcher:
     """Hands events over to workflows. `doubtful`: whether the index may be incomplete. `at_once` limits concurrent
-    hand-overs, `patience` is a workflow's timeout.
+    hand-overs, `patience` is the timeout of one.
     """
 
     def __init__(

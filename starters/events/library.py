@@ -1,7 +1,7 @@
 """The two functions of the AWS provider's architecture decision record 0005: `GetEventFromSQS`, `IsEventProcessed`.
 
-An event is processed once its instance's workflow has recorded it and the label is written or unnecessary. Asking hands
-the event to the workflow, which recognises duplicates.
+An event is processed once its instance's workflow has recorded it and the label is written or unnecessary.
+`is_event_processed` hands the event to the workflow, which recognises duplicates.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class EventBridgeEvent(Model):
 
 
 async def get_event_from_sqs(queue: Queue) -> EventBridgeEvent | None:
-    """The next event; None if none came during a receive. Raises ApiError."""
+    """The next message; None if none arrived during a receive. Raises ApiError."""
     found = await get_events_from_sqs(queue, 1)
     return found[0] if found else None
 
@@ -42,7 +42,7 @@ async def is_event_processed(dispatcher: Dispatcher, received: EventBridgeEvent)
 
 
 async def acknowledgement_of(dispatcher: Dispatcher, received: EventBridgeEvent) -> Acknowledgement:
-    """The acknowledgement, once all its events have outcomes."""
+    """Hand the events over; returns the acknowledgement once each has an outcome."""
     message, parsed = received.message, received.parsed
     handled: Sequence[Handled] = ()
     if isinstance(parsed, Events):

@@ -1,7 +1,7 @@
 """The cluster's instances: AWSMachines, AWSMachinePools, and Nodes if served, by instance id, host and group.
 
 A deleted object's instance is remembered for a while: EC2 reports its end at about the same time, and that event must
-not be kept for a later object.
+not wait for another object.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, at, sequence, text
 from engine.kube.reflector import Name, Reflector, Timing
 
-# More than are deleted while events of an unknown instance are kept.
+# More objects than are deleted while events of an unknown instance are kept.
 _GONE_REMEMBERED = 10_000
 
 
@@ -78,7 +78,7 @@ def pool(obj: JsonObject) -> Holder:
 
 
 def node(obj: JsonObject) -> Holder:
-    """The Node's keys. Without an instance it expects none: it may be on another provider."""
+    """The search keys of a Node, which never waits for an instance: it may be another cloud's."""
     provider_id = text(obj, "spec", "providerID")
     instance = instance_of_node(provider_id)
     return Holder(
@@ -189,7 +189,7 @@ class Feed:
 
     @property
     def doubtful(self) -> bool:
-        """Whether an unknown instance may belong to an object."""
+        """Whether an instance that is not indexed may still belong to an object."""
         return not self.ready or any(each.trouble and each.installed for each in self._reflectors)
 
     def unlisted(self) -> Iterable[str]:

@@ -1,7 +1,7 @@
 """The consumer's process: list the instances, connect, consume every queue, until SIGTERM. Any number may run.
 
 It is ready once the instances are listed, and while Temporal and the API server answer. In observe mode it receives
-nothing, since the replaced system would miss it.
+nothing, since the replaced system would miss the messages.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ IN_WORK = 10_000
 # Concurrent receives for each queue.
 POLLERS = 2
 
-# Threads for deletes, hides and buries: each takes one call's time for tens of messages.
+# Threads per queue that delete, hide and bury messages: each call handles tens of messages.
 CALLS_PER_QUEUE = 3
 
 logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class _State:
 
 
 async def run_events(settings: Settings, *, stop: asyncio.Event | None = None, health: Health | None = None) -> None:
-    """Run the consumer, as `run_watcher` its watcher. Raises ValueError if the settings name an invalid queue."""
+    """Run the consumer until it is stopped. Raises ValueError if the settings name an invalid queue."""
     found = places(settings.instances_queues)
     async with stopped_by_signals(stop) as stopped:
         if health is not None:
@@ -188,13 +188,13 @@ def _consumers(
 
 
 def receive_wait(drain: timedelta) -> timedelta:
-    """The wait of one receive: at most SQS's limit, and well within the drain."""
+    """The duration of a long poll: at most SQS's limit, and well within the drain."""
     return timedelta(seconds=min(20, max(1, drain // timedelta(seconds=1.5))))
 
 
 @contextmanager
 def _threads(settings: Settings, found: Sequence[Place]) -> Iterator[ThreadPoolExecutor]:
-    """Threads for calls to SQS, without waiting for receives at the end."""
+    """Threads for calls to SQS; at the end, receives are not awaited."""
     threads = ThreadPoolExecutor(_most_calls(settings, found), thread_name_prefix="sqs")
     try:
         yield threads

@@ -15,7 +15,7 @@ from starters.events.sqs_queues import MOST_IN_BATCH
 
 T = TypeVar("T")
 
-# Unnoticeable, and ten messages received together end together.
+# Too short to be noticed; ten messages that were received together share a call.
 GATHERING_SECONDS = 0.005
 
 logger = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ class Batches(Generic[T]):
 
     Args:
         call: makes the call; returns for each entry whether it succeeded.
-        what: what it does, for logs.
+        what: what the call does, for logs, such as `deleting`.
     """
 
     def __init__(self, call: Callable[[Sequence[T]], Awaitable[Sequence[bool]]], what: str) -> None:

@@ -100,7 +100,7 @@ class SqsQueue:
         return await self._run(self._hide, entries)
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
-        """Add a dead letter: to the queue's own or, for queues of the AWS provider, to the region's."""
+        """Send a dead letter to the queue's own dead letters or, for queues of the AWS provider, to the region's."""
         try:
             await self._run(self._send, self._place.dead_letters, body, attributes)
         except Absent:

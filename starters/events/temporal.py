@@ -15,7 +15,7 @@ from starters.events.dispatcher import HandOverCall, WakeGroup
 
 
 def hand_over(client: Client, cluster: str) -> HandOverCall:
-    """The call for events, which starts missing workflows on this cluster's workers."""
+    """A function that hands events over, and starts missing workflows on this cluster's workers."""
 
     async def to_instance(key: InstanceKey, events: Sequence[InstanceEvent], receives: int) -> Taken:
         about = HandOver(events=tuple(events))
@@ -26,7 +26,7 @@ def hand_over(client: Client, cluster: str) -> HandOverCall:
 
 
 def wake_group(client: Client, cluster: str) -> WakeGroup:
-    """The wake of a group, which starts missing workflows on this cluster's workers."""
+    """A function that wakes a group, and starts missing workflows on this cluster's workers."""
 
     async def wake_one(group: GroupKey, ended: GroupRecord) -> None:
         lifecycle = group.lifecycle_in(cluster)

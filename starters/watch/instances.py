@@ -21,12 +21,12 @@ from starters.watch.watched_kinds import Pacing, Watched, read_nothing
 
 AREA = "instances"
 
-# Seconds. A worker's informer cache may receive a change later than the watcher's.
+# Seconds in which wakes gather, because a worker's informer cache may receive a change later than the watcher's.
 CACHED = 1.0
 
 
 def read_machine(obj: JsonObject) -> View:
-    """Read an AWSMachine; it is settled once its status shows a state."""
+    """Read an AWSMachine; it is settled once its label shows a state, or while it has no instance."""
     instance = text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID"))
     state = text(obj, "metadata", "labels", STATE_LABEL)
     return View(
@@ -62,7 +62,7 @@ def read_pool(obj: JsonObject) -> View:
 
 
 def opened_for(settings: Settings) -> tuple[Key, ...]:
-    """The lifecycles of queues and rules; none unless Perdure maintains these."""
+    """The lifecycles of queues and rules; none if Perdure does not maintain these."""
     if not settings.instances_setup:
         return ()
     return tuple(key_of(place, settings.cluster) for place in with_queues(places(settings.instances_queues)))

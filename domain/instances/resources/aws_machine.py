@@ -1,4 +1,4 @@
-"""AWSMachine: one EC2 instance of a cluster. The AWS provider makes it, asks EC2 and writes its status; we label it."""
+"""AWSMachine: an EC2 instance. The AWS provider makes it, asks EC2 and writes the status; Perdure labels it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AWSMachineSpec(KubeModel):
 
 
 class AWSMachine(HeldObject):
-    """An EC2 instance, as Cluster API's AWS provider has it."""
+    """An EC2 instance, managed by Cluster API's AWS provider."""
 
     kind_of: ClassVar[Kind] = AWS_MACHINE
 

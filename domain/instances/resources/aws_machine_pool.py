@@ -1,4 +1,4 @@
-"""AWSMachinePool: an Auto Scaling group of the same name. The AWS provider makes it and its hooks, we label it."""
+"""AWSMachinePool: an Auto Scaling group of that name. The AWS provider makes it and its hooks; Perdure labels it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AWSMachinePoolSpec(KubeModel):
 
 
 class AWSMachinePool(HeldObject):
-    """A group of instances, as Cluster API's AWS provider has it."""
+    """A group of instances, managed by Cluster API's AWS provider."""
 
     kind_of: ClassVar[Kind] = AWS_MACHINE_POOL
 

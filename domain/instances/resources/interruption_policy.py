@@ -1,7 +1,7 @@
-"""InterruptionPolicy: what is to be done about the instances that it selects. Perdure only reads it.
+"""InterruptionPolicy: the reactions for the instances that it selects. Perdure only reads it.
 
-The API server refuses what a policy cannot mean and names the field, so a stored policy can be followed. The
-settings say what it leaves open (`PERDURE_INSTANCES_REACTIONS`, `PERDURE_INSTANCES_DISRUPTIONS`).
+The API server refuses a contradictory policy and names the field, so every stored policy can be followed. For fields
+that a policy leaves out, the settings apply (`PERDURE_INSTANCES_REACTIONS`, `PERDURE_INSTANCES_DISRUPTIONS`).
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Selector(KubeModel):
 
     A Node without Cluster API belongs to no cluster and no namespace.
 
-    Of several policies that fit an instance the most specific one applies: the first of pools, tags, labels, clusters
-    and namespaces that one names and the other does not decides; then more tags or labels; then the name's order.
+    Of several policies that fit an instance the most specific one applies. Of two policies, the first field of pools,
+    tags, labels, clusters and namespaces that only one of them sets decides; then more tags or labels; then the name.
     """
 
     clusters: Names = Field((), description="Names of Clusters of Cluster API.")
@@ -68,7 +68,7 @@ class Selector(KubeModel):
 
 
 class LabelOnly(StrEnum):
-    """The only reaction to events that nothing confirms."""
+    """The only reaction to events that EC2 cannot confirm."""
 
     LABEL = "label"
 
@@ -96,7 +96,7 @@ class Reactions(KubeModel):
         return getattr(self, cause) is Reaction.DELETE_MACHINE
 
 
-# As long as a disruption counts in its node group.
+# A disruption counts in its node group for this long.
 _LONGEST_REPLACEMENT = 3600
 ReplacementSeconds = Annotated[int, Marker(minimum=1, maximum=_LONGEST_REPLACEMENT)]
 
@@ -104,7 +104,7 @@ ReplacementSeconds = Annotated[int, Marker(minimum=1, maximum=_LONGEST_REPLACEME
 class ReplaceFirst(KubeModel):
     """The seconds that a replacement is waited for before the Machine is deleted, by the cause.
 
-    The wait ends sooner where AWS reclaims the instance sooner. What is left until then is the time to drain.
+    The wait ends sooner where AWS reclaims the instance sooner. The time left after the wait is for the drain.
     """
 
     spot: ReplacementSeconds | None = Field(None, description="Spot leaves two minutes for replacement and drain.")
@@ -223,7 +223,7 @@ class Notification(KubeModel):
 
 
 class InterruptionPolicySpec(KubeModel):
-    """The reactions to instances that AWS reclaims, and for which instances."""
+    """The reactions when AWS reclaims instances, and the instances to which they apply."""
 
     selector: Selector = Selector()
     reactions: Reactions = Reactions()
@@ -290,7 +290,7 @@ class InterruptionPolicySpec(KubeModel):
     ] = Field((), description="Webhooks that are notified, once for each cause that AWS confirms.")
 
     def over(self, default: ReactionPolicy, name: str) -> ReactionPolicy:
-        """The policy called `name`, with `default` where it says nothing."""
+        """The policy called `name`, with the values of `default` for fields that it leaves out."""
         seconds = {
             "launch_timeout": self.launch_timeout_seconds,
             "maintenance_lead": self.maintenance_lead_seconds,
@@ -341,7 +341,7 @@ def _given(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-# The field is named in the message: of a rule about two fields the API server names what holds them both.
+# The message names the field: for a rule about two fields the API server names only the object that has both.
 _REPLACE_FIRST = tuple(
     (
         f"!has(self.replaceFirstSeconds) || !has(self.replaceFirstSeconds.{cause}) || (has(self.reactions) && "

@@ -1,4 +1,4 @@
-"""Machine: what Cluster API replaces as a whole. Deleting it cordons, drains and terminates, in that order."""
+"""Machine: if it is deleted, Cluster API cordons and drains its Node, then terminates and replaces the instance."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class MachineSpec(KubeModel):
 
 
 class HeldStatus(KubeModel):
-    """The status, of which only the condition of a pause is read: observations are part of histories, and the provider
-    has a dozen conditions.
+    """Of the status only the condition `Paused` is read, because observations enlarge Temporal's histories, and the
+    provider has a dozen conditions.
 
-    Newer controllers set `Paused` also while the Cluster's own spec is paused.
+    Newer controllers set it also while the Cluster's own spec is paused.
     """
 
     conditions: tuple[Condition, ...] = ()
@@ -43,7 +43,7 @@ class HeldStatus(KubeModel):
 
 
 class HeldObject(CustomResource):
-    """An object of a cluster, which Cluster API may pause."""
+    """An object of a Cluster, which can be paused."""
 
     status: HeldStatus = HeldStatus()
 

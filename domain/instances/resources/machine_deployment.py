@@ -1,4 +1,4 @@
-"""MachineDeployment and MachineSet: who replaces a Machine, and whether its number of replicas may be changed."""
+"""MachineDeployment and MachineSet: they replace a Machine, and show whether replicas may be changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Node: an instance of Perdure's own cluster that no AWSMachine and no machine pool has. We label and drain it."""
+"""Node: an instance of Perdure's own cluster without AWSMachine and machine pool. Perdure labels and drains it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NodeSpec(KubeModel):
 
 
 class NodeStatus(KubeModel):
-    """The status, of which only the condition Ready is read, because observations become part of histories."""
+    """Of the status only the condition `Ready` is read, because observations enlarge Temporal's histories."""
 
     conditions: tuple[Condition, ...] = ()
 
@@ -41,7 +41,7 @@ class Node(CustomResource):
 
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
-    # No field of the API: what the Pod of its etcd member says.
+    # Not a field of the API: whether the Pod of its etcd member is ready.
     etcd_healthy: bool = True
 
     @property

@@ -1,6 +1,6 @@
-"""EC2 instances: where labels, EC2 and lifecycles differ in both of two looks.
+"""EC2 instances: the differences between labels, AWS and lifecycles that are found twice in a row.
 
-- AWSMachines and Nodes against EC2 (200 instances a call), AWSMachinePools (100 groups a call);
+- AWSMachines and Nodes against EC2 (200 instances a call), AWSMachinePools against Auto Scaling (100 groups a call);
 - lifecycles of instances that no object names;
 - with `--thorough`, queues and rules that the upkeep would correct.
 """
@@ -103,9 +103,7 @@ def pool_findings(pools: Iterable[AWSMachinePool], groups: BulkGroups) -> Iterat
         if pool.group is not None and found is not None and group_differs(pool, found):
             labelled = pool.metadata.labels.get(GROUP_STATE_LABEL, "nothing")
             advice = f"perdure why {pool.group.lifecycle.kind} {pool.group.lifecycle.namespace}/{pool.group.group}"
-            problem = (
-                f"Auto Scaling contradicts its label: its group's {len(found)} instances; its label says {labelled}"
-            )
+            problem = f"Auto Scaling's {len(found)} instances contradict label or annotation; its label says {labelled}"
             yield Finding(area=AREA, subject=pool.key.path, problem=problem, advice=f"{advice}; is a worker running?")
 
 
@@ -121,7 +119,7 @@ def strangers(open_: Iterable[tuple[Key, datetime]], named: set[str], moment: da
     for key, since in open_:
         if key.name not in named and moment - since > GIVEN_UP_AFTER:
             problem = "no AWSMachine, AWSMachinePool or served Node has this instance, and its lifecycle is open"
-            advice = "it ends by itself an hour after its last event; perdure why says what it waits for"
+            advice = "it ends by itself ten minutes after its last event; perdure why says what it waits for"
             yield Finding(area=AREA, subject=key.path, problem=problem, advice=advice)
 
 

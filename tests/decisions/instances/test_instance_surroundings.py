@@ -87,7 +87,7 @@ def test_a_policy_is_spelt_as_causes_and_reactions() -> None:
         ("rebalance=delete-machine", "rebalance=delete-machine: EC2 has no call that confirms this event"),
         ("capacity-reservation=drain", "capacity-reservation=drain: EC2 has no call that confirms this event"),
         ("spot=explode", "spot=explode: that is not one of label"),
-        ("launching-hook=perhaps", "launching_hook=perhaps: that is not its kind"),
+        ("launching-hook=perhaps", "launching_hook=perhaps: that is not allowed"),
         ("hook-margin=soon", "hook_margin=soon"),
         ("most=3", "'most' is not of the form CAUSE=REACTION"),
     ],
