@@ -1,1 +1,1 @@
-"""What starts or wakes workflows, and the codec server."""
+"""Everything that starts or wakes workflows, and the codec server."""

@@ -1,7 +1,7 @@
 """`perdure abandon`: complete a deletion that cannot finish, and list what it leaves behind.
 
-Who, why and when is written in the call that removes the finalizers, since the object may then be gone. Only objects
-that are being deleted are accepted: else their lifecycle restores the finalizer.
+Who, why and when is recorded in the call that removes the finalizers, as the object may be gone after it. Only objects
+that are being deleted are accepted: for others, the lifecycle would restore the finalizer.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ async def _stuck(session: ClusterSession, reference: Target) -> JsonObject:
 async def _release(
     session: ClusterSession, reference: Target, seen: JsonObject, why: str, shown: Sequence[str]
 ) -> Abandoned:
-    """Release the finalizer. The object may have changed while the person decided."""
+    """Remove Perdure's finalizers; the object is read again, as it may have changed."""
     from engine.errors import Absent
     from engine.kube.json import text
     from starters.cli.records import record

@@ -1,4 +1,4 @@
-"""`perdure audit`: cloud objects with our marks that have no owner, and differences between cluster and cloud.
+"""`perdure audit`: cloud objects with Perdure's marks and no owner, and differences between cluster and cloud.
 
 Exits with 1 if something was found or an area could not be read; with `--report` (`audit_report.py`) findings are no
 failure.
@@ -73,8 +73,8 @@ def audit(
         return [finding for name, each in served for finding in await of_one(name, each, session)]
 
     async def of_one(name: str, each: Audit, session: Session) -> list[Finding]:
-        """The findings of one area. A failed audit does not stop the others; an installation may lack an
-        area's kinds.
+        """The findings of one area. A failed audit, or an area whose kinds are not installed, does not stop the other
+        audits.
         """
         try:
             return await each(session, thorough=thorough)
@@ -99,7 +99,7 @@ def audit(
 
 
 def served_audits(known: Mapping[str, Audit], settings: Settings) -> Mapping[str, Audit]:
-    """The audits of served areas; of others not even the objects may be readable."""
+    """The audits of served areas only: objects of other areas may be unreadable."""
     return {area: each for area, each in known.items() if not settings.areas or area in settings.areas}
 
 

@@ -52,13 +52,13 @@ class Retried(Model):
     namespace: str
     name: str
     phase: str
-    """The listed phase; empty if one object was named."""
+    """The phase in the list; empty if the command named one object."""
     retried: bool
     said: str
 
 
 def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Format) -> None:
-    """Retry all that match; exits with 1 if some could not be asked."""
+    """Retry all lifecycles that match; exits with 1 if a request failed."""
     query = sought.as_query()
     rows = perform(lambda session: found_lifecycles(session, query))
     if not rows:

@@ -58,7 +58,7 @@ def complete_areas(incomplete: str) -> list[str]:
 
 
 def complete_objects(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete names of the kind in the argument before."""
+    """Complete names of objects of the kind in the preceding argument."""
     from starters.cli.object_reference import kind_named
 
     try:
@@ -101,7 +101,7 @@ def candidates(arguments: list[str]) -> list[str]:
 
 
 def requested_completion(what: str, **variables: str) -> str:
-    """A shell's completion request, which is made by environment variables."""
+    """The answer to a shell's completion request, which environment variables make."""
     from starters.cli.main import build
 
     asking = {_VARIABLE: what, **variables}

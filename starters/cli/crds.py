@@ -28,7 +28,7 @@ def crds(
         bool,
         typer.Option(
             "--selectable-fields/--no-selectable-fields",
-            help="Kubernetes before 1.30 knows no selectable fields, and kubectl refuses them there.",
+            help="Whether to include selectable fields, which kubectl refuses before Kubernetes 1.30.",
         ),
     ] = True,
     state: UnusedStateOption = None,

@@ -1,6 +1,6 @@
 """How a command finds its servers: `--state DIR`, else the environment, else the local deployment.
 
-The directory's file `env` replaces the shell's Temporal variables. The default directory is used only if the
+The state directory's file `env` replaces the shell's Temporal variables. The default directory is used only if the
 environment names neither a cluster nor a Temporal server, so never in place of a real one.
 """
 
@@ -19,7 +19,7 @@ POINTERS = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "TEMPORAL_ADDRESS", "TEMPOR
 
 
 def enter(state: Path | None) -> Path | None:
-    """The option's callback, so it runs before settings are read."""
+    """As the option's callback, load the state directory's variables before settings are read."""
     directory = state or _named() or _default()
     if directory is None:
         return None

@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
 
 
 def consume(context: typer.Context, state: StateOption = None) -> None:
-    """Read EC2's events from SQS and wake the instances' lifecycles; `list`, `show`, `redrive` dead letters."""
+    """Read EC2's events from SQS and wake the instances' lifecycles; subcommands handle dead letters."""
     if context.invoked_subcommand is not None:
         return
     from starters.events.main import run_events
@@ -104,7 +104,7 @@ def redrive(
     if not sent:
         warn("no dead letter was sent again")
     if everything and len(sent) >= MOST:
-        warn(f"{MOST} of a queue are sent at most: `perdure events list` shows what is left")
+        warn(f"{MOST} dead letters of a queue are sent at a time: `perdure events list` shows the rest")
 
 
 def _look(queue: str) -> list[DeadLetter]:
@@ -128,7 +128,7 @@ def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter
 
 
 def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -> list[T]:
-    """The dead letters of every queue, or of those whose name contains `queue`.
+    """The results of `work` for all queues, or for queues whose name contains `queue`.
 
     A region's dead letter queue may serve several queues, and is read once.
     """

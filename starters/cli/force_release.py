@@ -1,7 +1,7 @@
 """`perdure abandon --skip-cleanup`: have a deleted claim give up an account that AWS permanently refuses to clean up.
 
-The annotation `perdure.dev/let-go` on the Account, with the reason, does that. A customer's account is left as it is; a
-pool's stays Failed and is not handed out.
+The command writes the annotation `perdure.dev/let-go`, with the reason, on the Account. A customer's account is left
+unchanged; a pool's account stays Failed and is not handed out.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def release(reference: Target, reason: str, output: Format) -> None:
         return obj
 
     async def account_of(session: ClusterSession, reference: Target, obj: JsonObject) -> Target:
-        """The Account, on which alone the annotation counts: tenants can write claims."""
+        """The Account, as the annotation has no effect on claims, which tenants can write."""
         if reference.kind == ACCOUNT:
             return reference
         uid = text(obj, "metadata", "uid")

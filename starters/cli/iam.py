@@ -1,6 +1,6 @@
 """`perdure install iam`: the rights that Perdure needs in the clouds, from tables of all calls that its code makes.
 
-A test keeps `deploy/iam/` current, whose README has the reasons. With PERDURE_INSTANCES_QUEUES the ARNs in files named
+A test keeps `deploy/iam/` current; its README gives the reasons. With PERDURE_INSTANCES_QUEUES the ARNs in files named
 `instances` name its accounts, regions and queues.
 """
 
@@ -91,7 +91,7 @@ def iam(
 ) -> None:
     """Print the IAM policy of the payer, or write the policies for all clouds, with the reason for each call.
 
-    The files for EC2 instances are for the places in PERDURE_INSTANCES_QUEUES, if it is set.
+    Files for EC2 instances cover what PERDURE_INSTANCES_QUEUES names, if it is set.
     """
     files = iam_files(places_of_settings())
     if output is None:
@@ -104,7 +104,7 @@ def iam(
 
 
 def iam_files(places: Sequence[Place] = ()) -> dict[str, str]:
-    """Policies by file name; those for EC2 instances for these places."""
+    """Policies by file name; policies for EC2 instances cover these places."""
     from activities.aws.permissions import PERMISSIONS, Role
 
     rows = [f"| {item.role.value} | `{item.action}` | {item.why} |\n" for item in _in_order(PERMISSIONS)]

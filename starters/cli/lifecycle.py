@@ -1,6 +1,6 @@
 """Access to one object's lifecycle: finding its workflow, explaining its state, retry, wake.
 
-The object's uid gives the workflow's id; an object that is gone is found by search attributes. A query starts a
+The object's uid gives the workflow's id; if the object is gone, search attributes find the workflow. A query starts a
 lifecycle that is not open, which is always harmless.
 """
 
@@ -88,7 +88,7 @@ async def look_for_object(session: ClusterSession, target: Target) -> JsonObject
 
 
 async def find_key(session: Session, target: Target) -> Key:
-    """The key of the existing object, or of one that is gone and still being cleaned up; raises CommandError."""
+    """The key of the object, which may be gone while its lifecycle still runs; raises CommandError if both are gone."""
     obj = await look_for_object(session, target) if target.kind.plural else None
     if obj is not None:
         return await key_of_object(session, target, obj)
@@ -100,7 +100,7 @@ async def find_key(session: Session, target: Target) -> Key:
 
 
 async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The key of its own lifecycle, or its instance's; raises CommandError."""
+    """The key of the object's lifecycle, or of its instance's; raises CommandError without one."""
     if machines.others(target):
         return await machines.lifecycle_behind(session, target, obj)
     return key_of(session, target, text(obj, "metadata", "uid"))
@@ -146,7 +146,7 @@ async def _with_pause(session: Session, key: Key, answer: Why) -> Why:
 
 
 async def _with_attempts(client: Client, key: Key, answer: Why) -> Why:
-    """The answer with running actions that are being retried, which only the server knows."""
+    """The answer with running actions that are being retried, of which only Temporal knows."""
     return answer.model_copy(update={"hindrances": (*answer.hindrances, *await _attempts_of(client, key))})
 
 
@@ -171,9 +171,9 @@ def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Blocker, ...]:
 
 
 async def retry(session: Session, key: Key, reason: str) -> str:
-    """Ask for a retry; refused, with the reason, if there is nothing to retry.
+    """Ask for a retry and return the answer; raises CommandError if there is nothing to retry.
 
-    The lifecycle does not know of actions that the server is retrying, and would refuse. For them the retry is written
+    The lifecycle does not know of actions that Temporal is retrying, and would refuse. For those the retry is written
     to the object, and the action starts over.
     """
     kind = all_kinds()[key.kind]

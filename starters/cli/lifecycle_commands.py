@@ -170,7 +170,7 @@ def pause(
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Change nothing for an object, an area or everything, in the cluster or in a cloud, until `perdure resume`.
+    """Pause an object, an area or everything: nothing is changed in the cluster or a cloud until `perdure resume`.
 
     Example: perdure pause --area accounts --reason "the payer's key leaked"
     """

@@ -1,7 +1,7 @@
 """`perdure list`: every lifecycle with its phase, what it waits for and until when.
 
-Open lifecycles come from one visibility query, objects from one list per kind; either without the other is marked. If
-the cluster cannot be read, only the lifecycles are shown.
+Open lifecycles come from one visibility query, objects from one list per kind; a lifecycle without an object is marked,
+and vice versa. If the cluster cannot be read, only the lifecycles are shown.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ IDLE = (NO_LIFECYCLE, CARRIED)
 class Row(Model):
     """One object and its lifecycle, times in UTC.
 
-    `phase` is NoLifecycle if none is open, Carried if the owner's does the work. `gone`: only the lifecycle exists;
-    `stuck`: the workers' code cannot continue it.
+    `phase` is NoLifecycle if no lifecycle is open, Carried if the owner's lifecycle does the work. `gone`: only the
+    lifecycle exists; `stuck`: the workers' code cannot continue it.
     """
 
     kind: str
@@ -120,9 +120,9 @@ async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list
 
 
 def branched(found: Sequence[Row], selected: Sequence[Row], kind: str, namespace: str) -> list[tuple[int, Row]]:
-    """Rows below their owner's, with their depth: only branches that contain a row to keep.
+    """Each row below its owner's row, with its depth; only branches that contain a selected row.
 
-    With a kind, each of its objects starts a branch; without, each row whose owner is not among the rows.
+    With a kind, each of its objects starts a branch; without, each row whose owner has no row.
     """
     paths = {f"{row.kind}/{row.namespace}/{row.name}": row for row in found}
     below: dict[str, list[Row]] = defaultdict(list)
@@ -142,7 +142,7 @@ def branched(found: Sequence[Row], selected: Sequence[Row], kind: str, namespace
 
 
 def _joined(lifecycle: Row, obj: Row | None, readable: frozenset[str]) -> Row:
-    """The lifecycle's row with the object's age (a long lifecycle continues as new) and pause."""
+    """The lifecycle's row with the object's pause, owner and age, which continuing as new does not reset."""
     if obj is not None:
         known = {"created": obj.created, "paused": obj.paused, "owner": lifecycle.owner or obj.owner}
         return lifecycle.model_copy(update=known)
@@ -186,7 +186,7 @@ def row_of(execution: WorkflowExecution) -> Row:
 
 
 async def object_rows(session: Session, kind: Kind | None, namespace: str) -> tuple[list[Row], frozenset[str]]:
-    """The objects without their lifecycles; no readable kinds if the cluster cannot be read."""
+    """The objects' rows, and the readable kinds; both are empty if the cluster cannot be read."""
     from engine.errors import Absent, ApiError, Denied
     from starters.cli.wake_lifecycles import kinds_with_objects
 

@@ -1,11 +1,11 @@
-"""Nodes, and objects of Cluster API and its AWS provider: their instance's lifecycle reports about them.
+"""The lifecycle of the instance or group behind a Node or an object of Cluster API or its AWS provider.
 
     Machine ──► its instance, by its own provider id or its AWSMachine's ┐
     AWSMachine, Node ──► its instance ───────────────────────────────────┴─► Ec2Instance ACCOUNT/REGION/INSTANCE
     AWSMachinePool ──► its group, by the group's ARN ──────────────────────► AutoScalingGroup ACCOUNT/REGION/GROUP
 
-An instance with a lifecycle is found by its id, which is unique in AWS; for one without, the account must be the only
-one that is served in its region.
+An instance with a lifecycle is found by its id, which is unique in AWS. For one without, the account must be the only
+one that is served in the region.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from starters.cli.output import CommandError
 from starters.cli.served_queues import places_of
 from starters.cli.session import Session
 
-# Other providers' Machines use the same form.
+# Provider ids of other providers have the same form.
 _OF_AWS = "aws:"
 SHOWN_BY = f"kubectl shows them; `perdure list {EC2_INSTANCE.name}` shows the instances that have a lifecycle"
 
 
 class Named(Model):
-    """An instance as a provider id names it. `region` is empty if that has no zone."""
+    """An instance as a provider id names it; `region` is empty without a zone."""
 
     instance: str = ""
     region: str = ""
@@ -41,7 +41,7 @@ def others(target: Target) -> bool:
 
 
 async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The lifecycle of the object's instance or group; raises CommandError without one, or if its account and region
+    """The lifecycle of the object's instance or group; raises CommandError without one, or if the account and region
     are not served.
     """
     if target.kind == AWS_MACHINE_POOL:
@@ -68,7 +68,7 @@ def instance_of(
 ) -> InstanceKey:
     """The instance with its account. Raises CommandError unless exactly one account and region is possible.
 
-    `lifecycles` are the ids of lifecycles with that instance id, and whether each is open; `at` the served accounts and
+    `lifecycles` says by workflow id whether each lifecycle with that instance id is open; `at`: the served accounts and
     regions.
     """
     had = {_place_of(id_): is_open for id_, is_open in lifecycles.items() if named.region in ("", _place_of(id_)[1])}
@@ -101,7 +101,7 @@ def named_in(obj: JsonObject) -> Named:
 
 
 async def _of_its_awsmachine(session: Session, machine: Target) -> Named:
-    """The instance that the Machine's AWSMachine names, which has it some time earlier."""
+    """The instance that the Machine's AWSMachine names before the Machine itself does."""
     listing = await session.cluster_of(AWS_MACHINE).list(AWS_MACHINE, machine.namespace)
     return next((named_in(each) for each in listing.items if owner_of(each) == machine.name), Named())
 

@@ -1,6 +1,6 @@
 """The `perdure` command line.
 
-A module's commands join by its `register(app)`, another package's by an entry point of the group `perdure.commands`.
+Each module adds its commands in `register(app)`, another package by an entry point of the group `perdure.commands`.
 Temporal and Kubernetes are imported only when a command runs, to keep help and completion fast.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
@@ -55,7 +55,7 @@ OWN: tuple[Register, ...] = (
 # Commands of `perdure install`.
 INSTALLING: tuple[Register, ...] = (crds.register, iam.register, migrate.register, completion.register)
 
-# Verbs of before, and what to type now. They go with the release after the one that first named the new form.
+# Former verbs and their present form. A verb is removed one release after the release that first named the new form.
 MOVED = {
     "codec": ("run", "codec"),
     "completion": ("install", "completion"),
@@ -83,11 +83,11 @@ def build() -> typer.Typer:
             warn(f"warning: the commands of {entry.value} are missing: {type(error).__name__}: {error}")
     for register in OWN:
         register(app)
-    install = typer.Typer(help="Print what an installation needs: definitions, IAM policies, other systems' settings.")
+    install = typer.Typer(help="Print what an installation needs: CRDs, IAM policies, settings converted for Perdure.")
     for register in INSTALLING:
         register(install)
     app.add_typer(install, name="install", rich_help_panel=command_groups.INSTALL, no_args_is_help=True)
-    app.command("crds", hidden=True)(crds.crds)  # pipelines name it
+    app.command("crds", hidden=True)(crds.crds)  # pipelines call `perdure crds`
     positions = {group: index for index, group in enumerate(command_groups.ORDER)}
     app.registered_commands.sort(key=lambda command: positions.get(str(command.rich_help_panel), len(positions)))
     return app
@@ -115,7 +115,7 @@ def main() -> None:
 
 
 def in_new_form(words: list[str]) -> list[str]:
-    """The command line in its present form, which is printed."""
+    """The command line with a former verb replaced; prints the new form."""
     if not words or words[0] not in MOVED:
         return words
     new = MOVED[words[0]]

@@ -66,8 +66,8 @@ def path(namespace: str, name: str) -> str:
 
 
 def target(kind: str, name: str) -> Target:
-    """The object that the arguments name; raises typer.BadParameter for an unknown kind, one without lifecycles, or a
-    malformed name.
+    """The object that the arguments name; raises typer.BadParameter if the kind is unknown or has no lifecycles, or the
+    name is malformed.
     """
     found = _of_others(kind) or kind_named(kind)
     if not found.plural:

@@ -39,8 +39,8 @@ FormatOption = Annotated[
 
 
 class CommandError(Exception):
-    """The message names the object, what was tried and what came back; the advice says what a person can do. Exit code
-    1.
+    """A failure with exit code 1. The message names the object, what was tried and what came back; the advice says what
+    to do.
     """
 
     def __init__(self, message: str, advice: str = "") -> None:
@@ -80,7 +80,7 @@ def print_json(value: Model | Sequence[Model]) -> None:
 
 
 def printed(value: Model | Sequence[Model], form: Format) -> bool:
-    """Print the value as a document; False, and nothing is printed, for the format text."""
+    """Print the value as JSON or YAML; False, and nothing is printed, for other formats."""
     if form is Format.JSON:
         print_json(value)
     elif form is Format.YAML:
@@ -133,7 +133,7 @@ def span(duration: timedelta) -> str:
 
 
 def until(moment: datetime | None, now: datetime) -> str:
-    """The moment as local time of day, and how far away it is."""
+    """The moment as local time, and its distance from now."""
     if moment is None:
         return ""
     distance = f"in {span(moment - now)}" if moment >= now else f"{span(now - moment)} ago"

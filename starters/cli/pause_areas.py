@@ -15,7 +15,7 @@ from starters.cli.session import ClusterSession, perform_on_cluster, person
 
 
 class Held(Model):
-    """What is paused: an object, an area, or `all`."""
+    """What was paused or resumed: an object, an area, or `all`."""
 
     kind: str = ""
     namespace: str = ""
@@ -25,7 +25,7 @@ class Held(Model):
 
 
 def named(kind: str, name: str, area: str, *, everything: bool) -> str:
-    """Area, `all`, or empty for an object; raises typer.BadParameter unless exactly one is named."""
+    """The area, `all`, or empty for an object; raises typer.BadParameter unless exactly one is named."""
     if sum((bool(kind or name), bool(area), everything)) != 1 or (not area and not everything and not name):
         raise typer.BadParameter("name one object, KIND NAMESPACE/NAME, or --area AREA, or --all", param_hint="KIND")
     if area and area not in all_areas():
@@ -64,7 +64,7 @@ def resume(what: str, reason: str, form: Format) -> None:
 
 
 async def current_pauses(session: ClusterSession) -> Pauses:
-    """The pauses; empty if unreadable: paused lifecycles report it themselves."""
+    """The pauses; none if unreadable, as paused lifecycles report themselves."""
     try:
         return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))
     except Denied:

@@ -66,7 +66,7 @@ def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:
                 f"{file}: {named} has no lifecycle here", "`perdure crds` prints the kinds that have one"
             )
         if not text(obj, "metadata", "name"):
-            raise CommandError(f"{file}: a {kind.name} has no name", "metadata.name")
+            raise CommandError(f"{file}: a {kind.name} has no name", "set metadata.name")
         metadata = {"namespace": namespace, **obj["metadata"]}
         objects.append((kind, {**obj, "metadata": metadata}))
     if not objects:
@@ -134,7 +134,7 @@ def lifecycle_of(kind: Kind, key: Key) -> Entity[World]:
 
 
 def key_of(session: Session, kind: Kind, obj: JsonObject) -> Key:
-    """The object's key; a new one has the uid of its dry run."""
+    """The object's key; a new object has the uid of its dry run."""
     return Key(
         kind=kind.name,
         namespace=text(obj, "metadata", "namespace"),
@@ -149,7 +149,7 @@ def target_of(kind: Kind, obj: JsonObject) -> Target:
 
 
 class SupposedKube(KubeApi):
-    """Shows assumed objects in place of real ones, in observe mode."""
+    """A client that returns the file's objects in place of stored ones, in observe mode."""
 
     _supposed: dict[tuple[str, str, str], JsonObject] = {}
 
@@ -170,7 +170,7 @@ class SupposedKube(KubeApi):
         limit: int = 500,
         metadata_only: bool = False,
     ) -> AsyncGenerator[Listing, None]:
-        """The pages with planned objects; new ones are in the last, unless a selector is given."""
+        """The pages with the file's objects; the last has the new objects, unless a selector is given."""
         ours = {(where, name): obj for (of, where, name), obj in self._supposed.items() if of == kind.name}
         new = {name: obj for name, obj in ours.items() if namespace in ("", name[0])}
         version = ""

@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
     for command in (worker, watch, codec):
         processes.command()(command)
     app.add_typer(processes, name="run", rich_help_panel=command_groups.PROCESSES)
-    # The manifests of installations name these.
+    # The manifests of installations run these commands.
     app.command(hidden=True)(worker)
     app.command(hidden=True)(watch)
     app.command(hidden=True)(version)
@@ -129,7 +129,7 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
 
 
 def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
-    """Execute a process, with the places of clusters in place of the settings' entries `clusters`."""
+    """Execute a process; in its settings, the clusters' accounts and regions replace entries `clusters`."""
     from domain.instances.queues_from_clusters import cluster_entries
 
     def end() -> None:

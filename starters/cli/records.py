@@ -23,7 +23,7 @@ async def annotate(session: ClusterSession, target: Target, annotations: Mapping
 
 
 async def record(session: ClusterSession, target: Target, obj: JsonObject, reason: str, message: str) -> None:
-    """Record who did what to the object, and why; without the right, print a warning."""
+    """Write an Event of what a person did, and why; if the cluster refuses, warn."""
     kind = "Warning" if reason == "Abandoned" else "Normal"
     who = f"by {person()}: {message}" if message else f"by {person()}"
     document = event(Subject.of(target.kind, obj), EventContent(kind, reason, who, FIELD_MANAGER), utc_now())

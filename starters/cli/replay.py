@@ -1,6 +1,6 @@
 """`perdure temporal replay`, the gate before a release: can this code continue lifecycles that other code has begun?
 
-Histories come from files or, with `--open`, from all running lifecycles. Exit code 1 if one does not match.
+Histories come from files or, with `--open`, from running lifecycles. Exit code 1 if one cannot be continued.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def replay(
     directory: Annotated[
         Path | None, typer.Argument(metavar="[DIR]", exists=True, file_okay=False, help="Recorded histories, as JSON.")
     ] = None,
-    running: Annotated[bool, typer.Option("--open", help="The histories of all lifecycles that run.")] = False,
+    running: Annotated[bool, typer.Option("--open", help="Replay the histories of running lifecycles.")] = False,
     query: Annotated[
-        str, typer.Option("--query", "-q", help="With --open: only those, as in the web UI's search.")
+        str, typer.Option("--query", "-q", help="With --open: only lifecycles that match this query, as in the web UI.")
     ] = "",
     most: Annotated[
         int, typer.Option("--most", min=0, help="With --open: at most this many of each kind; 0 is all.")
@@ -69,7 +69,7 @@ def _over_recorded(directory: Path) -> list[Replayed]:
     try:
         histories = replaying.recorded(directory)
     except ValueError as error:
-        raise CommandError(str(error), "it is written by `temporal workflow show -o json`") from error
+        raise CommandError(str(error), "each file must come from `temporal workflow show -o json`") from error
     converter = data_converter(settings())
 
     async def over() -> list[Replayed]:

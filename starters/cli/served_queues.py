@@ -1,6 +1,6 @@
 """The accounts, regions and queues that PERDURE_INSTANCES_QUEUES names, for commands.
 
-The API server is only asked if the setting has the entry `clusters`: then Clusters of the AWS provider name them.
+The API server is asked only if the setting has the entry `clusters`: then the AWS provider's Clusters name them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def places_of(session: ClusterSession) -> tuple[Place, ...]:
 
 
 def places_of_settings() -> tuple[Place, ...]:
-    """The places without a session. Raises CommandError for a wrong setting or clusters without places."""
+    """Like `places_of`, but without a session; raises CommandError in both cases."""
     texts = settings().instances_queues
     try:
         others, of_clusters = cluster_entries(texts)

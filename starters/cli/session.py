@@ -33,7 +33,7 @@ from starters.cli.output import CommandError
 S = TypeVar("S")
 T = TypeVar("T")
 
-# The field manager of people's writes, which the watcher must not ignore like the product's.
+# The field manager of people's writes, which the watcher must not ignore as it ignores Perdure's own writes.
 FIELD_MANAGER = "perdure-cli"
 
 _ADVICE = {
@@ -48,7 +48,7 @@ _ADVICE = {
 class ClusterSession:
     settings: Settings
     kube: KubeApi
-    served: KubeApi | None = None  # the cluster whose Services are served, if it is another
+    served: KubeApi | None = None  # the cluster whose Services are served, if it is not `kube`
 
     def cluster_of(self, kind: Kind) -> KubeApi:
         """The API server that stores objects of the kind."""
@@ -61,17 +61,17 @@ class Session(ClusterSession):
 
 
 def perform(work: Callable[[Session], Awaitable[T]]) -> T:
-    """Do the work with both servers; raises CommandError if one could not be reached, or refused."""
+    """Do the work with Temporal and the cluster; raises CommandError if either cannot be reached, or refuses."""
     return _run(_within(session(), work))
 
 
 def perform_on_cluster(work: Callable[[ClusterSession], Awaitable[T]]) -> T:
-    """Do the work without Temporal, else as `perform`."""
+    """Like `perform`, but without Temporal."""
     return _run(_within(cluster_session(), work))
 
 
 def perform_on_temporal(work: Callable[[Settings, Client], Awaitable[T]]) -> T:
-    """Do the work without the cluster, else as `perform`."""
+    """Like `perform`, but without the cluster."""
 
     async def connected() -> T:
         found = _for_people()

@@ -24,7 +24,7 @@ from starters.cli.environment import StateOption, exports
 from starters.cli.output import Format, FormatOption, grid, printed, show, warn
 
 Source = Literal["default", "environment", "state directory"]
-SetOption = Annotated[bool, typer.Option("--set", help="Only those that differ from their default or are set.")]
+SetOption = Annotated[bool, typer.Option("--set", help="Only settings that are set or differ from their default.")]
 
 
 class Effective(Model):

@@ -28,7 +28,7 @@ _NON_DETERMINISM = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERM
 
 
 async def stuck(client: Client, key: Key) -> CommandError | None:
-    """Why the workflow's code cannot continue; None if the last task did not fail."""
+    """Why the workflow cannot continue; None if its last task did not fail, or Temporal did not answer."""
     try:
         answer = await client.workflow_service.get_workflow_execution_history_reverse(
             GetWorkflowExecutionHistoryReverseRequest(

@@ -57,7 +57,7 @@ def bootstrap(
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Make the namespace (TEMPORAL_NAMESPACE) with its retention and search attributes, where they are missing."""
+    """Create the namespace (TEMPORAL_NAMESPACE), its retention and its search attributes, where they are missing."""
     from engine.temporal_namespace import NamespaceUnfit
     from engine.temporal_namespace import bootstrap as make_ready
     from starters.cli.session import perform_on_temporal
@@ -105,7 +105,7 @@ def promote(
     wait: WaitOption = 600.0,
     rate: RateOption = GENTLE,
     leave: Annotated[
-        bool, typer.Option("--leave", help="Wake nothing: open lifecycles move when something happens to them.")
+        bool, typer.Option("--leave", help="Wake nothing: each open lifecycle moves when it is next woken.")
     ] = False,
     state: StateOption = None,
 ) -> None:
@@ -129,7 +129,7 @@ def promote(
 def move(
     deployment: DeploymentOption = "", wait: WaitOption = 600.0, rate: RateOption = GENTLE, state: StateOption = None
 ) -> None:
-    """Wake what is still on older versions until nothing is; then those may be removed."""
+    """Wake lifecycles on older versions until none is left; then the old workers can be stopped."""
     from starters.cli.session import perform_on_temporal
 
     async def work(settings: Settings, client: Client) -> Sequence[Version]:
@@ -157,7 +157,7 @@ def queues(settings: Settings, areas: str) -> set[tuple[str, str]]:
 async def _until_polled(
     client: Client, deployment: str, build_id: str, wanted: set[tuple[str, str]], wait: float
 ) -> None:
-    """Wait until workers poll: without them a current version would block everything new."""
+    """Wait until workers poll: a current version without workers would block new workflows."""
     from engine import worker_versions
 
     deadline = time.monotonic() + wait
@@ -186,7 +186,7 @@ async def wake_older(client: Client, deployment: str, rate: float) -> int:
 
 
 async def moved(client: Client, deployment: str, wait: float, rate: float) -> Sequence[Version]:
-    """Wake repeatedly, as running activities may take their time; returns the versions still in use.
+    """Wake repeatedly, as running activities delay a move; returns the versions still in use.
 
     Raises RPCError if Temporal refuses until the time is up.
     """

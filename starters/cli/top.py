@@ -49,8 +49,8 @@ class AreaAtAGlance(Model):
 
 
 class Glance(Model):
-    """What `perdure top` shows. `worst`: longest open first. `backlog`: work that was not started or was broken off,
-    which without failures is the sign of an overloaded system.
+    """What `perdure top` shows. `worst`: longest open first. `backlog`: work that was not started or was interrupted,
+    which without failures shows an overloaded system.
     """
 
     at: datetime
@@ -150,7 +150,7 @@ async def count_area(session: Session, area: str, now: datetime) -> AreaAtAGlanc
 
 
 def queried(cluster: str, *areas: str) -> str:
-    """A query limited to this cluster, since several may share a namespace."""
+    """The query for the areas' open lifecycles in this cluster; several clusters may share a namespace."""
     kinds = [kind.name for kind in all_kinds().values() if kind.area in areas and kind.lifecycle]
     ids = " OR ".join(f"WorkflowId STARTS_WITH '{id_prefix(kind, cluster)}'" for kind in kinds)
     return f"ExecutionStatus = 'Running' AND ({ids})"

@@ -1,4 +1,4 @@
-"""Wakes by hand: of one lifecycle, or of every one of a kind (after a restore, or at the start of a migration)."""
+"""`perdure wake`: wakes one lifecycle, or all of a kind (after a restore, or at the start of a migration)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def kinds_with_objects() -> tuple[Kind, ...]:
 
 
 def wake_lifecycle(reference: Target, obj: JsonObject) -> None:
-    """Wake the lifecycle; if Temporal cannot be reached, the watcher does it later."""
+    """Wake the lifecycle; if that fails, warn: the watcher wakes it later."""
 
     async def wake_it(session: Session) -> None:
         await wake_one(session, await lifecycle.key_of_object(session, reference, obj))
@@ -38,7 +38,7 @@ def wake_lifecycle(reference: Target, obj: JsonObject) -> None:
     try:
         perform(wake_it)
     except CommandError as error:
-        warn(f"warning: {reference}: this is written, but its lifecycle could not be woken: {error.message}")
+        warn(f"warning: {reference}: the change is written, but its lifecycle could not be woken: {error.message}")
 
 
 async def wake_one(session: Session, key: Key) -> None:
@@ -47,15 +47,15 @@ async def wake_one(session: Session, key: Key) -> None:
 
 class Woken(Model):
     woken: int
-    """Number of lifecycles."""
+    """Number of woken lifecycles."""
     failed: int
-    """Number of lifecycles, and of kinds that could not be listed, that failed; each is reported in a warning."""
+    """Number of failed wakes, and of kinds that could not be listed; each is reported in a warning."""
 
 
 async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
     """Wake all lifecycles; a failed wake does not stop the others.
 
-    Of several kinds, only those of served areas are woken; unreadable ones are skipped with a warning, since a user of
+    Of several kinds, only kinds of served areas are woken; unreadable kinds are skipped with a warning, since a user of
     one area may lack rights in others.
     """
     free = asyncio.Semaphore(_AT_ONCE)

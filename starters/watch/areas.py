@@ -1,6 +1,6 @@
-"""How areas join the watcher: names that are collected from this package's modules and other packages' areas.
+"""How areas join the watcher: by names that modules of this package and of other packages' areas define.
 
-- `WATCHED`, `watched_for`: watched kinds; kinds that depend on the settings (`watched_kinds.py`);
+- `WATCHED`, or `watched_for` if the settings matter: watched kinds (`watched_kinds.py`);
 - `opened_for`: lifecycles without an object, woken at each start (`objectless_lifecycles.py`);
 - `GAUGES`: metrics (`gauges.py`);
 - `duties_for`: background tasks of the leading watcher (`background_tasks.py`).
@@ -28,11 +28,11 @@ def modules() -> list[ModuleType]:
 
 
 def modules_served(settings: Settings) -> list[ModuleType]:
-    """The modules of the served areas; raises ValueError for an unknown one."""
+    """The modules of the served areas; raises ValueError for an unknown area."""
     found = modules()
     known = sorted({area for area in map(_area, found) if area})
     if unknown := set(settings.areas) - set(known):
-        raise ValueError(f"PERDURE_AREAS names {', '.join(sorted(unknown))}; there are: {', '.join(known)}")
+        raise ValueError(f"PERDURE_AREAS names {', '.join(sorted(unknown))}; the areas are: {', '.join(known)}")
     return [module for module in found if not settings.areas or _area(module) in ("", *settings.areas)]
 
 

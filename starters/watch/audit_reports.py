@@ -1,6 +1,6 @@
-"""The scheduled audits' findings as metrics, from their report in the cluster (`domain/audit_report.py`).
+"""Exports the scheduled audits' findings as metrics, from their report in a ConfigMap (`domain/audit_report.py`).
 
-`perdure_audit_timestamp_seconds` is 0 before the first success, so that alerts fire.
+`perdure_audit_timestamp_seconds` is 0 until an audit succeeds, so that alerts fire.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Background tasks that areas run in the leading watcher.
 
-An area joins with `duties_for` in its module: it returns endless functions of the API and the index. Nothing may
-depend on them: a failed one is only restarted later.
+An area joins with `duties_for` in its module, which returns endless functions of the API client and the index. Nothing
+may depend on them: a failed task is only restarted later.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The resource versions, by kind, up to which all wakes were acknowledged; in the Lease for the next watcher.
+"""By kind, the resource version up to which all wakes were acknowledged; the Lease stores it for the next watcher.
 
-Otherwise a change without a running watcher would be lost unless the object's status shows it.
+Otherwise, changes made while no watcher runs would be missed, unless the objects' status shows them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Checkpoint:
         self._reached: dict[str, str] = {}
 
     def covers(self, name: str) -> bool:
-        """Whether the previous watcher had listed the kind."""
+        """Whether the previous watcher's checkpoint has the kind."""
         return name in self._inherited
 
     def is_behind(self, name: str, known: Projection) -> bool:
@@ -29,8 +29,8 @@ class Checkpoint:
         return bool(seen) and newer(known.resource_version, seen)
 
     def renew(self, positions: Mapping[str, str], watched: Collection[str]) -> None:
-        """Record the positions. Kinds that are declared but not listed keep their old version; kinds not watched any
-        more are dropped, since annotations are limited to 256 KiB.
+        """Record the positions. A watched kind without a position keeps its old version; a kind that is not watched any
+        more is dropped, since annotations are limited to 256 KiB.
         """
         known = {**self._inherited, **self._reached, **positions}
         self._reached = {name: version for name, version in known.items() if name in watched}

@@ -1,8 +1,8 @@
-"""Which workflow does the work of an object: the object's own, or that of its delegate (see `watched_kinds.py`), which
+"""Decides which workflow does an object's work: its own, or that of its delegate (see `watched_kinds.py`), which
 *carries* the object.
 
-The object's own workflow is woken after its work has moved to a delegate, opened when the work comes back, and woken
-when the object is deleted while carried.
+The object's own workflow is woken after a delegate has taken over, opened when the work returns, and woken, if it is
+still open, when the object is deleted while carried.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from starters.watch.watched_kinds import Watched
 # Whether the workflow of an object is open.
 IsOpen = Callable[[Key], Awaitable[bool]]
 
-# A claim carries its handle, the binder a claim; the limit also stops a cycle.
+# The binder carries a claim, and a claim its handle. The limit also stops a cycle.
 LONGEST_CHAIN = 4
 
 
-# Seconds. Deletions are not urgent, and a workflow that ends many objects at once needs the Temporal server more.
+# Seconds after a deletion. A workflow that deletes many objects at once needs the Temporal server more urgently.
 ENDS_WITHIN = 1.0
 
 
@@ -45,12 +45,12 @@ class Delegation:
         return known.key
 
     def of_all(self, keys: Iterable[Key]) -> dict[Key, None]:
-        """The delegates without duplicates, in order; an unknown object is its own."""
+        """The delegates in order, without duplicates; an object not indexed is its own."""
         known = ((key, self._known(key)) for key in keys)
         return dict.fromkeys(self.of(one) if one is not None else key for key, one in known)
 
     def carried(self, key: Key) -> bool:
-        """Whether another object's lifecycle serves it; False for an unknown object."""
+        """Whether another workflow does the object's work; False if it is not indexed."""
         known = self._known(key)
         return known is not None and self.of(known) != key
 
@@ -86,7 +86,7 @@ class Handover:
         task.add_done_callback(self.opening.discard)
 
     def _is_carried(self, known: Projection | None) -> bool:
-        """Whether the object was carried; True also if it did not exist."""
+        """Whether another workflow does the object's work; True also for None."""
         return known is None or self._delegation.of(known) != known.key
 
     async def _open(self, key: Key, seconds: float) -> None:
@@ -100,7 +100,7 @@ class Handover:
             self._queue.put(key)
 
     async def _opened(self, key: Key) -> bool | None:
-        """Open the workflow; None if Temporal did not answer, after which the caller wakes it."""
+        """Whether the workflow is open; None if Temporal did not answer, and the caller must wake it."""
         try:
             return self._is_open is not None and await self._is_open(key)
         except Exception:

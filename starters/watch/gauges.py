@@ -1,7 +1,7 @@
 """Gauges computed from the projections at each scrape, while this watcher leads.
 
 An area joins with `GAUGES` in its module: a function from the index to metric families. A standby exports none, since
-replicas' values would be added up.
+several replicas' values would be added up.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Projected(Collector):
 
 
 def families(index: Index) -> Iterable[Metric]:
-    """The metric families; an area's error does not suppress the others'."""
+    """The metric families of all areas, except of areas whose gauges fail."""
     families: dict[str, Metric] = {}
     for gauges in gauges_of_areas():
         try:

@@ -1,7 +1,7 @@
-"""Objects whose status is a heartbeat: only a missed report and the next one after it wake lifecycles.
+"""Objects whose status is a heartbeat: only a missed report, and the first report after it, wake lifecycles.
 
-The projections contain the expiries, which are compared with the clock every few seconds. The first comparison wakes
-the lifecycles of all silent objects, because earlier changes are unknown.
+The projections contain the expiries, which are compared with the clock every two seconds. The first comparison wakes
+lifecycles for all silent objects, because earlier changes are unknown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The watcher's process: connect, lead, watch, until SIGTERM.
 
-One replica leads by a Lease; a standby is ready too, or else a rollout would deadlock. Two leaders at once only wake
-more. In observe mode nothing is written, so every replica watches.
+One replica leads by a Lease. A standby is ready too, since a rollout would otherwise deadlock. Two leaders at once only
+send superfluous wakes. In observe mode nothing is written, so every replica watches.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, health: Health | None = None) -> None:
-    """Watch until `stop` or, without it, SIGTERM or SIGINT. A process of several parts gives its own `health`."""
+    """Watch until `stop` or, without it, SIGTERM or SIGINT. A caller that serves its own health passes `health`."""
     async with (
         stopped_by_signals(stop) as stopped,
         await KubeApi.open(settings, PROCESS) as api,
@@ -94,7 +94,7 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
 
 @asynccontextmanager
 async def _lease_client(settings: Settings, thread: OwnThread) -> AsyncIterator[KubeApi]:
-    """A client on its own thread, which renews the Lease even while the event loop is busy."""
+    """An API client in the thread, to renew the Lease even while the main event loop is busy."""
     api = await thread.run(KubeApi.open(settings, PROCESS))
     try:
         yield api
@@ -107,7 +107,7 @@ async def _hold(thread: OwnThread, election: LeaderElection, annotations: Annota
 
 
 def stand_by(election: LeaderElection, health: Health) -> None:
-    """Report ready once the Lease's holder is known to be another one."""
+    """Make this process ready once it knows that another process holds the Lease."""
 
     def unready() -> list[str]:
         if election.trouble or election.leader:

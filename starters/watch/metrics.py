@@ -1,4 +1,4 @@
-"""The watcher's metrics; those of streams are in `engine.kube.reflector`."""
+"""The watcher's metrics; for those of streams see `engine.kube.reflector`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports areas and versions that no worker serves. A standby reports nothing."""
+"""Metrics of areas and worker versions that no worker serves. A standby exports none."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ logger = logging.getLogger(__name__)
 
 
 async def report_missing_workers(client: Client, settings: Settings) -> None:
-    """Check every minute; a failed check keeps the last result."""
+    """Update the metrics every minute; a failed check leaves them unchanged."""
     try:
         while True:
             try:
                 await look(client, settings)
             except Exception as error:  # the watcher itself must go on
-                logger.warning("Temporal does not say which workers poll, asking again in a minute: %s", error)
+                logger.warning("cannot ask Temporal which workers poll, trying again in a minute: %s", error)
             await asyncio.sleep(EVERY_SECONDS)
     finally:
         MISSING.clear()

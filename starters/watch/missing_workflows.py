@@ -1,6 +1,6 @@
-"""Finds objects without a workflow and workflows without an object, by one list of open workflows per kind.
+"""Finds objects without a workflow and workflows without an object, by listing each kind's open workflows.
 
-Both are woken slowly, once after each start. Visibility lags, so some wakes are superfluous.
+The watcher wakes both slowly, once after each start. Visibility lags, so some wakes are superfluous.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PARTS = 4  # Kind/namespace/name/uid
 
 
 async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]) -> list[Key]:
-    """Objects without an open workflow, and open workflows without an object."""
+    """Open workflows without an object, then objects without an open workflow."""
     known = {key.workflow_id: key for key in keys}
     query = f"WorkflowType = '{kind}' AND ExecutionStatus = 'Running'"
     running = {execution.id async for execution in client.list_workflows(query)}

@@ -1,6 +1,6 @@
-"""Lifecycles without an object, woken at each start, so that they get changed settings.
+"""Lifecycles without an object, woken at each start, so that they use changed settings.
 
-An area joins with `opened_for` in its module. Wakes that Temporal does not accept are repeated.
+An area joins with `opened_for` in its module, which returns their keys. Failed wakes are repeated.
 """
 
 from __future__ import annotations

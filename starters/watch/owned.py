@@ -1,4 +1,4 @@
-"""Entries for the common case: a kind that wakes itself, and the objects that it owns.
+"""Entries of `WATCHED` for the common case: objects that wake their own lifecycles, and objects that they own.
 
 WATCHED = (objects(GREETING), owned(CONFIG_MAP, by=GREETING, label="greetings.example.com/of"))
 """
@@ -18,14 +18,14 @@ from starters.watch.watched_kinds import Watched, read_nothing
 
 
 def objects(kind: Kind) -> Watched:
-    """The watch of a kind whose objects are woken by a change of the spec, of request annotations, or of the status by
-    others.
+    """The watch of a kind whose lifecycles are woken when the spec, a retry or pause annotation, or (by another client)
+    the status changes.
     """
     return Watched(Followed(kind), read=_read_object)
 
 
 def owned(kind: Kind, *, by: Kind, label: str) -> Watched:
-    """The watch of objects with this label, whose changes wake their owners of kind `by`."""
+    """The watch of objects with this label: a change wakes the object's owners of kind `by`."""
 
     def owners(obj: KubeObject) -> list[tuple[str, str]]:
         references = obj.metadata.owner_references

@@ -1,7 +1,7 @@
 """Wakes open lifecycles when their area is paused or resumed.
 
-Workers may read the ConfigMap from a frozen stream, so lifecycles of a resumed area are woken again when that must have
-been detected. A new leader repeats recent resumes, as its predecessor may not have sent those wakes.
+A worker may not see a resume until its frozen watch of the ConfigMap is detected, so a resumed area's lifecycles are
+woken again after that. A new leader repeats recent resumes, as its predecessor may not have sent those wakes.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ class _Notifier:
             try:
                 number = await wake_open_of(self._client, areas, self._cluster)
             except RPCError as error:
-                logger.warning("lifecycles cannot be informed of a pause, trying again: %s", error)
+                logger.warning("lifecycles cannot be woken after a pause or resume, trying again: %s", error)
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
-            logger.info("%d lifecycles of %s were informed that they are paused or resumed", number, ", ".join(areas))
+            logger.info("%d lifecycles of %s were woken after a pause or resume", number, ", ".join(areas))
             return
 
 

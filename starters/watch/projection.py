@@ -1,7 +1,7 @@
 """What the watcher keeps of an object: only the fields that wakes depend on, in 2 to 5 KB.
 
-An event that leaves its *fingerprint* unchanged does not wake the object. Its *facts* are values by which relatives
-find it and on which they depend.
+An event that leaves the *fingerprint* unchanged wakes no lifecycle. The *facts* are named values for delegation,
+delays and metrics.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Place = tuple[Relation, Side]
 
 
 class Shown(NamedTuple):
-    """How both ends of a relation see an object: its names there, and hashes of what the other end decides by.
+    """An object at one end of a relation: its names there, and hashes of what the other end depends on.
 
-    `as_made`: the object looks as the other end makes it. `counts`: it matters at the other end.
+    `as_made`: the object looks as the other end creates it. `counts`: it matters to the other end.
     """
 
     names: tuple[Hashable, ...]
@@ -48,20 +48,20 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """An object as the watcher keeps it."""
+    """What the watcher keeps of one object."""
 
     key: Key
     resource_version: str
     fingerprint: int
-    handed: int  # the part of the fingerprint that other objects' workflows write
+    handed: int  # a hash of what other objects' workflows write
     settled: bool
     ours: bool  # the newest writer was certainly Perdure
     deleting: bool
     facts: Mapping[str, str] = field(default_factory=dict)
-    others: int = 0  # a digest of other writers in managedFields; `own` are Perdure's entries there
+    others: int = 0  # a hash of other writers' entries in managedFields; `own`: Perdure's entries
     own: tuple[tuple[str, str, int], ...] = ()
     shown: Mapping[Place, Shown] = field(default_factory=dict)
-    levers: int = 0  # a digest of the annotations with which people make requests
+    levers: int = 0  # a hash of the retry and pause annotations
 
     @property
     def name(self) -> Name:
@@ -73,12 +73,12 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The result of an area's reading of an object.
+    """What an area reads from an object.
 
     Args:
-        fingerprint: hashable values that the object's own decision reads and others write.
-        handed: those that other objects' workflows write (a binding): their change always wakes the object.
-        settled: its status shows nothing left to do.
+        fingerprint: hashable values that the object's own decision reads and other clients write.
+        handed: values, such as a binding, that other objects' workflows write; a change always wakes the object.
+        settled: its status shows that nothing is left to do.
     """
 
     fingerprint: tuple[object, ...]
@@ -103,7 +103,7 @@ def project(
     writer: str = FIELD_MANAGER,
     shown: Callable[[KubeModel | None], Mapping[Place, Shown]] = _shows_nothing,
 ) -> Projection:
-    """The projection of an object; writes under `writer` count as Perdure's."""
+    """The projection of an object; writes by the field manager `writer` count as Perdure's."""
     metadata = mapping(obj, "metadata")
     view = _readable(kind, obj, read)
     places = shown(view.model)
@@ -128,15 +128,15 @@ def project(
 
 
 def is_urgent(before: Projection | None, after: Projection | None) -> bool:
-    """Whether the object is being deleted or gone, or a person has requested something."""
+    """Whether the object is gone or being deleted, or a retry or pause annotation has changed."""
     return after is None or after.deleting or (before is not None and before.levers != after.levers)
 
 
 def own_write(before: Projection | None, after: Projection | None) -> bool:
-    """Whether a change is certainly Perdure's: the newest writer, or only our entry changed.
+    """Whether a change is certainly Perdure's: Perdure wrote last, or only its entries in managedFields changed.
 
-    managedFields' times have a resolution of one second. Deletions leave no trace there, and removing fields only
-    shrinks the former writers' entries, so neither counts as ours.
+    Times there have a resolution of one second. Deletions leave no entry, and removing fields only shrinks the
+    entries of former writers, so neither counts as Perdure's.
     """
     if before is None or after is None:
         return after is not None and after.ours
@@ -149,7 +149,7 @@ def own_write(before: Projection | None, after: Projection | None) -> bool:
 
 
 def _readable(kind: str, obj: JsonObject, read: Read) -> View:
-    """The view; all of an unreadable object, so that each change wakes it."""
+    """The view; an unreadable object's fingerprint is all its content, so that each change wakes it."""
     try:
         return read(obj)
     except Exception:  # one malformed object must not stop the watch of all others
@@ -159,9 +159,9 @@ def _readable(kind: str, obj: JsonObject, read: Read) -> View:
 
 
 def written_by_us(obj: JsonObject, writer: str = FIELD_MANAGER) -> bool:
-    """Whether the newest change is Perdure's, by field manager; no, if another writer is as new.
+    """Whether the newest change is Perdure's, by field manager; False if another manager's entry is as new.
 
-    People's requests (by the command line) have another field manager, because they must wake the object.
+    People's requests through the command line have another field manager, because they must wake the object.
     """
     entries = [(text(entry, "time"), text(entry, "manager")) for entry in sequence(obj, "metadata", "managedFields")]
     newest = max((time for time, _ in entries), default="")
@@ -191,7 +191,7 @@ def others_finalizers(obj: JsonObject, ours: str) -> tuple[str, ...]:
 
 
 def chosen(values: Mapping[str, object], names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """The values in a fixed order, for comparison."""
+    """The values in the order of `names`, for comparison."""
     return tuple((name, str(values[name])) for name in names if name in values)
 
 

@@ -1,6 +1,6 @@
-"""All projections by kind and name, from lists and events, in memory.
+"""All projections in memory, by kind and name; reflectors write them from lists and watch events.
 
-Relatives are found by their names in relations, so that no change costs a scan of all objects.
+Related objects are found by an index of names, so no change costs a scan of all objects.
 """
 
 from __future__ import annotations

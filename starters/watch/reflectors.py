@@ -1,9 +1,9 @@
-"""The reflectors of one watcher: one per watched kind, and one per declared kind while objects declare it.
+"""The reflectors of one watcher: one for each watched kind, and for each *declared* kind while objects refer to it.
 
-A missing or denied kind neither delays others nor makes the watcher unready. The API server is asked for a declared
-kind again until it is served; its reflector ends some minutes after the last object that declares it. Many watches of
-parts of a kind, such as a single Secret, are replaced by one of the whole cluster (`WatchedWhileNamed.wider`) if the
-API server allows it.
+A kind that is not installed, or a declared kind that is denied, neither delays others nor makes the watcher unready.
+A declared kind is looked up until the API server serves it; its reflector ends minutes after the last reference. If the
+API server allows it, one cluster-wide watch replaces many watches of parts of a kind, such as a single Secret
+(`WatchedWhileNamed.wider`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FIRST_ATTEMPT = 0.2
 LONGEST_ATTEMPT = 60.0
 # Seconds. Templates may name thousands of missing kinds, so lookups after failures are spaced out.
 BETWEEN_FAILURES = 0.05
-# The most parts of a kind that are watched one by one although a cluster-wide watch is allowed, which reads more.
+# Up to this many parts of a kind are watched one by one, because a cluster-wide watch reads more.
 FEW = 10
 # Seconds that the parts wait for the cluster-wide list before they are watched one by one.
 LISTED_WITHIN = 20.0
@@ -44,7 +44,7 @@ class _Declared:
     entry: WatchedWhileNamed
     by: int = 0  # number of declaring objects
     trouble: str = ""  # why it is not watched
-    awaited: bool = False  # it was missing: objects that name it may wait for it
+    awaited: bool = False  # it was missing, so objects that name it may wait for it
     task: asyncio.Task[None] | None = None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     tried: asyncio.Event = field(default_factory=asyncio.Event)
@@ -58,8 +58,8 @@ class _Declared:
 class _Parts:
     whole: WatchedWhileNamed
     members: dict[Followed, _Declared] = field(default_factory=dict)
-    together: bool = False  # whether the cluster-wide watch has replaced them
-    refused: bool = False  # whether they are many, but the cluster-wide watch is not allowed
+    together: bool = False  # whether the cluster-wide watch has replaced the watches of parts
+    refused: bool = False  # whether the parts are many, but the cluster-wide watch is not allowed
     news: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
@@ -91,7 +91,7 @@ class Mirrors:
         self._group: asyncio.TaskGroup | None = None
 
     def run_in(self, group: asyncio.TaskGroup) -> None:
-        """Start tasks in this group; call it before any reflector runs."""
+        """Run all tasks in this group; must be called before `start`."""
         self._group = group
 
     def start(self, entry: Watched, *, missing: bool = False) -> None:
@@ -142,7 +142,7 @@ class Mirrors:
         return any(declared.entry.name == entry.name for declared in self._declared.values())
 
     def awaited(self, entry: Watched) -> bool:
-        """Whether a kind that is listed now was missing or denied when it was declared."""
+        """Whether the kind, which is listed now, was missing or denied before."""
         waiting = any(one.awaited for one in self._declared.values() if one.entry.name == entry.name)
         return waiting or bool(self.reflectors[entry.name].trouble if entry.name in self.reflectors else "")
 
@@ -188,7 +188,7 @@ class Mirrors:
         self._stop(declared.entry)
 
     async def _serve(self, declared: _Declared) -> None:
-        """Look up the kind, watch it until it is removed, look it up again."""
+        """Look up the kind and watch it until it is removed; repeat forever."""
         failures = 0
         while True:
             try:
@@ -271,7 +271,7 @@ class Mirrors:
         except Denied:
             return False
         except ApiError as error:
-            logger.info("whether %s may be watched is not known: %s", entry.name, error)
+            logger.info("cannot find out whether %s may be watched: %s", entry.name, error)
             return otherwise
 
     async def _whole_is_listed(self, entry: WatchedWhileNamed) -> bool:
@@ -304,7 +304,7 @@ class Mirrors:
         return (declared for declared in self._declared.values() if declared.entry.name == entry.name)
 
     async def declared_tried(self, seconds: float) -> None:
-        """Wait until each declared kind is listed or known to be missing."""
+        """Wait up to `seconds` until each declared kind is listed or known to be missing."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 for declared in tuple(self._declared.values()):
@@ -321,8 +321,8 @@ class Mirrors:
         return {name: mirror.position for name, mirror in mirrors if mirror.listed and mirror.position}
 
     def newest(self, area: str) -> dict[str, str]:
-        """The newest resource version of each kind that an area's lifecycles read; not of parts, which have separate
-        versions.
+        """By kind, the newest resource version that the area's watches have seen. Watches of parts of a kind are left
+        out, as they have separate versions.
         """
         apart = {one.entry.name for one in self._declared.values() if not one.entry.whole}
         names = (name for name, of in self._areas.items() if of == area and name not in apart)
@@ -334,13 +334,13 @@ class Mirrors:
         return {*self.reflectors, *(one.entry.name for one in self._declared.values() if one.task is not None)}
 
     def unlisted(self) -> list[Reflector[Projection]]:
-        """Reflectors before their first list, except kinds without a CRD and declared kinds."""
+        """Reflectors without a first list, except of declared kinds and kinds not installed."""
         declared = self._declared_names()
         mirrors = self.reflectors.items()
         return [m for name, m in mirrors if m.installed and not m.listed and name not in declared]
 
     def denied(self) -> Iterable[str]:
-        """The kinds that may not be watched, except declared ones."""
+        """Messages about kinds, except declared ones, that may not be watched any more."""
         declared = self._declared_names()
         for name, mirror in self.reflectors.items():
             if mirror.listed and mirror.denied and name not in declared:
@@ -359,7 +359,7 @@ class Mirrors:
         for parts in self._parts.values():
             if parts.refused:
                 yield (
-                    f"{len(parts.members)} watches stand in for one: {parts.whole.name} may not be listed and watched "
+                    f"{len(parts.members)} watches replace one: {parts.whole.name} may not be listed and watched "
                     "in the whole cluster"
                 )
 

@@ -1,7 +1,7 @@
 """Which lifecycles a change wakes, derived from the areas' relations (`domain/relations.py`).
 
 A projection contains, for each relation, the names by which the other end finds the object, and hashes of the values
-that it decides by. An unreadable object shows nothing, as if it did not exist.
+that the other end depends on. An object that cannot be parsed has neither, as if it did not exist.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _places_of(relations: Relations, kind: str) -> Iterator[tuple[Place, End]]:
 
 
 def _shows(relation: Relation) -> bool:
-    """Whether the referents' content matters; otherwise their names suffice."""
+    """Whether more of a referent matters than its namespace and name."""
     return bool(relation.matters or relation.required) or relation.known_as is not by_name
 
 
@@ -72,9 +72,9 @@ class _Reading:
     """How objects of a kind are read for their relations."""
 
     model: type[KubeModel]
-    # Each function once, with the conversion of its result.
+    # Pairs of a conversion and the function whose result it converts, without duplicates.
     asked: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...]
-    # Places that show the same, with the positions of names, hashes and trait among the results.
+    # Places that show the same; before them, the indices of their names, hashes and trait among the results.
     groups: tuple[tuple[int, _Compared, int, tuple[Place, ...]], ...]
 
 
@@ -105,7 +105,7 @@ def _as_it_is(value: Hashable) -> Hashable:
 def woken(
     relations: Relations, kind: str, before: Projection | None, after: Projection | None, index: Index
 ) -> set[Key]:
-    """Lifecycles at the other ends that decide by a changed value."""
+    """Lifecycles at the other ends that depend on a changed value."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, kind):
         news = _news(*place)
@@ -122,7 +122,7 @@ def woken(
 
 
 def referents(relations: Relations, known: Projection, index: Index) -> set[Key]:
-    """Lifecycles that decide by their referrers, for one referrer."""
+    """Lifecycles that depend on this object, which refers to them."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, known.key.kind):
         news = _news(*place)
@@ -150,7 +150,7 @@ def _is_missing(place: Place, name: Hashable, index: Index) -> bool:
 def ending_with_referrer(
     relations: Relations, kind: str, before: Projection | None, after: Projection | None, index: Index
 ) -> bool:
-    """Whether an object ends while an object that it concerns is being deleted."""
+    """Whether an object is gone or being deleted while an object that it wakes is being deleted."""
     if after is not None and not after.deleting:
         return False
     keys = woken(relations, kind, before, after, index)
@@ -184,7 +184,7 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
 
 
 def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:
-    """Whether the change only links an object to another, which does not yet refer back but will do so next."""
+    """Whether the change only adds a reference, and Perdure will next add the reverse one, which wakes the referent."""
     news = _news(*place)
     if news is None or news.linked is not Linked.FOLLOWED or was is None or is_now is None or after is None:
         return False
@@ -209,7 +209,7 @@ def _others(
     news: News[KubeModel],
     trait: Hashable = (),
 ) -> set[Key]:
-    """The lifecycles of the objects with these names, and all lifecycles to which they pass the change on."""
+    """Lifecycles of the objects with these names, and lifecycles to which they pass the wake on."""
     relation, side = place
     ends, other = (relation.referents, Side.REFERENT) if side is Side.REFERRER else (relation.referrers, Side.REFERRER)
     at = (relation, other)
@@ -231,7 +231,7 @@ def _others(
 
 
 def _all_linked(place: Place, first: list[Projection], at: Place, index: Index) -> list[Projection]:
-    """The objects that relations lead to, transitively, each once, since relations may form a cycle."""
+    """The objects reached over one or more references, each once, as references may form a cycle."""
     reached: dict[Name, Projection] = {}
     ahead = list(first)
     while ahead:
@@ -253,7 +253,7 @@ def _known(end: End, at: Place, name: Hashable, index: Index) -> list[Projection
 
 
 def _has(end: Key, side: Side, index: Index) -> bool:
-    """Whether a lifecycle without an object matters: only while its area has objects."""
+    """Whether to wake an objectless lifecycle: always for a referrer, else if its area has objects."""
     area = all_kinds()[end.kind].area
     kinds = (kind.name for kind in all_kinds().values() if kind.area == area and kind.plural)
     return side is Side.REFERRER or any(len(index.of(kind)) for kind in kinds)

@@ -1,7 +1,7 @@
-"""ResourceWatches: objects that show what is watched for handles. Perdure never reads them.
+"""Creates ResourceWatches: objects that show which resources are watched for handles. No decision reads them.
 
-Poolboy (1.14 on) makes one per apiVersion, kind and namespace of managed resources, and deletes none. The leading
-watcher creates missing ones under Poolboy's names, to keep lists informative; failures are retried minutes later.
+Poolboy (1.14 on) creates one per apiVersion, kind and namespace of managed resources, and deletes none. The leading
+watcher creates missing ones under Poolboy's names, so that lists stay informative; it retries failures minutes later.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from starters.watch.projection_index import Index
 AREA = "claims"
 
 ROUND = 5.0
-# Seconds. Each namespace of claims needs another view: these writes must not delay those that people wait for.
+# Seconds. Each namespace of claims needs its own ResourceWatches: writing them must not delay what people wait for.
 BETWEEN_WRITES = 0.2
 AFTER_FAILURE = 300.0
-# Seconds until a deleted view is noticed.
+# Seconds until a deleted ResourceWatch is noticed.
 LIST_AGAIN = 600.0
 
 MANAGED_BY = {"app.kubernetes.io/managed-by": "perdure"}
@@ -65,7 +65,7 @@ def duties_for(settings: Settings) -> tuple[Duty, ...]:
 
 
 def wanted_views(index: Index) -> dict[str, JsonObject]:
-    """Specs by name: one for each kind and namespace of handles' resources."""
+    """The ResourceWatches' specs by name, one per kind and namespace of handles' resources."""
     views: dict[str, JsonObject] = {}
     for handle in index.all(RESOURCE_HANDLE.name):
         for api_version, kind, namespace in _recorded(handle):

@@ -1,11 +1,12 @@
 """Keys to wake: each waits at most once, and stays until Temporal has accepted its wake.
 
-A key that is put while its wake is being sent is sent once more. A failed wake is retried after 0.1 to 5 s.
+A key that is put while its wake is being sent is sent once more. A failed wake is retried after 0.2 to 5 s.
+A key may be:
 
-- *held*: another workflow does the key's work;
+- *held*: another workflow may do its work;
 - *gathered*: woken once at the end of a burst of changes that each concern thousands;
 - *resting*: woken less than 0.1 to 5 s ago;
-- *urgent*: first.
+- *urgent*: woken first.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ class WakeQueue:
         self._wake = wake
         self._clock = clock
         self._on_woken = on_woken
-        self._waiting: dict[Key, float] = {}  # since when, oldest put first
+        self._waiting: dict[Key, float] = {}  # when each key was put, oldest first
         self._urgent: dict[Key, None] = {}
         self._sending: dict[Key, float] = {}
         self._delayed: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
-        self._resting: dict[Key, float | None] = {}  # woken just now; value: since when it is wanted again, if it is
+        self._resting: dict[Key, float | None] = {}  # woken just now; value: when it was put again, or None
         self.held: dict[Key, asyncio.TimerHandle] = {}
         self._gathered: list[Callable[[], Iterable[Key]]] = []
         self._origins: dict[Key, Context] = {}  # the traces that the wakes belong to
@@ -58,7 +59,7 @@ class WakeQueue:
         return len(self.outstanding()) + len(self.held) + bool(self._gathered)
 
     def put(self, key: Key, *, urgent: bool = False) -> None:
-        """Wake the key; later if it is being woken, or rests."""
+        """Wake the key; if it rests or is held, only afterwards."""
         if urgent:
             self._urgent[key] = None
         if (context := origin()) is not None:
@@ -80,7 +81,7 @@ class WakeQueue:
         self.put(key, urgent=urgent)
 
     def hold(self, key: Key, seconds: float) -> None:
-        """Wake the key when the time is over, not earlier."""
+        """Wake the key after `seconds`, not earlier."""
         if handle := self.held.pop(key, None):
             handle.cancel()
         self._waiting.pop(key, None)
@@ -89,14 +90,14 @@ class WakeQueue:
         self.held[key] = asyncio.get_running_loop().call_later(seconds, self.put_now, key)
 
     def leave(self, key: Key, seconds: float) -> None:
-        """Wake the key when the time is over, or with an earlier wake."""
+        """Wake the key after `seconds`, unless a wake of it is queued already."""
         if key not in self._waiting and key not in self._delayed and not self._resting.get(key):
             self.hold(key, seconds)
 
     def gather(self, find: Callable[[], Iterable[Key]], seconds: float) -> None:
-        """Wake each key once, this long after the first call; `find` gives the keys then.
+        """Once per burst, `seconds` after its first call, wake the keys that `find` returns.
 
-        Meanwhile objects may begin to refer to the change, or move to another workflow.
+        `find` is called only then, as references to the changed object may change meanwhile.
         """
         if not self._gathered:
             asyncio.get_running_loop().call_later(seconds, self._put_gathered)
@@ -108,7 +109,7 @@ class WakeQueue:
         return self._clock() - min(since) if since else 0.0
 
     def stalled(self) -> Iterable[str]:
-        """Why wakes have stalled: keys wait, but none was attempted for long. A failed wake is an attempt."""
+        """Why wakes have stalled: keys wait, but none was attempted for long; a failure is an attempt."""
         ago = self._clock() - max(self._last_turn, min(self._waiting.values(), default=self._last_turn))
         if self._waiting and ago > LONGEST_TURN:
             yield f"{len(self._waiting)} wakes wait, and none has been tried for {ago:.0f} s"
@@ -125,7 +126,7 @@ class WakeQueue:
             await done.wait()
 
     async def run(self, wakers: int) -> None:
-        """Serve the queue forever, `wakers` keys at a time."""
+        """Send the wakes forever, up to `wakers` at a time."""
         async with asyncio.TaskGroup() as group:
             for _ in range(wakers):
                 group.create_task(self._drain())

@@ -1,7 +1,7 @@
 """The watched kinds of all areas, as a table.
 
-An area joins with a module here that defines `WATCHED`, or `watched_for` if it depends on the settings. If another
-object's workflow does an object's work, that object is its *delegate* and gets its wakes.
+An area's module joins by defining `WATCHED`, or `watched_for` if it depends on the settings. If the workflow of object
+A does the work of object B, then A is B's *delegate* and gets B's wakes.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from starters.watch.projection import Place, Projection, Read, Side, View, proje
 from starters.watch.projection_index import Index
 from starters.watch.relations import ending_with_referrer, missing_referents, places_of, referents, shown_by, woken
 
-# Seconds. Objects come and go; listing a namespace repeatedly would cost more than watching on.
+# Seconds that a watch goes on without references: they come and go, and listing a namespace again would cost more.
 LINGERS = 300.0
 
 # Seconds that an object's own wake may wait after a change, given the object before and after it.
 Patience = Callable[[Projection | None, Projection], float]
 # Whether an object has a lifecycle.
 Lives = Callable[[Projection, Index], bool]
-# Whether a change, given the object before and after it, is a step of an end in progress.
+# Whether a change, given the object before and after it, is a step of a deletion in progress.
 Ending = Callable[[Projection | None, Projection | None, Index], bool]
 # The key of the object whose workflow does an object's work.
 Carrier = Callable[[Projection, Index], Key]
@@ -61,9 +61,9 @@ class Carried:
     """Which workflow does the work of a kind's objects.
 
     Args:
-        by: the key of that workflow's object.
-        from_birth: whether the workflow that makes an object opens its own, so that a new one wakes nothing.
-        relieved: seconds until an object's own workflow follows a change of its delegate.
+        by: returns the key of that workflow's object.
+        from_birth: whether the workflow that creates an object also opens its workflow: the creation wakes nothing.
+        relieved: seconds from a change of delegate until the own workflow is woken or opened; 0: never.
     """
 
     by: Carrier = _carries_itself
@@ -73,11 +73,11 @@ class Carried:
 
 @dataclass(frozen=True)
 class Pacing:
-    """How long the wakes of a change wait.
+    """How long the wakes after a change are delayed.
 
     Args:
-        patience: how long an object's own wake may wait, because another workflow does its work.
-        gathers: seconds in which wakes of other lifecycles gather, if one change concerns thousands.
+        patience: how long an object's own wake is delayed because another workflow does the object's work.
+        gathers: seconds for which wakes of other lifecycles are collected, if one change concerns thousands.
     """
 
     patience: Patience = _no_patience
@@ -86,20 +86,20 @@ class Pacing:
 
 @dataclass(frozen=True)
 class Watched:
-    """One kind (or a part of it) that is watched.
+    """A watched kind, or a watched part of one.
 
     Args:
         followed: what is listed and watched; a declared kind may leave `plural` empty for discovery. Two entries of one
             kind need different `called` names.
         read: reads an object into its projection.
-        relations: those of the kind determine which lifecycles its changes wake, what is watched while its objects
-            refer to it, and who is woken after the first list for a missing object.
-        lives: which objects have a lifecycle; one that stops having one wakes it, if open, as if it were gone.
-        ending: whether a change is a step of an end in progress, whose workflow is then woken only seconds later.
+        relations: those with this kind determine which lifecycles its changes wake, what is watched while its objects
+            refer to it, and which lifecycles are woken after the first list for lack of an object.
+        lives: which objects have a lifecycle. An object that no longer has one is treated as gone.
+        ending: whether a change is a step of a deletion in progress; its workflow is then woken only seconds later.
         carried: which workflow does the work of its objects.
-        silent_at: when (seconds of the epoch) an object's last report expires, if its status is a heartbeat: only a
+        silent_at: if the status is a heartbeat, when its last report expires, in seconds of the epoch: only a
             missed report, and the next one after it, wake lifecycles.
-        pacing: how long the wakes wait.
+        pacing: how long the wakes are delayed.
     """
 
     followed: Followed
@@ -129,7 +129,7 @@ class Watched:
 
     @property
     def writer(self) -> str:
-        """The lifecycles' field manager: their own writes wake nothing."""
+        """The field manager of the lifecycles, whose own writes do not wake them."""
         return FIELD_MANAGER
 
     def project(self, cluster: str, obj: JsonObject) -> Projection:
@@ -181,7 +181,7 @@ class WatchedWhileNamed(Watched):
     """Objects that are watched while other objects refer to them.
 
     Args:
-        named: what the names of all these objects begin with.
+        named: how these objects' names begin: with apiVersion and kind, a namespace, or namespace and name.
         lingers: seconds that they stay watched after the last reference.
         wider: the cluster-wide watch that may replace many partial ones.
     """
@@ -200,7 +200,7 @@ class WatchedWhileNamed(Watched):
         return (self.relation.watched and self.relation.watched.field_manager) or FIELD_MANAGER
 
     def project(self, cluster: str, obj: JsonObject) -> Projection:
-        """Project the object, adding its kind, which objects of a list may lack."""
+        """Project the object after adding its kind, which objects in lists may lack."""
         return super().project(cluster, {"apiVersion": self.kind.api_version, "kind": self.kind.name, **obj})
 
     def missing(self, index: Index) -> set[Key]:
@@ -208,7 +208,7 @@ class WatchedWhileNamed(Watched):
 
     @property
     def whole(self) -> bool:
-        """Whether this watch is the only one of its kind, and names it."""
+        """Whether one watch always covers the whole kind."""
         how = self.relation.watched
         return how is not None and how.scope is Scope.CLUSTER
 

@@ -1,11 +1,10 @@
 """All watched kinds together: which keys a change wakes, what is woken after a start, and readiness.
 
-| woken after a start | objects |
-|---|---|
-| at once | not shown as settled; changed since the *checkpoint* in the Lease; naming missing objects |
-| slowly | without a checkpoint, settled by others; without a workflow or an object (`missing_workflows.py`) |
+After a start it wakes at once: objects not shown as settled, changed since the *checkpoint* in the Lease, or in need of
+a missing object. It wakes slowly: settled objects last written by another client, if the checkpoint lacks their kind;
+objects without a workflow; workflows without an object (`missing_workflows.py`).
 
-Waking every object would cost a pass each (47 ms of CPU). An object that is gone only wakes an open lifecycle. Every
+Waking every object would cost a pass each (47 ms of CPU). For a deleted object only an open lifecycle is woken. Every
 wake goes to the object's delegate (`delegation.py`).
 """
 
@@ -35,10 +34,10 @@ from starters.watch.reflectors import Mirrors
 from starters.watch.wake_queue import WakeQueue
 from starters.watch.watched_kinds import Watched
 
-# Seconds. Relatives are known once their kind is listed; a missing list delays no longer.
+# Seconds that wakes after a start wait for the lists of all kinds, which make the objects' relatives known.
 PATIENCE_WITH_LISTS = 10.0
-# Seconds. An end takes tens of milliseconds, or ten seconds when hundreds come at once on a small machine: passes for
-# objects that are already gone would delay the others.
+# Seconds without a wake for a deletion in progress. It takes tens of milliseconds, or ten seconds when hundreds run at
+# once on a small machine: passes for objects that are already gone would delay other objects.
 ENDS_BY_ITSELF = 15.0
 
 Wake = Callable[[Key], Awaitable[None]]
@@ -108,11 +107,11 @@ class Watcher:
             group.create_task(self._listen_for_silence())
 
     def seen(self, area: str) -> dict[str, str]:
-        """The versions that a cache must reach to contain every change that has caused a wake."""
+        """By kind, the version that a cache must reach to contain all changes that caused wakes."""
         return self.mirrors.newest(area)
 
     def checkpoint(self) -> str:
-        """Versions up to which nothing has to be checked again, for the Lease."""
+        """The checkpoint for the Lease; it advances only while no wake is outstanding."""
         if self._adopted and not len(self.queue):
             self._checkpoint.renew(self.mirrors.positions(), self.mirrors.names())
         return str(self._checkpoint)
@@ -120,7 +119,7 @@ class Watcher:
     # What a change wakes.
 
     def started(self, watched: Watched, objects: list[Projection]) -> None:
-        """Follow the listed objects, and wake them once the relatives' kinds are listed."""
+        """Watch kinds that these objects refer to; wake lifecycles once all kinds are listed."""
         for known in objects:
             self.mirrors.follow(watched, None, known)
         if self._until_listed is not None:
@@ -140,7 +139,7 @@ class Watcher:
         if before is not None and after is not None and before.fingerprint == after.fingerprint:
             metrics.IGNORED.labels(watched.name).inc()
         elif seen_live and (_echo(before, after) or _made_by_others(watched, before, after)):
-            # Its own workflow's write, of which that workflow knows; its relatives may still depend on it.
+            # The workflow that wrote it needs no wake; the object's relatives may still depend on the change.
             metrics.ECHOES.labels(watched.name).inc()
             self._wake_now_and_once_listed(partial(self._wake_relatives, watched, before, after))
         else:
@@ -175,22 +174,21 @@ class Watcher:
         self.mirrors.listed(watched)
 
     def _doubt(self, keys: Iterable[Key]) -> None:
-        """Wake the lifecycles slowly, or at once if that phase is over: a kind installed later has few objects."""
+        """Wake lifecycles slowly after a start, later at once, as a kind installed later has few objects."""
         if self._adopted:
             self._put_all(keys)
         else:
             self.doubtful.extend(keys)
 
     def _wake_now_and_once_listed(self, wake: Callable[[], None]) -> None:
-        """Wake now, and again after the first lists: before, relatives may be unknown."""
+        """Wake now, and again once all kinds are listed: until then, relatives may be unknown."""
         wake()
         if self._until_listed is not None:
             self._until_listed.append(wake)
 
     def _wake_with_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         subject = after or before
-        # An object that the first list shows as deleting may belong to a workflow that died: it is not an end in
-        # progress.
+        # A deletion in the first list may belong to a workflow that died: it does not count as in progress.
         if before is not None and subject is not None and watched.ending(before, after, self.index):
             self._leave_to_its_end(watched, before, after, subject)
             return
@@ -211,8 +209,8 @@ class Watcher:
         """Delay the wakes caused by one step of a deletion in progress: a wake at each step would cost more than the
         deletion.
 
-        The end's workflow is woken later, as its worker may have died. Lifecycles of objects that live on are woken at
-        once.
+        The deleted object's workflow is woken later, as its worker may have died. Lifecycles of relatives that are not
+        deleted are woken at once.
         """
         if watched.has_workflow:
             self.queue.leave(self.delegation.of(subject), ENDS_BY_ITSELF)
@@ -238,8 +236,8 @@ class Watcher:
         return self.delegation.of_all(watched.relatives(before, after, self.index))
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
-        """Wake the object's own lifecycle at once, unless another workflow does its work; a restarted watcher cannot
-        know that.
+        """Wake the object's own lifecycle; later if another workflow does its work (`Pacing.patience`), except right
+        after a start.
         """
         patience = watched.pacing.patience(before, after) if after is not None and self._adopted else 0.0
         if patience:
@@ -248,7 +246,7 @@ class Watcher:
             self.queue.put_now(key, urgent=is_urgent(before, after))
 
     async def send(self, key: Key) -> None:
-        """Wake a lifecycle; of a deleted object only an open one."""
+        """Wake a lifecycle, but start none if its object is gone."""
         await (self._wake_open if self._is_gone(key) else self._wake)(key)
 
     def _is_gone(self, key: Key) -> bool:
@@ -332,9 +330,9 @@ class Watcher:
         health.add("watch", dead=self.queue.stalled, unready=self.unready, notes=self.notes)
 
     def unready(self) -> list[str]:
-        """What is not ready: a list, the first wakes, a permission.
+        """Why the watcher is not ready: a missing list, first wake or permission.
 
-        Kinds that are declared or not installed are no reason: an installation may have only one area's CRDs.
+        Kinds that are declared or not installed do not count: an installation may have only one area's CRDs.
         """
         if missing := self.mirrors.unlisted():
             return [f"{mirror.selection.name} is not listed: {mirror.trouble or 'in progress'}" for mirror in missing]
@@ -377,7 +375,7 @@ def _names(entry: Watched, known: Projection, declared: str) -> bool:
 
 
 def _made_by_others(watched: Watched, before: Projection | None, after: Projection | None) -> bool:
-    """Whether another workflow has made the object, and works on it or opens its workflow."""
+    """Whether another workflow has created the object, and does its work or opens its workflow."""
     return watched.carried.from_birth and before is None and after is not None and after.ours and not after.deleting
 
 

@@ -30,7 +30,7 @@ class Audit(Protocol):
 
 
 async def found_twice(look: Callable[[], Awaitable[Iterable[Finding]]], apart_seconds: float) -> list[Finding]:
-    """The findings of both of two looks, because lists lag."""
+    """The findings that two looks have in common, because lists lag."""
     first = list(await look())
     if not first:
         return []

@@ -1,7 +1,7 @@
-"""Resource claims: claims against handles, handles against the resources with their marks, all against workflows.
+"""Resource claims: compares claims with handles, handles with managed resources, and all with workflows.
 
-A mismatch counts only if two comparisons both show it: Temporal's lists lag, and the next pass corrects what a crash
-left. Unreadable kinds are reported in one line.
+A mismatch counts only if two comparisons both show it: Temporal's lists lag, and a pass may be correcting it. Each
+unreadable kind is reported in one line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WORKFLOWS = "ExecutionStatus = 'Running' AND WorkflowType IN ('ResourceClaim', 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the audit reads. `things` are the managed resources, which carry a handle's name."""
+    """What the audit reads. `things` are the managed resources, annotated with a handle's name."""
 
     names: DomainNames
     claims: Sequence[JsonObject] = ()
@@ -119,11 +119,11 @@ def bound_twice(found: Snapshot) -> Iterator[Finding]:
     for name, claims in sorted(holders.items()):
         if len(claims) > 1:
             problem = f"named by several claims: {', '.join(sorted(claims))}"
-            yield _finding(f"ResourceHandle {name}", problem, "the one in its spec has it; delete the others")
+            yield _finding(f"ResourceHandle {name}", problem, "keep the claim that its spec names; delete the others")
     for path, handles in sorted(held.items()):
         if len(handles) > 1:
             problem = f"several handles are bound to it: {', '.join(sorted(handles))}"
-            yield _finding(f"ResourceClaim {path}", problem, "keep the one in its status; delete the others")
+            yield _finding(f"ResourceClaim {path}", problem, "keep the handle that its status names; delete the others")
 
 
 # --- managed resources ---
@@ -192,7 +192,7 @@ def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
 
 
 async def _look(session: Session, discovery: Discovery) -> Snapshot:
-    """What the audit reads, resources first: a handle exists before and after them."""
+    """Read the snapshot: resources before handles, as a handle exists longer than its resources."""
     namespace = session.settings.claims_namespace
     kube = session.kube
     before = (await kube.list(RESOURCE_HANDLE, namespace)).items

@@ -1,4 +1,4 @@
-"""EC2 instances: the differences between labels, AWS and lifecycles that are found twice in a row.
+"""EC2 instances: differences between labels, EC2 and lifecycles, if two looks both show them.
 
 - AWSMachines and Nodes against EC2 (200 instances a call), AWSMachinePools against Auto Scaling (100 groups a call);
 - lifecycles of instances that no object names;
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 AREA = "instances"
 APART = 5.0
-# The lifecycle of an instance that no object names ends after ten minutes.
+# Longer than the ten minutes after which the lifecycle of an unmatched instance ends.
 GIVEN_UP_AFTER = timedelta(minutes=15)
 
 

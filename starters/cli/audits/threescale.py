@@ -1,6 +1,6 @@
-"""3scale: each tenant's lists against the objects of its namespaces, and vice versa. Read-only.
+"""3scale: compares each tenant's lists with the objects of its namespaces, and vice versa. Read-only.
 
-Each kind with objects is listed once per tenant. Only mismatches in both of two looks count. A finding is a question:
+Each kind with objects is listed once per tenant. A mismatch counts only if two looks both show it, and may be no fault:
 another cluster may serve the same tenant.
 """
 

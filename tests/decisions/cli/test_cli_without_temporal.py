@@ -88,7 +88,7 @@ def warned_of_no_wake(done: Result) -> bool:
     """Whether a command succeeded, and warned that the lifecycle was not woken."""
     assert done.exit_code == 0, done.output
     return done.stderr.endswith(
-        f"warning: Account ns/one: this is written, but its lifecycle could not be woken: {DOWN}\n"
+        f"warning: Account ns/one: the change is written, but its lifecycle could not be woken: {DOWN}\n"
     )
 
 

@@ -51,7 +51,7 @@ def test_an_area_alone_is_watched_with_its_own_kinds(area: str) -> None:
 def test_an_area_that_there_is_none_of_is_refused_by_watcher_and_worker() -> None:
     wrong = Settings(areas=("acounts",))
     for read in (watched_under, served_areas, opened_by_areas):
-        with pytest.raises(ValueError, match="PERDURE_AREAS names acounts; there are: accounts, claims"):
+        with pytest.raises(ValueError, match="PERDURE_AREAS names acounts; the areas are: accounts, claims"):
             read(wrong)
 
 

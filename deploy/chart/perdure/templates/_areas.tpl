@@ -1,6 +1,6 @@
 {{/*
-The areas that some set of workers serves, as JSON. A choice that cannot work ends here, with its reason: an area without
-workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES names their queues.
+The areas that some set of workers serves, as JSON. Values that cannot work fail here, with the reason: an area without
+workers is not watched, and instances are served only if PERDURE_INSTANCES_QUEUES names their queues.
 */}}
 {{- define "perdure.areas" -}}
 {{- $areas := list -}}
@@ -26,7 +26,7 @@ workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES 
 {{- $areas | sortAlpha | toJson -}}
 {{- end -}}
 
-{{/* The area whose rights a file of files/rbac gives; `every` where all processes need them. */}}
+{{/* The area whose rights a file in files/rbac grants; `every` if all processes need them. */}}
 {{- define "perdure.areaOfRights" -}}
 {{- get (dict
   "worker.yaml" "accounts" "watch.yaml" "accounts" "people.yaml" "accounts" "clients.yaml" "accounts" "pauses.yaml" "every"
@@ -40,7 +40,7 @@ workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES 
 ) . -}}
 {{- end -}}
 
-{{/* The area of a definition, by the group that its file is named after. */}}
+{{/* The area of a definition, by the group in its file's name. */}}
 {{- define "perdure.areaOfDefinition" -}}
 {{- if hasPrefix "aws.managed.openshift.io_" . -}}accounts
 {{- else if hasPrefix "poolboy.gpte.redhat.com_" . -}}claims
@@ -50,12 +50,12 @@ workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES 
 {{- end -}}
 {{- end -}}
 
-{{/* What the names of all task queues and of the workers' deployment begin with; empty where the cluster has no name. */}}
+{{/* The prefix of the names of all task queues and of the workers' deployment; empty if the cluster has no name. */}}
 {{- define "perdure.ofCluster" -}}
 {{- with index .root.Values.settings "PERDURE_CLUSTER" -}}{{ . }}{{ $.between }}{{- end -}}
 {{- end -}}
 
-{{/* The plain names of an area's task queues and their types, as a ScaledObject asks for them. */}}
+{{/* An area's task queues by plain name and type, as a ScaledObject needs them. */}}
 {{- define "perdure.queues" -}}
 {{- get (dict
   "accounts" (list (dict "queue" "accounts" "type" "workflow") (dict "queue" "kube" "type" "activity") (dict "queue" "aws" "type" "activity") (dict "queue" "aws-organization" "type" "activity"))
@@ -66,7 +66,7 @@ workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES 
 ) . | toJson -}}
 {{- end -}}
 
-{{/* The text of a file for this release: its names and namespace, and the group of resource claims. */}}
+{{/* The text of a file with this release's names, namespace and group of resource claims filled in. */}}
 {{- define "perdure.adapted" -}}
 {{- $name := include "perdure.name" .root -}}
 {{- $text := .text | replace "poolboy.gpte.redhat.com" (include "perdure.operatorDomain" .root) -}}

@@ -1,6 +1,6 @@
 {{/*
 The pod of a Job: dict "root" . "component" "set" "" "arguments" of its command "own" its values "restart" its policy
-"name" where it has an account of its own: without one it has no rights in the cluster.
+"name" of its ServiceAccount, if it has one: without it the pod has no rights in the cluster.
 */}}
 {{- define "perdure.jobPod" -}}
 {{- $root := .root -}}

@@ -1,4 +1,4 @@
-{{/* What everything of a release is called; objects without a namespace carry it too. */}}
+{{/* The prefix of the names of a release's objects, cluster-scoped ones included. */}}
 {{- define "perdure.name" -}}
 {{- default .Release.Name .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
@@ -22,8 +22,8 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
 {{/*
-Of one process: dict "root" . "component" "worker" "set" "claims" (the set of workers, else empty) "version" its build
-id where workers have versions.
+The labels that select one process: dict "root" . "component" "worker" "set" "claims" (the set of workers, else empty)
+"version" its build id if workers have versions.
 */}}
 {{- define "perdure.selectorLabels" -}}
 app.kubernetes.io/name: perdure

@@ -1,4 +1,4 @@
-{{/* The values of Poolboy's chart, as an installation there has them: what they come to here. */}}
+{{/* Values of Poolboy's chart, translated to this chart's. */}}
 
 {{- define "perdure.operatorDomain" -}}
 {{- $said := .Values.operatorDomain -}}
@@ -16,7 +16,7 @@
 {{ $of.name | default "poolboy" }}
 {{- end -}}
 
-{{/* Its intervals and the like, as variables. */}}
+{{/* Poolboy's intervals and similar values, as variables. */}}
 {{- define "perdure.poolboyVariables" -}}
 {{- range $value, $variable := dict "manageClaimsInterval" "MANAGE_CLAIMS_INTERVAL" "manageHandlesInterval" "MANAGE_HANDLES_INTERVAL" "managePoolsInterval" "MANAGE_POOLS_INTERVAL" "resourceRefreshInterval" "RESOURCE_REFRESH_INTERVAL" "clusterDomain" "CLUSTER_DOMAIN" }}
 {{- with index $.Values $value }}
@@ -28,7 +28,7 @@ OPERATOR_NAMESPACE: {{ . | quote }}
 {{- end }}
 {{- end -}}
 
-{{/* Which of them are about its own pods, and come to nothing here. */}}
+{{/* Values of Poolboy's chart that concern Poolboy's own pods and have no effect here. */}}
 {{- define "perdure.poolboyWithoutEffect" -}}
 {{- $said := list -}}
 {{- range list "affinity" "anarchy" "deploy" "enablePrometheusMetrics" "nodeSelector" "operatorMode" "replicaCount" "resourceHandlerCount" "resourceHandlerResources" "resourceWatchResources" "resources" "service" "serviceAccount" "tolerations" -}}

@@ -28,7 +28,7 @@ spec:
         {{- toYaml . | nindent 8 }}
         {{- end }}
       annotations:
-        # A changed setting rolls the processes, which read theirs once.
+        # A changed setting restarts the processes, which read settings only when they start.
         perdure.dev/settings: {{ include "perdure.settings" $root | sha256sum }}
         {{- with $root.Values.podAnnotations }}
         {{- toYaml . | nindent 8 }}
@@ -79,7 +79,7 @@ spec:
             - name: codec
               containerPort: 8090
             {{- end }}
-          # Answers as soon as the process runs, and waits for nothing outside it.
+          # Answers as soon as the process runs, regardless of other servers.
           startupProbe:
             httpGet:
               path: /healthz
@@ -127,7 +127,7 @@ spec:
             secretName: {{ .secretName }}
             defaultMode: 0440
         {{- end }}
-      # Two of a kind on one node go together when it does.
+      # Two replicas on one node would fail together with the node.
       topologySpreadConstraints:
         - maxSkew: 1
           topologyKey: kubernetes.io/hostname
@@ -149,7 +149,7 @@ spec:
       {{- end }}
 {{- end -}}
 
-{{/* Who a process runs as. */}}
+{{/* The ServiceAccount of a process. */}}
 {{- define "perdure.account" -}}
 {{- $root := .root -}}
 {{- if dig "serviceAccount" "create" true .own }}
@@ -168,7 +168,7 @@ metadata:
 {{- end }}
 {{- end -}}
 
-{{/* What stands beside a Deployment: who it runs as, and how many of it may be taken away at a time. */}}
+{{/* The objects beside a Deployment: its ServiceAccount, and its PodDisruptionBudget. */}}
 {{- define "perdure.besides" -}}
 {{- $root := .root -}}
 {{- include "perdure.account" . }}
@@ -189,10 +189,10 @@ spec:
 {{- end }}
 {{- end -}}
 
-{{/* The variables that are a process's own, or a Secret's. */}}
+{{/* The environment variables of one process, and those from Secrets. */}}
 {{- define "perdure.environment" -}}
 {{- if eq .component "worker" }}
-# Few heaps, which thousands of passes leave with few holes.
+# Fewer malloc arenas fragment less over thousands of passes.
 - name: MALLOC_ARENA_MAX
   value: "2"
 {{- end }}

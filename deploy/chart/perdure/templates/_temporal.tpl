@@ -1,6 +1,6 @@
 {{/*
-The files by which a process proves who it is to Temporal, and those of its keys. They are mounted and no variables, so
-that a renewed one is seen without a restart. dict "root" . "component" its command
+The files with which a process authenticates to Temporal, and the files of its encryption keys. They are mounted instead of
+being variables, so that a renewed file takes effect without a restart. dict "root" . "component" its command
 */}}
 {{- define "perdure.temporalFiles" -}}
 {{- $values := .root.Values -}}
@@ -29,7 +29,7 @@ that a renewed one is seen without a restart. dict "root" . "component" its comm
 {{- end }}
 {{- end -}}
 
-{{/* The version of the workers that is installed: what is not named is the image's. */}}
+{{/* The version of the workers that is installed; if none is named, the image's. */}}
 {{- define "perdure.buildId" -}}
 {{- if .Values.versioning.enabled -}}
 {{- .Values.versioning.buildId | default (.Values.image.digest | replace "sha256:" "" | trunc 12) | default .Values.image.tag | default .Chart.AppVersion -}}
@@ -37,15 +37,15 @@ that a renewed one is seen without a restart. dict "root" . "component" its comm
 {{- end -}}
 
 {{/*
-The Deployment's name of one version: dict "process" the set's name "build" its id. By a hash, since the versions of two
-Deployments of one name would be a change of its selector, which Kubernetes refuses in the middle of an upgrade.
+The Deployment's name of one version: dict "process" the set's name "build" its id. It contains a hash of the version, since
+two versions under one Deployment would change its selector, which Kubernetes refuses in the middle of an upgrade.
 */}}
 {{- define "perdure.versioned" -}}
 {{- printf "%s-%s" .process (.build | sha256sum | trunc 10) -}}
 {{- end -}}
 
 {{/*
-A Job that does something about Temporal, once for each revision of the release; all of them may be repeated.
+A Job that calls Temporal, once for each revision of the release; each of these Jobs may be repeated.
 dict "root" . "name" what it is called "arguments" of its command
 */}}
 {{- define "perdure.temporalJob" -}}
