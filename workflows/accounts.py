@@ -1,11 +1,11 @@
-r"""Lifecycles of AWS accounts. `domain/accounts/` decides.
+r"""The workflows of AWS accounts, whose decisions are in `domain/accounts/`.
 
 | lifecycle | one for each | decided in |
 |---|---|---|
 | Account | Account | `account_lifecycle.py` |
 | AccountClaim | AccountClaim | `claim_lifecycle.py` |
-| AccountPool | AccountPool; the only writer of who has which account | `pool.py`, within a pass |
-| Organization | payer: hands out what is scarce | `organization.py`, within a pass |
+| AccountPool | AccountPool; it alone binds accounts to claims | `pool.py`, within a pass |
+| Organization | payer: grants what AWS limits | `organization.py`, within a pass |
 | AccountValidation | installation: validates existing accounts | `account_validation.py`, within a pass |
 | AWSFederatedRole, AWSFederatedAccountAccess | object of the kind | `federated/` |
 """
@@ -57,18 +57,18 @@ from workflows.passes import Passes
 
 @lifecycle("Account", world=AccountWorld, observe=ObserveAccount, decide=decide_account)
 class AccountWorkflow(Entity[AccountWorld]):
-    r"""An Account: its AWS account is created, initialised and, after Ready, watched.
+    r"""An Account: its AWS account is created and initialised; after Ready, regions and quotas are kept up to date.
 
         Pending --permit--> CreateAccount --> Creating --> InitializingRegions --> PendingVerification --> Ready
                                                  \________________\___> Failed (deadlines, refusals)
 
-    The organization's signals (permits to create and to opt in, a resolved support case) are only remembered; lost ones
+    The organization's signals (permits to create and to opt in, a resolved support case) are remembered; lost signals
     are sent again.
     """
 
     @workflow.signal(description="The organization's answer to the request for an AWS account.")
     def permit(self, permit: Permit) -> None:
-        """Remember a permit; adopt an account or request that the organization already has under this name."""
+        """Remember the permit, and adopt the account or request of this name that it may contain."""
         known = self.world.known
         facts: dict[str, object] = {"permit": permit}
         if permit.account_id and not known.created_account_id:
@@ -83,7 +83,7 @@ class AccountWorkflow(Entity[AccountWorld]):
 
     @workflow.signal(description="It is this Account's turn to opt in to regions.")
     def opt_in_permit(self, permit: OptInPermit) -> None:
-        """Remember the permit and observe again: the list of regions may have grown since."""
+        """Remember the permit and observe again: the list of regions may have grown meanwhile."""
         self.replace_world(self.world.learn(opt_in_until=permit.until))
         self.wake()
 
@@ -161,7 +161,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
         )
 
     def _forget(self, gone: str) -> None:
-        """Drop a deleted OU: the next request creates another."""
+        """Forget a deleted OU, so that the next request creates another."""
         known = self.world.known.units
         if gone and gone in known.values():
             self.replace_world(self.world.learn(units={unit: id_ for unit, id_ in known.items() if id_ != gone}))
@@ -170,7 +170,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
         return _unit(base, name) in self.world.known.units
 
     async def _ask(self) -> dict[str, UnitRefused]:
-        """Request all OUs that are wanted now; return the refused ones."""
+        """Request all missing OUs of one `base`; return the refused OUs."""
         self._asking = True
         base = next(iter(self._requested))[0]
         names = tuple(name for other, name in self._requested if other == base and not self._has(base, name))
@@ -196,9 +196,9 @@ def _unit(base: str, legal_entity: str) -> str:
 
 @lifecycle("AccountValidation", world=ValidationWorld, observe=PassValidation)
 class AccountValidationWorkflow(Passes[ValidationWorld]):
-    """Validates existing accounts: their OUs, tags and quotas, and failed Accounts without an AWS account.
+    """Validates existing accounts: corrects OUs, tags and quotas, and deletes failed Accounts without an AWS account.
 
-    woken by a changed ConfigMap or a written Account --> pass (one activity over those that are due) --> wait
+    woken by a changed ConfigMap or a written Account --> pass (one activity over all due Accounts) --> wait
     """
 
     has_object: ClassVar[bool] = False
@@ -206,7 +206,7 @@ class AccountValidationWorkflow(Passes[ValidationWorld]):
 
 @lifecycle("AWSFederatedRole", world=FederatedRoleWorld, observe=ObserveFederatedRole, decide=decide_role)
 class FederatedRoleWorkflow(Entity[FederatedRoleWorld]):
-    """An AWSFederatedRole: validates its policies at each generation, and wakes its accesses.
+    """An AWSFederatedRole: each generation's policies are validated, then its accesses are woken.
 
     New --validated by IAM--> Valid | Invalid        deleted --> accesses gone --> gone
     """

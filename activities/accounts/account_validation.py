@@ -1,6 +1,6 @@
-"""The pass that validates existing accounts; `domain/accounts/account_validation.py` describes each check.
+"""The pass that validates existing accounts; docs/accounts.md describes each check.
 
-A failed account or check does not affect the others: an Event on the Account reports it, and it is retried.
+A failed check does not affect other accounts or checks: an Event on the Account reports it, and it is retried.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ValidationActivities(Activities):
         if hold or look.dry_run:
             return _world(look, look.memory, "accounts would be validated", due_again(look.memory, interval), hold=hold)
         accounts = chosen(await self._sighted(), look.memory, everything=everything)
-        # The payer itself is never changed; checks without calls to AWS still cover it.
+        # The payer's own account is not in this set: `Sessions` refuses changes of it, other checks still cover it.
         protected = {*config.payer_account_ids, *self._read.settings.accounts_protected}
         accounts = tuple(account for account in accounts if concerned(account, protected))
         run = _Run(checks, config, moment)
@@ -204,7 +204,7 @@ class ValidationActivities(Activities):
     async def _quotas(self, run: _Run, account: Account) -> None:
         spec = wanted_spec(account, run.config)
         if spec is None and not quotas_outdated(account):
-            if quotas_unbegun(account):  # the process that wrote them may have died before it woke the Account
+            if quotas_unbegun(account):  # the process that wrote the quotas may have died before it woke the Account
                 await wake(self._client, self._read.key(account))
             return
         try:

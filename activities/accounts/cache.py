@@ -1,4 +1,4 @@
-"""Typed reads of the area's Kubernetes objects, and whether anything may be changed.
+"""Typed reads and writes of the area's Kubernetes objects, and whether anything may be changed.
 
 The ConfigMap, pools and Accounts are cached, and at least as new as the change that woke the lifecycle. The replaced
 operator's leader lock is checked at most once a minute per process.
@@ -39,7 +39,7 @@ R = TypeVar("R", bound=CustomResource)
 
 
 class Reader:
-    """Reads and writes the area's objects, once per process. Without a store, all reads go to the API server."""
+    """Reads and writes the area's objects; one per process. Without a store, all reads go to the API server."""
 
     def __init__(self, kube: KubeApi, settings: Settings, store: Store | None = None) -> None:
         self.kube = kube
@@ -66,7 +66,7 @@ class Reader:
             return None
 
     async def same(self, model: type[R], key: Key) -> R | None:
-        """The object; None if it does not exist, or was recreated."""
+        """The object with the key's uid; None if it does not exist or was recreated."""
         found = await self.one(model, key.namespace, key.name)
         return found if found is not None and found.metadata.uid == key.uid else None
 
@@ -105,7 +105,7 @@ class Reader:
         return self._accounts.newest if self._accounts is not None else ""
 
     async def accounts_held_by(self, claim: Key) -> tuple[Account, ...]:
-        """The Accounts that name the claim as their holder. Only these are parsed: there may be thousands."""
+        """The Accounts that name the claim as their holder. Only these are parsed, of perhaps thousands."""
         listing = await self.kube.list(ACCOUNT, OPERATOR_NAMESPACE)
         return read_all(Account, [item for item in listing.items if _names(item, claim)])[0]
 

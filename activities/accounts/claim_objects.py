@@ -1,6 +1,6 @@
-"""Kubernetes objects that claims get in addition to a pool's account: a customer's Account, and Secrets.
+"""Kubernetes objects that are created for claims: the Account of a customer's AWS account, and Secrets.
 
-In the customer's own Secret only our finalizer is changed.
+Of the customer's own Secret only our finalizer is changed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class DeliveryActivities(Activities):
             try:
                 await self._kube.create(ACCOUNT, _manifest(action, suffix), OPERATOR_NAMESPACE)
             except Conflict:
-                # Either an unrelated object has that name, or our own creation was not answered.
+                # Either an unrelated object has that name, or an earlier creation succeeded but its answer was lost.
                 present = await self._read.account(account_name(suffix))
                 if present is None or not _serves(present, action) or present.metadata.deleting:
                     continue
@@ -71,7 +71,7 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=HoldInputSecret.activity)
     async def hold_input_secret(self, action: HoldInputSecret) -> None:
-        """Add our finalizer, unless the Secret is being deleted; `Invalid` if it has no complete key."""
+        """Add our finalizer, unless the Secret is being deleted. Raises Invalid if its key is incomplete."""
         found = await self._kube.get(SECRET, action.claim.namespace, action.secret)
         if not all(mapping(found, "data").get(field) for field in KEY_FIELDS):
             where = f"Secret {action.claim.namespace}/{action.secret}"
@@ -84,7 +84,7 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=DeliverCredentials.activity)
     async def deliver_credentials(self, action: DeliverCredentials) -> None:
-        """Write the key before the claim's fields. The customer's own key stays in its Secret: it opens the account."""
+        """Copy the key into the claim's Secret, unless that is the customer's own; then write the claim's fields."""
         account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim) or not account.customers:
             raise _not_the_holder(action.account)
@@ -116,11 +116,11 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=DeliverRole.activity)
     async def deliver_role(self, action: DeliverRole) -> None:
-        """Write the Secret, then remove the Account's key, whose user is gone."""
+        """Write the claim's Secret, then delete the Account's Secret, whose IAM user is gone."""
         account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim):
             raise _not_the_holder(action.account)
-        # A key in it belongs to an earlier account and is no longer valid.
+        # A key that the Secret still has is removed: it belongs to an earlier account and is no longer valid.
         content = {**dict.fromkeys(KEY_FIELDS), **secret_data({ROLE_FIELD: action.role_arn})}
         await put_secret(self._kube, action.claim, action.secret, content, await key_ids_of(self._kube, account))
         await self._delete_key(account)
@@ -146,7 +146,7 @@ class DeliveryActivities(Activities):
         )
 
     async def _delete_key(self, account: Account) -> None:
-        """Delete the Account's own Secret, but no foreign one that its spec may name."""
+        """Delete the Account's own Secret, but no other owner's Secret that the spec may name."""
         name = account.spec.iam_user_secret or secret_of(account.metadata.name)
         with suppress(Absent, Conflict):
             found = admin_key_secret.known(await self._kube.get(SECRET, OPERATOR_NAMESPACE, name))

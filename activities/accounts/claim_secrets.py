@@ -1,7 +1,7 @@
-"""A claim's Secret: written and deleted only if it belongs to the claim, by an annotation with its uid.
+"""A claim's Secret, which is written and deleted only if an annotation has the claim's uid.
 
-The replaced operator wrote no annotation, and a restored cluster's claims have new uids: such a Secret is recognised by
-its content.
+The replaced operator wrote no annotation, and a restored cluster's claims have new uids: their Secrets are recognised
+by the content.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ async def delete_secret(
 ) -> None:
     """Delete the claim's Secret if it exists.
 
-    One without an existing claim's annotation is this claim's if it has one of the keys `key_ids`, or a role in the
+    A Secret that no existing claim's uid marks is this claim's if it has one of the keys `key_ids`, or a role in the
     account. A Secret with further entries stays.
 
     Raises:
@@ -90,7 +90,7 @@ async def delete_secret(
 
 
 async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
-    """The ids of the account's recent keys; empty if its Secret does not exist."""
+    """The ids of the account's present and recent keys; empty if its Secret does not exist."""
     with contextlib.suppress(Absent):
         name = account.spec.iam_user_secret or secret_of(account.metadata.name)
         return known_ids(await kube.get(SECRET, OPERATOR_NAMESPACE, name))
@@ -98,8 +98,8 @@ async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
 
 
 async def copy_key(kube: KubeApi, claim: Key, name: str, source: str) -> None:
-    """Copy the key from the account's Secret `source`; `Invalid` if an entry is empty, since it would replace a working
-    key.
+    """Copy the key from the account's Secret `source`. Raises Invalid if that key is incomplete, because it would
+    replace a working key.
     """
     secret = await kube.get(SECRET, OPERATOR_NAMESPACE, source)
     key = {field: mapping(secret, "data").get(field) for field in KEY_FIELDS}
@@ -110,7 +110,7 @@ async def copy_key(kube: KubeApi, claim: Key, name: str, source: str) -> None:
 
 
 async def _operators_own(kube: KubeApi, namespace: str, name: str) -> str:
-    """Whose of the operator's Secrets it is; empty for others, which a claim may write."""
+    """The owner, if it is one of the operator's Secrets; empty for other Secrets, which a claim may use."""
     if namespace != OPERATOR_NAMESPACE:
         return ""
     if name == PAYER_SECRET:

@@ -1,4 +1,4 @@
-"""Federated roles and accesses in Kubernetes: observe them, notify and delete a role's accesses."""
+"""Federated roles and accesses in Kubernetes: observes both, annotates and deletes a role's accesses."""
 
 from __future__ import annotations
 

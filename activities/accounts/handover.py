@@ -1,4 +1,4 @@
-"""Hands an account over to the claim that it is bound to, and takes it back; both can be repeated."""
+"""Hands an account over to its claim, and releases it; both can be repeated."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 class HandOver(Activities):
-    """Hands accounts over to claims; those that need the same OU share one request."""
+    """Hands accounts over to claims. Claims that need the same OU share one request."""
 
     def __init__(self, reader: Reader, sessions: Sessions, client: Client) -> None:
         self._read = reader
@@ -55,7 +55,7 @@ class HandOver(Activities):
         self._units: dict[UnitRequest, asyncio.Future[str]] = {}
 
     async def carry_on(self, world: ClaimWorld) -> None:
-        """Carry on with the bound claim; raises an ApiError if the claim's own workflow has to continue."""
+        """Hand the account over to a claim just bound; raises an ApiError if the claim's own workflow must continue."""
         hand_over = partial(self._hand_over, just_read=world.account)
         inline = Inline(decide, {Patch.activity: self._writes.patch, Fulfil.activity: hand_over})
         (await inline.go_on(State(world, dirty=False))).confirm()
@@ -86,7 +86,7 @@ class HandOver(Activities):
         return await self.moved(request, await self.unit_of(request), move)
 
     def prepare(self, base: str, legal_entities: Iterable[str], gone: str = "") -> None:
-        """Request the OUs of several claims at once, in the background; again if the known one is `gone`."""
+        """Request the legal entities' OUs in the background, in one call; known OUs only if OU `gone` was deleted."""
         requests = {UnitRequest(base=base, legal_entity=each) for each in legal_entities}
         if not gone:
             requests -= self._units.keys()
@@ -120,13 +120,13 @@ class HandOver(Activities):
         return await asyncio.shield(self._units[request])
 
     async def moved(self, request: UnitRequest, unit: str, move: Callable[[str], None]) -> str:
-        """Move an account into this OU, or into a new one if it was deleted; returns the OU's id."""
+        """Move an account into the OU `unit` or, if that was deleted, a new OU; returns the OU's id."""
         try:
             await asyncio.to_thread(move, unit)
         except Absent as error:
             if error.code != UNIT_GONE:
                 raise
-            self.prepare(request.base, [request.legal_entity], unit)  # the organization remembers the deleted one
+            self.prepare(request.base, [request.legal_entity], unit)  # the organization still has the deleted OU's id
             unit = await self.unit_of(request)
             await asyncio.to_thread(move, unit)
         return unit
@@ -151,7 +151,7 @@ class HandOver(Activities):
             raise Unavailable(f"{whose}: the organization's workflow gave no answer: {error}") from error
         return units
 
-    # --- take back ---
+    # --- release ---
 
     @activity.defn(name=ReleaseAccount.activity)
     async def release(self, action: ReleaseAccount) -> None:
@@ -182,7 +182,7 @@ class HandOver(Activities):
         await self._read.write(account, {"metadata": uid, "spec": _unlinked(action, account)})
 
     async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
-        """Mark the Account uncleaned and Failed before removing its claim: no other claim may get it in between."""
+        """Mark the Account uncleaned and Failed before removing its link: no other claim may get it in between."""
         await self._remove_key(action, account)
         why = release_reason(account) or "released without a clean-up"
         account = await self._read.write(account, {"metadata": {"annotations": {UNCLEANED: why}}})

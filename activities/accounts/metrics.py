@@ -1,8 +1,7 @@
-"""The account area's metrics that workers count as events happen, under the aws-account-operator's own names
-(docs/metrics.md).
+"""The account area's metrics that workers count, under the aws-account-operator's names (docs/metrics.md).
 
-A transition is counted at the write that records it, whose resourceVersion prevents a second count. Durations lie
-between timestamps of the object, as in the replaced operator's `pkg/localmetrics`, except the clean-up, which includes
+A transition is counted at the write that records it, whose resourceVersion prevents a second count. Durations are
+measured from timestamps of the object, as in the replaced operator's `pkg/localmetrics`, but the clean-up's includes
 waiting for other finalizers.
 """
 
@@ -35,7 +34,7 @@ OPERATOR = "aws-account-operator"
 PREFIX = "aws_account_operator_"
 OTHER = "{OTHER}"
 NO_ANSWER = "{ERROR}"
-# In sweeps: by then another worker has a newer count of the organization.
+# How long a count of the organization is exported, in sweeps: by then another worker has a newer count.
 SWEEPS_SHOWN = 2
 
 _OURS = frozenset(kind.name for kind in KINDS)
@@ -199,7 +198,7 @@ def listen() -> None:
 
 
 def _changed_nothing(write: Write) -> bool:
-    """Whether the write changed nothing; when the last finalizer is removed the resourceVersion also stays the same."""
+    """Whether the resourceVersion is unchanged; it is also unchanged when the last finalizer is removed."""
     return text(write.answer, "metadata", "resourceVersion") == write.asked.resource_version
 
 

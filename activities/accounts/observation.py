@@ -45,8 +45,8 @@ class ObserveActivities(Activities):
         )
 
     async def _holder(self, account: Account) -> AccountClaim | None:
-        """The claim that the Account names. Without a link: for a claimed one the claim that still names it, for a
-        deleted one that of a release that cannot clean it.
+        """The claim that the Account names, else None. Without a link: the claim that still names a claimed Account, or
+        the claim whose release cannot clean a deleted Account.
         """
         spec = account.spec
         if spec.claim_link:
@@ -60,7 +60,7 @@ class ObserveActivities(Activities):
 
     @activity.defn(name=ObserveClaim.activity)
     async def observe_claim(self, look: ObserveClaim) -> ClaimWorld:
-        """Read the claim before its Account, which is linked first, so that both are seen linked."""
+        """Read the claim, then its Account: a binding writes the Account's link first, so both links are seen."""
         key = look.key
         claim, config = await asyncio.gather(self._read.same(AccountClaim, key), self._read.config(look.seen))
         if claim is None:
@@ -103,7 +103,7 @@ class ObserveActivities(Activities):
             return bool(text(await self._read.kube.get(NAMESPACE, "", namespace), "metadata", "deletionTimestamp"))
         except Absent:
             return True
-        except Denied:  # an installation that predates this right; no release waits for it
+        except Denied:  # an older installation lacks this right: then no release waits for its namespace
             return False
 
     async def _with_secrets(self, world: ClaimWorld) -> ClaimWorld:
@@ -147,5 +147,5 @@ class ObserveActivities(Activities):
 
 
 def _entered_by_its_claim(account: Account) -> bool:
-    """Whether the payer enters the customer's account by the claim's support role."""
+    """Whether the payer enters the customer's account by a support role, which the claim's release deletes."""
     return account.spec.byoc and not account.spec.manual_sts_mode and not account.metadata.deleting

@@ -40,7 +40,7 @@ async def give_permits(
     *,
     notifies: bool,
 ) -> OrganizationMemory:
-    """Signal permits to the Accounts, again until one has begun: a signal may be lost."""
+    """Signal permits to the Accounts, again until they have begun: a signal may be lost. Returns the memory."""
     everyone = tuple(accounts)
     protected = {*config.payer_account_ids, *read.settings.accounts_protected}
     given = permits(everyone, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)
@@ -50,7 +50,7 @@ async def give_permits(
         await asyncio.gather(
             *(signal_with_start(client, key, "opt_in_permit", OptInPermit(until=until)) for key, until in signals)
         )
-    # A turn that was not signalled does not count: it must not be seen as returned when it ends.
+    # A permit that was not signalled is not recorded: it must not count as unused when it expires.
     granted = {name: until for name, until in given.granted.items() if notifies or name in known.opt_in_granted}
     return known.model_copy(
         update={"opt_in_granted": granted, "opt_in_wanting": given.waiting, "opt_in_let_go": given.let_go}

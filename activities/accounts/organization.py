@@ -1,4 +1,4 @@
-"""The pass over the organization: count it, give permits to Accounts and room to pools, check all open cases."""
+"""The pass over the organization: counts its accounts, grants permits to Accounts, queries open support cases."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ from engine.temporal import signal_with_start, wake
 RESOLVED = "resolved"
 # The longest interval between two counts of the organization's accounts.
 SWEEP = timedelta(minutes=5)
-# The same while Accounts wait.
+# The longest interval while Accounts wait.
 RECOUNT = timedelta(minutes=1)
-# Accounts that start together open their cases together; one check then serves them all.
+# The minimum pause between passes, and how long changes gather: Accounts that start together open their cases together,
+# and one query then serves all.
 BRISK = timedelta(milliseconds=300)
 LET_CHANGES_GATHER = timedelta(seconds=3)
 MOVING_TOGETHER = timedelta(milliseconds=700)
@@ -115,7 +116,7 @@ class OrganizationActivities(Activities):
 
     async def _count(self, known: OrganizationMemory, seen: Mapping[str, str], *, notifies: bool) -> OrganizationMemory:
         accounts = await self._read.accounts(seen)
-        # Where the limit decides something it is read again: here, and before a permit is given.
+        # Where the limit decides, it is read from the API server: here near the limit, and before a permit is given.
         near = known.room is None or known.room.limit is None or known.room.free <= 0
         config = await self._read.config(None if near else seen)
         young, old = open_cases(accounts, now())
@@ -171,7 +172,7 @@ class OrganizationActivities(Activities):
         budget: Budget,
         moment: datetime,
     ) -> Verdicts:
-        """The permits; pools are read only if a lifted budget could matter."""
+        """The permits; pools are read only if a create budget that was reset could matter."""
         domain = self._read.settings.accounts_email_domain
         counted = await asyncio.to_thread(census, self._sessions, moment - budget.window)
         requested = adopted(accounts, counted, known.reported, domain, known.strangers, known.passed)

@@ -1,4 +1,4 @@
-"""The pass over an AccountPool, repeatable at any point."""
+"""The pass over an AccountPool; it may be interrupted anywhere and repeated."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ from engine.errors import Absent, ApiError, Conflict
 from engine.temporal import wake
 
 ASKED_FOR_ROOM = timedelta(seconds=5)
-# If the organization gave no answer. It wakes its pools when its count changes, which may not happen.
+# The pause if the organization gave no answer: it wakes the pools only when its count changes.
 ASK_AGAIN = timedelta(seconds=10)
 AFTER_CONFLICT = timedelta(seconds=1)
-# The minimum pause between passes: none while claims arrive or room is measured, else up to these, so that changes
-# gather. A pass reads every Account, so with few of them the pause is shorter: `BRISK` for each.
+# The minimum pause between passes, in which changes gather: `BRISK` while claims arrive or the organization is being
+# counted, otherwise up to the next three values, but at most `BRISK` per Account, since a pass reads every Account.
 BRISK = timedelta(milliseconds=100)
 WITH_FREE_ACCOUNTS = timedelta(seconds=1)
 LET_CHANGES_GATHER = timedelta(seconds=4)
-# When all missing accounts are being made, and only the published numbers change.
+# The longest pause if all missing accounts are being created, and only the published numbers change.
 ON_ITS_WAY = timedelta(seconds=8)
-# Accounts that were created together change together; this is also the longest that a claim waits for it.
+# How long changes gather: Accounts that were created together change together. A claim waits as long at most.
 MOVING_TOGETHER = timedelta(milliseconds=700)
-# Claims that arrive within this time are served together.
+# Claims that arrive within this time are bound together.
 BURST_SECONDS = 0.05
 # The longest that a hand-over delays the pool; then the claim's own lifecycle continues it.
 HAND_OVER_SECONDS = 5.0
@@ -127,14 +127,14 @@ class PoolActivities(Activities):
             await asyncio.sleep(max(0.0, began + BURST_SECONDS - time.monotonic()))
             claims = tuple(claim for claim in await self._read.all(AccountClaim) if waits(claim, pool, config))
             if claims and not thorough and self._read.accounts_version != version:
-                # Before a claim was made, its legal entity's account may have become free.
+                # An account of a claim's legal entity may have become free since the Accounts were read.
                 accounts = await self._read.accounts(seen, OPERATOR_NAMESPACE, having=known.unborn)
             view = view.model_copy(update={"claims": claims, "accounts": accounts})
         deaths = count_failures(known.deaths, accounts, frozenset(known.unborn), frozenset(known.died), now())
         return view.model_copy(update={"deaths": deaths})
 
     async def _room(self, dry_run: bool) -> Room | None:
-        """The last count by the organization's workflow; if that does not run, wake it, and it wakes the pool."""
+        """The organization's last count; None if its workflow does not run: it is woken, and then wakes the pool."""
         organization = self._client.get_workflow_handle(self._read.organization.workflow_id)
         try:
             # A closed workflow would answer from its last state, and no new one would start.
@@ -171,7 +171,7 @@ class PoolActivities(Activities):
         return True
 
     async def _bind(self, binding: Binding, view: PoolView) -> bool:
-        """Link the account, whose link is authoritative, then the claim; if that is gone by then, free the account."""
+        """Link the account, then the claim; free the account if the claim is gone by then. False after a conflict."""
         account, claim = binding.account, binding.claim
         try:
             await self._hold_claim(claim)
@@ -196,9 +196,7 @@ class PoolActivities(Activities):
         return await self._read.write(account, {"metadata": uid, "spec": spec})
 
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
-        """Serve the claim in this pass; if that fails, wake its workflow. After success the watcher wakes both a
-        little later.
-        """
+        """Hand the account over in this pass; if that fails, wake both workflows, else the watcher wakes them soon."""
         world = ClaimWorld(
             key=self._read.key(claim),
             claim=claim,
@@ -215,7 +213,7 @@ class PoolActivities(Activities):
             await asyncio.gather(wake(self._client, world.key), wake(self._client, self._read.key(account)))
 
     async def _hold_claim(self, claim: AccountClaim) -> None:
-        """Add our finalizer first: a claim deleted without it would keep the account for ever."""
+        """Add our finalizer to the claim: a claim deleted without it would keep its account for ever."""
         meta = claim.metadata
         if FINALIZER in meta.finalizers:
             return
@@ -312,15 +310,13 @@ def _summary(view: PoolView, decision: PoolDecision, conflicts: int, planned: tu
         why=f"{decision.why} ({numbers}){unserved}",
         waits_for=decision.waits_for,
         deadline=earliest([decision.deadline, soon]),
-        at_deadline=decision.at_deadline or ("look again" if soon else ""),
+        at_deadline=decision.at_deadline or ("observe again" if soon else ""),
         planned=planned,
     )
 
 
 def _elsewhere() -> Decision:
-    """The decision for a pool outside the ConfigMap's namespace: an Account's owner must be in the
-    Account's namespace.
-    """
+    """The decision for a pool outside the operator's namespace: owner references cannot cross namespaces."""
     why = f"AccountPools work in namespace {OPERATOR_NAMESPACE} only: nothing is counted or created for this one"
     return Decision(phase="Waiting", outcome=Outcome.WAITING, why=why, waits_for=("its removal",))
 

@@ -1,6 +1,6 @@
-"""Deletes everything in a released account, whatever its origin, in the order of dependencies.
+"""Deletes a released account's instances, storage, endpoint services and hosted zones, in the order of dependencies.
 
-What cannot be deleted does not stop the rest: the activity fails at the end with a list of it.
+An object that cannot be deleted does not stop the rest: at the end the activity fails and lists such objects.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Sweep:
         self._left = [item for item in self._left if item.kind != kind]
 
     def finished(self) -> Cleaned:
-        """The result. Raises Unavailable if what is left may disappear by itself, Conflict if a person has to check."""
+        """The result. Raises Unavailable if a retry may delete the objects left, Conflict if a person has to check."""
         if self._left:
             named = "; ".join(f"{item.kind} {item.name}: {item.error.message}" for item in self._left[:_MOST_NAMED])
             more = f"; and {len(self._left) - _MOST_NAMED} more" if len(self._left) > _MOST_NAMED else ""
@@ -145,7 +145,7 @@ def _end_instances(ec2: EC2Client, sweep: Sweep) -> bool:
             attempt.checkpoint()
             ec2.terminate_instances(InstanceIds=some)
         except ApiError:
-            # One refusal refuses the whole call: each on its own then.
+            # One instance may make AWS refuse the whole call, so each is terminated by a call of its own.
             for instance in some:
                 with sweep.removing("instance", instance):
                     _terminate(ec2, instance)
@@ -185,7 +185,7 @@ def _instance_states(ec2: EC2Client) -> dict[str, str]:
 
 
 def _delete_snapshots(ec2: EC2Client, sweep: Sweep, account_id: str) -> None:
-    """The account's own snapshots; the `owner-alias` filter that upstream uses matches Amazon's only."""
+    """Delete the account's own snapshots; the replaced operator's filter `owner-alias` matches Amazon's only."""
     pages = ec2.get_paginator("describe_snapshots").paginate(OwnerIds=[account_id])
     found = [item["SnapshotId"] for page in pages for item in page["Snapshots"] if item["OwnerId"] == account_id]
     if not found:
@@ -204,7 +204,7 @@ def _deregister_images(ec2: EC2Client, sweep: Sweep, account_id: str) -> None:
 
 
 def _delete_volumes(ec2: EC2Client, sweep: Sweep, *, patient: bool) -> None:
-    """Delete the volumes; with `patient` wait for those that are still in use."""
+    """Delete the volumes; with `patient`, wait for volumes that are still in use."""
     for seconds in _DETACHING_SECONDS if patient else (0,):
         if seconds:
             attempt.pause(seconds)
@@ -231,7 +231,7 @@ def _delete_endpoint_services(ec2: EC2Client, sweep: Sweep) -> None:
 
 
 def _delete_endpoint_service(ec2: EC2Client, service: str) -> None:
-    """Delete the service; the call also succeeds without that, and then returns it as unsuccessful."""
+    """Delete the service. If AWS does not delete it, the call still succeeds but lists it as unsuccessful."""
     error = _unsuccessful(ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[service])["Unsuccessful"])
     if error is not None and error.code == _CONNECTED:
         _reject_connections(ec2, service)
@@ -268,7 +268,7 @@ def _buckets(s3: S3Client) -> list[str]:
 
 
 def _client_of(member: Member, bucket: str) -> S3Client:
-    """A client in the bucket's own region; the oldest buckets answer nothing (us-east-1) or EU (eu-west-1)."""
+    """A client in the bucket's region; AWS reports us-east-1 as nothing, and may report eu-west-1 as EU."""
     location = member.s3().get_bucket_location(Bucket=bucket).get("LocationConstraint")
     return member.s3("eu-west-1" if location == "EU" else location or "us-east-1")
 
@@ -336,9 +336,7 @@ def _delete_hosted_zone(route53: Route53Client, zone: str, name: str) -> None:
 
 
 def own_record(record: ResourceRecordSetOutputTypeDef, zone_name: str) -> bool:
-    """Whether the record is the zone's own NS or SOA, which goes with it; delegations of subdomains are ordinary
-    records.
-    """
+    """Whether the record is the zone's own NS or SOA, which is deleted with the zone; subdomains' NS are not."""
     return record["Type"] in ("NS", "SOA") and record["Name"] == zone_name
 
 

@@ -1,7 +1,7 @@
-"""Closes AWS accounts. CloseAccount can be repeated: AWS answers with a conflict while it closes an account, and says
-when it is closed.
+"""Closes AWS accounts. CloseAccount can be repeated: AWS answers with a conflict while it closes an account, and with
+another error once the account is closed.
 
-Its limits are a ConstraintViolationException with a Reason
+A reached limit is a ConstraintViolationException with a Reason
 (https://docs.aws.amazon.com/organizations/latest/APIReference/API_CloseAccount.html).
 """
 

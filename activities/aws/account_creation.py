@@ -1,6 +1,6 @@
-"""CreateAccount has no idempotency token, so a later attempt first searches for a request or account of that name.
+"""Creates accounts. CreateAccount has no idempotency token: a later attempt first searches by the account's name.
 
-The lists lag by seconds, but e-mail addresses are unique: a second request fails with EMAIL_ALREADY_EXISTS, and the
+AWS's lists lag by seconds, but e-mail addresses are unique: a second request fails with EMAIL_ALREADY_EXISTS, and the
 existing account is adopted if it may be ours.
 """
 
@@ -67,9 +67,7 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
 
 
 def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
-    """Await the account: the server retries while the request is in progress. The first attempt only waits
-    for seconds.
-    """
+    """The created account. Raises Pending, which Temporal retries, while AWS creates it, and in the first attempt."""
     if not attempt.repeated():
         raise _under_way(action, "requested just now")
     payer = sessions.payer()
@@ -94,7 +92,7 @@ def _under_way(action: AwaitAccount, state: str) -> Pending:
 
 
 def tag_account(sessions: Sessions, action: TagAccount) -> None:
-    """Tag the account, in a few attempts; then only log, as no lifecycle stops for a tag."""
+    """Tag the account. A refusal, or a fifth failure, is only logged: no lifecycle stops for a tag."""
     sessions.refuse_protected(action.account_id)
     payer = sessions.payer()
     try:
@@ -123,7 +121,7 @@ def owner_of(payer: Payer, account_id: str) -> str | None:
 
 
 def foreign(sessions: Sessions, account_ids: Iterable[str]) -> set[str]:
-    """Accounts whose tags name another installation; one call each."""
+    """The accounts whose tags name another installation; one call per account."""
     payer, ours = sessions.payer(), sessions.config().shard_name or ""
     return {account_id for account_id in account_ids if owner_of(payer, account_id) not in {None, ours}}
 
@@ -139,7 +137,7 @@ def _refuse_expired(action: CreateAccount) -> None:
 
 
 def _existing(sessions: Sessions, name: str, email: str) -> CreateRequest | None:
-    """The oldest live request of this name, else its account, if it may be ours."""
+    """The oldest pending or successful request of this name, else the account, if it may be ours."""
     payer = sessions.payer()
     for known in list_attempts(payer, IN_PROGRESS, SUCCEEDED):
         if known.name == name and (

@@ -1,4 +1,4 @@
-"""Finds accounts in another OU or with other tags, in bulk where AWS allows it, and corrects tags."""
+"""Finds accounts in the wrong OU, in bulk where AWS allows it; reads and sets accounts' tags."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from activities.aws.organization import set_tags, tags_of
 from activities.aws.session import Payer, Sessions
 from engine.errors import Absent, ApiError
 
-# Up to this many accounts of one parent are asked for one by one.
+# Up to this many accounts with the same wanted parent are queried one by one.
 _FEW = 3
 
 
 def misplaced(sessions: Sessions, wanted: Mapping[str, str]) -> dict[str, str | ApiError]:
-    """The accounts outside the wanted parent, with their present parent or the error."""
+    """The accounts that are not in their wanted parent, with their present parent or the error."""
     payer, found = sessions.payer(), dict[str, str | ApiError]()
     by_parent: defaultdict[str, list[str]] = defaultdict(list)
     for account_id, parent in wanted.items():
@@ -30,7 +30,7 @@ def _not_in(payer: Payer, parent: str, accounts: Iterable[str]) -> dict[str, str
     if len(account_ids) > _FEW:
         try:
             children = _children(payer, parent)
-        except ApiError:  # one by one: each then has its own error
+        except ApiError:  # each account is queried instead, and has its own error
             children = set()
         account_ids = [account_id for account_id in account_ids if account_id not in children]
     found = {account_id: _parent(payer, account_id) for account_id in account_ids}

@@ -13,7 +13,7 @@ _MISPLACED = frozenset({"AccountNotFoundException", "DuplicateAccountException",
 
 
 def move_account(sessions: Sessions, account_id: str, root: str, base: str, unit: str) -> None:
-    """Move an account from the root, or another unit below `base`, to a unit; done if it is there already.
+    """Move an account from the root, or another unit below `base`, to `unit`, unless it is there already.
 
     Raises:
         Denied: the account is protected, or outside of root and `base`.
@@ -44,7 +44,7 @@ def _move_from_actual_parent(payer: Payer, account_id: str, root: str, base: str
 
 
 def move_between(sessions: Sessions, account_id: str, source: str, target: str) -> None:
-    """Move an account between parents, unless it is there already; an ApiError if it is protected, or AWS refuses."""
+    """Move an account to `target`, unless it is there; raises an ApiError if it is protected, or AWS refuses."""
     sessions.refuse_protected(account_id)
     try:
         _move(sessions.payer(), account_id, source, target)

@@ -1,6 +1,6 @@
 """The Secret that holds an account's admin key: `<account>-secret`, owned by the Account.
 
-Annotations record the workflow id of the last rotation, and former keys' ids, by which a claim's copy is recognised.
+Annotations record the workflow id of the last rotation, and the ids of former keys, which identify claims' old copies.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class KeySecret(Model):
     resource_version: str
 
     def foreign_to(self, owner: Key, user: str) -> bool:
-        """Whether the Secret is not this Account's: by its owner or, without one, by the IAM user in it."""
+        """Whether the Secret is not this Account's, according to its owner or, without one, the IAM user in it."""
         return owner.uid not in self.owner_uids if self.owner_uids else self.user_name != user
 
 

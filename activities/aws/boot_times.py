@@ -1,6 +1,7 @@
-"""How long new instances take until they run, by region: as long as the last one that was described until it ran.
+"""How long a new instance takes to run, by region: as long as the last instance that was described until it ran.
 
-A region without a time uses the longest of the others; without any, one launch is described while the others wait.
+A region without a time uses the longest time of other regions. Without any, one launch is described (polled by
+DescribeInstances) while others wait.
 """
 
 from __future__ import annotations
@@ -8,9 +9,9 @@ from __future__ import annotations
 import threading
 from enum import Enum
 
-# How long a launch waits for what the description of another one finds.
+# How long a launch waits for the result of another launch that is being described.
 LONGEST_UNKNOWN_SECONDS = 20.0
-# Slower instances are described: waiting for them may be far too long.
+# If instances take longer, they are described: waiting that long may be far too long.
 LONGEST_WAIT_SECONDS = 60.0
 # The next instance may take longer than the one that was described.
 _MARGIN = 1.25
@@ -42,7 +43,7 @@ class BootTimes:
             return Unknown.DESCRIBE
 
     def described(self, region: str, ran_after: float | None) -> None:
-        """Record a description; `ran_after` is None if the instance was not seen running, or its age is unknown."""
+        """Record a boot time; None if the instance was not seen running, or its launch time is unknown."""
         with self._lock:
             self._describing = False
             if ran_after is not None:

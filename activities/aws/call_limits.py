@@ -1,7 +1,7 @@
-"""The limits of one member account in this process (`activities/circuit_breaker.py`).
+"""The limits on calls to one member account in this process (`activities/circuit_breaker.py`).
 
-Waiting for the account's session counts as a call, since it occupies a thread. The payer has no guard, except for
-AssumeRole, without which no account can be entered.
+Waiting for the account's session counts as a call, since it occupies a thread. The payer's calls have no limit, except
+AssumeRole, which counts as the member account's.
 """
 
 from __future__ import annotations

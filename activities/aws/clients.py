@@ -1,7 +1,7 @@
 """One boto3 client per service and region, shared by every account, since a client costs 15 ms of CPU.
 
 Callers hold a *twin*: the shared client with its own `_make_api_call`, which signs with the caller's keys and maps
-errors. botocore must not retry CreateAccount after a lost answer.
+errors. botocore's retries are off: CreateAccount must not be sent again after a lost answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from engine.errors import ApiError, Denied, Unavailable
 from engine.kube.json import at
 from engine.pauses import refuse_if_paused
 
-# Only boto3's typed stubs describe its answers.
+# An answer of boto3, whose exact types exist only in its stubs.
 Answer = Mapping[str, object]
 
 CONNECT_TIMEOUT_SECONDS = 5
@@ -39,7 +39,7 @@ _CALLER: ContextVar[ReadOnlyCredentials] = ContextVar("aws_caller")
 
 @contextmanager
 def held(lock: threading.Lock, what: str) -> Iterator[None]:
-    """Hold a lock under which another thread may be calling; `Unavailable` if that gets no answer."""
+    """Hold a lock under which threads call AWS; raises Unavailable if another thread's call gets no answer."""
     if not lock.acquire(timeout=READ_TIMEOUT_SECONDS):
         raise Unavailable(f"{what}: another request has had no answer for {READ_TIMEOUT_SECONDS} s", code="Busy")
     try:
@@ -73,7 +73,7 @@ def reading(operation: str) -> bool:
 
 
 class Clients:
-    """The shared clients, made when first needed; above `most`, the least recently used ones go.
+    """The shared clients, made when first needed; above `most`, the least recently used ones are dropped.
 
     The session that makes them is not thread-safe (boto3's guide on multithreading), hence the lock.
     """
@@ -99,7 +99,7 @@ class Clients:
         with self._lock:
             client = self._clients.get(key)
             if client is None:
-                # The stubs are overloaded by service name; this takes any.
+                # The stubs have an overload for each service name; this call takes any name.
                 client = self._session.client(service, region, config=self._config)  # type: ignore[call-overload]
                 self._clients[key] = client
                 while len(self._clients) > self._most:

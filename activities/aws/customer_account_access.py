@@ -1,6 +1,6 @@
 """Access to an account that a customer has brought: by its support role, by the customer's key, or in STS mode.
 
-The organization did not make these accounts, so its own role does not exist there.
+The organization did not create these accounts, so they have no OrganizationAccountAccessRole.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from domain.resource import SecretReference
 
 
 def entered(sessions: Sessions, action: MemberAction, *, settle: timedelta = timedelta()) -> Member:
-    """The member session of a customer's account. Raises as `Sessions.member`; a new role of ours may need `settle`."""
+    """A session in the account, entered by the action's `access`. `settle` and errors are as in `Sessions.member`."""
     access, account_id, partition = action.access, action.account_id, action.partition
     if access is None:
         return sessions.member(account_id, partition, settle=settle)

@@ -1,4 +1,4 @@
-"""Customers as callers, with the keys in a Secret that a custom resource names.
+"""Customers as callers of AWS, with the keys in a Secret that a custom resource names.
 
 The Secret is read for every activity, since a customer may change or revoke keys at any time.
 """
@@ -31,7 +31,7 @@ class Customer(Services):
 
 
 def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Customer:
-    """The customer's credentials; raises Denied without the Secret or its keys."""
+    """The customer as a caller; raises Denied without the Secret or its keys."""
     where = f"Secret {secret.namespace}/{secret.name}"
     keys = keys_in(sessions.kube, secret.namespace, secret.name, "the customer's keys")
     return Customer(
@@ -40,7 +40,7 @@ def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Cus
 
 
 def customer_in(sessions: Sessions, secret: SecretReference, partition: str, account_id: str) -> Customer:
-    """The customer's credentials in this account; Denied also if the keys open another one, or it is protected."""
+    """The customer as a caller in this account; raises Denied without keys of it, or if it is protected."""
     sessions.refuse_protected(account_id)
     found = customer(sessions, secret, partition)
     opened = found.account_id()

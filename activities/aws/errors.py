@@ -1,7 +1,7 @@
-"""Maps botocore's exceptions to our errors, by AWS's code, else its spelling, else the HTTP status.
+"""Maps botocore's exceptions to our errors, by AWS's error code, else the code's spelling, else the HTTP status.
 
 The status says little: EC2 throttles with 503, Organizations with 400. Codes are from the "Common Errors" page of each
-service's API reference. Without an answer the effect may have happened.
+service's API reference. A call without an answer may have had its effect.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ _SHOWN_PARAMETERS = (
 
 
 class Call(Model):
-    """One call. Messages contain only parameters that name objects."""
+    """A call to AWS, for messages: these contain only parameters that name objects."""
 
     service: str
     operation: str

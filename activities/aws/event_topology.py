@@ -1,4 +1,4 @@
-"""Compares the queues and rules of a place with AWS's, and corrects one difference at a time.
+"""Compares the queues and rules of an account and region with AWS, and corrects one difference at a time.
 
 A deleted queue cannot be created again for a minute; PutTargets answers for each target separately.
 """
@@ -54,7 +54,7 @@ class EventTopology:
         self._events = cast(_Events, caller.client("events", place.region))
 
     def changes(self) -> Iterator[Change]:
-        """The differences, each found after the earlier ones were corrected or skipped; `ValueError` for too long
+        """The differences, each found after the earlier ones were corrected or skipped. Raises ValueError for too long
         names.
         """
         should = wanted(self._place, self._rules_of_queue(), self._group_prefix)
@@ -64,7 +64,7 @@ class EventTopology:
             yield from self._rule_changes(rule)
 
     def _rules_of_queue(self) -> list[str]:
-        """The rules that deliver to the queue: few, while AWS returns up to a hundred at a time."""
+        """The rules that deliver to the queue. They are few, so AWS's first page, of up to a hundred, is enough."""
         arn = queue_arn_of(self._place.account, self._place.region, self._place.queue)
         answer = self._events.list_rule_names_by_target(TargetArn=arn, Limit=100)
         named = [text(name) for name in sequence(answer.get("RuleNames"))]

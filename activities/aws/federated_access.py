@@ -128,7 +128,7 @@ def _attach(iam: IAMClient, role: str, arn: str) -> None:
 
 
 def _attach_managed(iam: IAMClient, action: AttachAccessPolicies, name: str) -> None:
-    """Attach AWS's policies. The name does not show the ARN's path, so it is looked up."""
+    """Attach a policy of AWS. If its ARN has a path, which the name does not show, the ARN is looked up."""
     arn = policy_arn(action.partition, "aws", name)
     if there(lambda: iam.attach_role_policy(RoleName=action.role, PolicyArn=arn)):
         return

@@ -1,7 +1,7 @@
 """Revokes a federated access: deletes its role and custom policies in the customer's account.
 
-Tenants can write an access's spec, so with its own rights the payer deletes only what has the access's tag or, made by
-the replaced operator without tags, its principal or policy name.
+Tenants can write an access's spec, so with its own rights the payer deletes only what has the access's tag or, if
+untagged (by the replaced operator), its principal or policy name.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SupportedCleaner(SupportedAccount):
 
 
 def revoke_access(sessions: Sessions, action: RevokeAccess) -> None:
-    """Delete the access's role and policy; raises Denied if no credentials give access, or the role is foreign."""
+    """Delete the access's role and policies; raises Denied if no credentials work, or the role is not the access's."""
     sessions.refuse_protected(action.account_id)
     try:
         member = _entered(sessions, action)

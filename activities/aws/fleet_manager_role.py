@@ -39,7 +39,7 @@ _RESOURCES = ("instance-profile", "role", "oidc-provider", "policy")
 
 
 def ensure_fleet_role(sessions: Sessions, action: EnsureFleetRole) -> None:
-    """Create or correct the role; then delete every IAM user of ours."""
+    """Create or correct the role; then delete our IAM users in the account."""
     member = sessions.member(action.account_id, action.partition)
     member.confirm()
     iam = member.iam()

@@ -1,7 +1,7 @@
 """Perdure's identities in a member account: the support role, the admin user, and the user's one key.
 
-Names are deterministic, so everything is created first and read only if it exists. A key's secret half is
-only in CreateAccessKey's answer: if lost, another key replaces it.
+Names are deterministic: creation is tried first, and an existing object is then read. A key's secret half is only in
+CreateAccessKey's answer: if lost, another key replaces it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
     from mypy_boto3_iam.type_defs import PolicyDocumentTypeDef, TagTypeDef
 
-SUPPORT_ROLE_DESCRIPTION = "AdminAccess for BYOC"  # upstream's text, on pool accounts too
+SUPPORT_ROLE_DESCRIPTION = "AdminAccess for BYOC"  # the replaced operator's text, in pool accounts, too
 OWNER_TAGS = ("clusterAccountName", "clusterNamespace")
 
 
@@ -87,7 +87,7 @@ def trust(*principals: str) -> str:
 
 
 def _principals(document: PolicyDocumentTypeDef | str) -> frozenset[str]:
-    """Who may assume the role; empty for a trust policy of another shape, which is then replaced."""
+    """The principals that may assume the role; empty for a trust policy of another form."""
     return trusted(document) if only_allows(document, "sts:AssumeRole") else frozenset()
 
 
@@ -119,8 +119,8 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
 
 
 def _keeps_key(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
-    """Delete all keys but that in the Secret, because their secret half is lost; False, and nothing is deleted, if that
-    key is not alive.
+    """Delete all keys but that in the Secret, because their secret half is lost. Returns False, and deletes nothing, if
+    IAM does not have the Secret's key.
     """
     secret = admin_key_secret.read(kube, action.owner, action.secret)
     if secret is None or not secret.complete or secret.foreign_to(action.owner, user):
@@ -135,7 +135,7 @@ def _keeps_key(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user
 def _put_only_key(
     iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str, *, known_to_be_new: bool
 ) -> None:
-    """Put a new key into the Secret, and delete all others: none may exist that is not in it."""
+    """Put a new key into the Secret, and delete all other keys of the user."""
     key = _new_key(iam, user) if known_to_be_new else None
     if key is not None and _put_first(kube, action, key):
         return
@@ -179,10 +179,10 @@ def _delete_keys(iam: IAMClient, user: str, ids: list[str]) -> None:
 
 
 def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
-    """Put a new key into the Secret, then delete every other key of the user, who may have two.
+    """Put a new key into the Secret, then delete every other key of the user.
 
-    The Secret records the claim's workflow id: a repeated rotation recognises its key. Keys that are not in the Secret
-    are deleted first, to make room.
+    The Secret records the claim's workflow id, by which a repeated rotation recognises its key. Keys that are not in
+    the Secret are deleted first: IAM allows two per user.
     """
     kube, member = sessions.kube, sessions.member(action.account_id, action.partition)
     member.confirm()
@@ -193,7 +193,7 @@ def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
         raise admin_key_secret.foreign(action.owner, action.secret)
     try:
         living = _access_keys(iam, user)
-    except Absent:  # a tenant has deleted it, with its keys
+    except Absent:  # a tenant has deleted the user, with its keys
         _make_again(iam, user, action)
         living = []
     held = secret.access_key_id if secret is not None else ""
@@ -214,7 +214,7 @@ def _make_again(iam: IAMClient, user: str, action: RotateKeys) -> None:
 
 
 def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
-    """Delete all our identities, the support role last, as this process may have entered by it."""
+    """Delete all our identities, the support role last: this process may have entered the account by it."""
     try:
         _delete_ours(entered(sessions, action), action)
     except Denied:
@@ -286,7 +286,7 @@ def strip_role(iam: IAMClient, role: str) -> None:
 
 @contextmanager
 def settling(*, young: bool = True) -> Iterator[None]:
-    """Make refusals temporary while the action is young: IAM is eventually consistent."""
+    """Make refusals temporary for a while after the action began: IAM is eventually consistent."""
     try:
         yield
     except (Denied, Absent) as error:

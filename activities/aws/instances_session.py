@@ -1,7 +1,7 @@
 """Callers of AWS for instances: this process under its own credentials, or a role that it assumes.
 
 AWS's libraries find the process's credentials; settings name a role if the queue is in another account.
-In observe mode only reads are sent, and ReceiveMessage is not one.
+In observe mode only reads are sent; ReceiveMessage does not count as a read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Process(Services):
             return frozen
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Whether the call is worth repeating, because the credentials found now differ."""
+        """Whether the call is worth repeating, because AWS's libraries now find other credentials."""
         if error.code not in UNAUTHENTICATED:
             return False
         with held(self._lock, "the process's credentials"):
@@ -74,7 +74,7 @@ class Places:
             return self._role(place) if place.role else self._process(partition_of(place.region))
 
     def own_account(self, region: str) -> str:
-        """The account of the process's own credentials; a region says in which partition to ask. Blocks."""
+        """The account of the process's own credentials, in the partition of `region`. Blocks."""
         with self._lock:
             process = self._process(partition_of(region))
         return process.ask_identity().account_id

@@ -1,8 +1,8 @@
 """Opt-in regions: enables them, and polls AWS's progress, which takes minutes to hours.
 
 At most six regions of an account may be in progress
-(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The account calls under its own role:
-the payer would need trusted access.
+(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The account's own role is used: the
+payer would need trusted access.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _DONE = frozenset({"ENABLED", "ENABLED_BY_DEFAULT"})
 _UNDER_WAY = frozenset({"ENABLING", "DISABLING"})
 _UNKNOWN = ""
-# In an account some minutes old a denial may be temporary; a service control policy denies again.
+# In an account that is minutes old a denial may be temporary; a service control policy denies every attempt.
 _ATTEMPTS_BEFORE_DENIAL_COUNTS = 3
 _LOOKS_AT_FIRST = 15  # one interval apart
 _LONGEST_INTERVALS = 5
@@ -89,7 +89,7 @@ def _one(account: AccountClient, region: str) -> str:
     except Invalid:
         return _UNKNOWN
     except Denied:
-        return "DISABLED"  # if it may not be enabled, AWS says so upon request
+        return "DISABLED"  # EnableRegion then shows whether the region may be enabled
 
 
 def _raise_unless_definite(error: Denied) -> None:

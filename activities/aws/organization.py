@@ -1,7 +1,7 @@
-"""The organization: its accounts, its units and tags, read and created with the payer's credentials.
+"""The organization's accounts, units and tags, read and written with the payer's credentials.
 
-The API allows a few calls a second for a whole company, and lists are eventually consistent. An account's `State`
-replaced `Status` in 2025: both are read.
+The API allows an organization a few calls a second, and lists are eventually consistent. An account's `State` replaced
+`Status` in 2025: both are read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DUPLICATE_UNIT = "DuplicateOrganizationalUnitException"
 
 
 def census(sessions: Sessions, since: datetime) -> Census:
-    """The counts from every page of ListAccounts and ListCreateAccountStatus."""
+    """All accounts, and the CreateAccount requests that are pending or newer than `since`."""
     payer = sessions.payer()
     taken_at, accounts = _accounts(payer)
     attempts = (item for item in list_attempts(payer) if item.requested_at >= since or item.state == IN_PROGRESS)
@@ -64,7 +64,7 @@ def list_accounts(payer: Payer) -> list[MemberAccount]:
 
 
 def list_attempts(payer: Payer, *states: str) -> list[CreateAttempt]:
-    """The CreateAccount requests of the last 90 days in these states (all without any), oldest first."""
+    """The CreateAccount requests of the last 90 days, in these states or, without any, in all; oldest first."""
     organizations = payer.organizations()
     pages = organizations.get_paginator("list_create_account_status").paginate(States=list(states))  # type: ignore[arg-type]
     found = [_attempt(item) for page in pages for item in page["CreateAccountStatuses"]]
@@ -72,10 +72,10 @@ def list_attempts(payer: Payer, *states: str) -> list[CreateAttempt]:
 
 
 def ensure_organizational_units(sessions: Sessions, base: str, names: Iterable[str]) -> Units:
-    """Create the units of these names under `base`; list existing ones only if some are duplicates.
+    """Create the units of these names under `base`; list existing units only if some are duplicates.
 
-    AWS changes one at a time, so those refused while a few are created concurrently are repeated one by one. Failures
-    that concern all names are raised.
+    A few are created concurrently; those that AWS throttles are repeated one by one. Failures that concern all names
+    are raised.
     """
     payer, wanted = sessions.payer(), tuple(dict.fromkeys(names))
     with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="units") as threads:

@@ -29,13 +29,13 @@ class Permission(Model):
 
 _PAYER = {
     "iam:CreatePolicy": "have IAM validate a federated role's custom policy",
-    "iam:DeletePolicy": "delete that policy after the validation",
-    "iam:DeletePolicyVersion": "delete that policy after the validation",
+    "iam:DeletePolicy": "delete a federated role's custom policy after its validation",
+    "iam:DeletePolicyVersion": "delete a federated role's custom policy after its validation",
     "iam:ListPolicies": "look up AWS's managed policies by name (federated roles)",
-    "iam:ListPolicyVersions": "delete that policy after the validation",
+    "iam:ListPolicyVersions": "delete a federated role's custom policy after its validation",
     "organizations:CloseAccount": "close a released account (feature.close_on_release)",
     "organizations:CreateAccount": "create the accounts of the pools",
-    "organizations:CreateOrganizationalUnit": "one unit per legal entity",
+    "organizations:CreateOrganizationalUnit": "create one unit per legal entity",
     "organizations:DescribeAccount": "recognise a closed account, which needs no cleaning",
     "organizations:DescribeCreateAccountStatus": "wait for a new account",
     "organizations:ListAccounts": "count against the limit, find an account by name",
@@ -48,26 +48,26 @@ _PAYER = {
     "organizations:TagResource": "record the owner of an account, and correct it",
     "sts:GetCallerIdentity": "find the payer's own account, which is never changed",
     "support:CreateCase": "request Enterprise Support for a new account",
-    "support:DescribeCases": "check whether it was granted",
+    "support:DescribeCases": "check whether Enterprise Support was granted",
     "support:ResolveCase": "withdraw the request for an account whose Account was deleted meanwhile",
 }
 
 _MEMBER = {
     "sts:GetCallerIdentity": "confirm the account before anything in it is deleted",
-    "iam:AttachRolePolicy": "the support role",
-    "iam:AttachUserPolicy": "the admin user",
-    "iam:CreateAccessKey": "the admin user's key, and its rotation",
-    "iam:CreateRole": "the support role",
-    "iam:CreateUser": "the admin user",
-    "iam:DeleteAccessKey": "keys whose secret half is lost, and rotation",
+    "iam:AttachRolePolicy": "create the support role",
+    "iam:AttachUserPolicy": "create the admin user",
+    "iam:CreateAccessKey": "create and rotate the admin user's key",
+    "iam:CreateRole": "create the support role",
+    "iam:CreateUser": "create the admin user",
+    "iam:DeleteAccessKey": "delete keys whose secret half is lost, and rotated keys",
     "iam:DeleteLoginProfile": "delete the admin user with its Account",
     "iam:DeleteRole": "delete the support role with its Account",
     "iam:DeleteRolePolicy": "delete the support role with its Account",
     "iam:DeleteUser": "delete the admin user with its Account",
     "iam:DeleteUserPolicy": "delete the admin user with its Account",
-    "iam:DetachRolePolicy": "policies that the support role must not have",
+    "iam:DetachRolePolicy": "detach policies that the support role must not have",
     "iam:DetachUserPolicy": "delete the admin user with its Account",
-    "iam:PutRolePolicy": "the permissions of a fleet manager's role",
+    "iam:PutRolePolicy": "set the permissions of a fleet manager's role",
     "iam:GetRole": "compare the support role",
     "iam:GetUser": "check the owner of an existing user",
     "iam:ListAccessKeys": "find keys whose secret half is lost",
@@ -172,7 +172,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     *(Permission(role=Role.CUSTOMER, action=action, why=why) for action, why in _CUSTOMER.items()),
 )
 
-# API operations whose permissions are called otherwise: the operation, and what IAM asks for.
+# API operations whose permissions have other names, with these permissions.
 API_CALLS: dict[str, tuple[str, ...]] = {
     "s3:ListBuckets": ("s3:ListAllMyBuckets",),
     "s3:ListObjectVersions": ("s3:ListBucketVersions",),
@@ -180,7 +180,7 @@ API_CALLS: dict[str, tuple[str, ...]] = {
     "s3:DeleteObjects": ("s3:DeleteObject", "s3:DeleteObjectVersion"),
 }
 
-# Permissions that a call needs beside its own, when it tags what it makes.
+# Permissions that a call also needs, because it tags what it creates.
 TAGGING: dict[str, str] = {
     "iam:CreatePolicy": "iam:TagPolicy",
     "iam:CreateRole": "iam:TagRole",

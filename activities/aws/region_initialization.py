@@ -48,12 +48,12 @@ FALLBACK_TYPE: MicroType = "t2.micro"
 
 _LIVE = ("pending", "running", "stopping", "stopped")
 _ENDED_BY_US = "Client.UserInitiatedShutdown"
-# A terminated instance is described for about an hour, a new one within seconds.
+# EC2 describes a terminated instance for about an hour, and a new instance within seconds.
 _FORGOTTEN_SECONDS = 30
 _LISTED_AFTER_SECONDS = 0.5
 _OVER = frozenset({"shutting-down", "terminated"})
 _RAN = frozenset({"running", "stopping", "stopped"})
-# How EC2 refuses an instance type that a region does not offer; each may have other reasons.
+# Codes for an instance type that a region does not offer; each code may have other reasons.
 _TYPE_REFUSED = frozenset({"InvalidInstanceType", "InvalidParameterValue", "Unsupported"})
 _ASKED_AGAIN_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
@@ -61,10 +61,10 @@ _LOOKS_SECONDS = (0.3, 0.7, 1, 2, 3, 5)
 _LONGEST_PENDING = timedelta(minutes=10)
 _TERMINATE_SECONDS = (0, 1, 2, 4, 8, 15)
 _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS = 4
-# In an account some seconds old a denial may be temporary; a service control policy denies again.
+# In an account that is seconds old a denial may be temporary; a service control policy denies every attempt.
 _ATTEMPTS_BEFORE_DENIAL_COUNTS = 3
 _LOOK_UPS_KEPT_SECONDS = 3600.0
-# Upstream's limit: ten launches, the last after 1500 s.
+# The replaced operator's limit: ten launches, the last after 1500 s.
 _LONGEST_REGION = timedelta(seconds=1500)
 CREATION_TIMEOUT_CODE = "EC2CreationTimeout"
 _PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
@@ -100,7 +100,7 @@ class Launched(NamedTuple):
 
 
 class RegionInitializer:
-    """Initializes a region; a definite refusal, or no success for 25 minutes, is an outcome and no error."""
+    """Initializes a region. A definite refusal, or no success for 25 minutes, is an outcome, not an error."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
@@ -146,12 +146,12 @@ class RegionInitializer:
             return outcome
         attempt.checkpoint()
         second = self._launch(ec2, action, client_token(action, second=True))
-        # Described before it is terminated, also by an earlier attempt: if it is over, it ran.
+        # The second instance is described before it is terminated, in every attempt: if it has ended, it ran.
         over = RegionOutcome(region=action.region, ok=True, message=f"{second.ids[0]} was launched before")
         return self._see_through(ec2, action, second) or over
 
     def _launch(self, ec2: EC2Client, action: InitializeRegion, token: str) -> Launched:
-        """The instance of this token; after a lost answer, whatever has our marks."""
+        """Launch the instance of this token; after a lost answer, returns the instances with our tags."""
         key = (action.partition, action.region, action.ami_owner)
         image = self._images.get(key, lambda: _image(ec2, action))
         kind = FALLBACK_TYPE if action.region in self._without_t3 else PREFERRED_TYPE
@@ -181,8 +181,8 @@ class RegionInitializer:
     def _see_through(
         self, ec2: EC2Client, action: InitializeRegion, launched: Launched, *, timed: bool = False
     ) -> RegionOutcome | None:
-        """Prove that an instance ran, and terminate all; None if they ended before. With `timed` the answer to the
-        termination is the proof.
+        """Prove that an instance ran, and terminate all; None if an earlier termination ended them. With `timed`, the
+        answer to the termination is the proof.
         """
         outcome: RegionOutcome | None = None
         try:
@@ -213,7 +213,7 @@ class RegionInitializer:
         return False
 
     def _await_running(self, ec2: EC2Client, action: InitializeRegion, launched: Launched) -> RegionOutcome | None:
-        """Wait until they run; None if they were terminated by us, or EC2 no longer knows them."""
+        """Wait until an instance runs; None if we have terminated them, or EC2 no longer knows them."""
         started = time.monotonic()
         looks, ran_after = 0, None
         try:
@@ -238,7 +238,7 @@ class RegionInitializer:
 
 
 def raise_unless_definite(error: ApiError) -> None:
-    """Raise a refusal that may pass: credentials that the region does not know yet, or the first denials."""
+    """Raise a refusal that may be temporary: credentials new to the region, or the first denials."""
     if error.code in UNAUTHENTICATED and attempt.number() < _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS:
         raise attempt.settling(error)
     if attempt.age() < attempt.SETTLING and not attempt.definite(error, _ATTEMPTS_BEFORE_DENIAL_COUNTS):
@@ -260,13 +260,13 @@ def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> Regi
 
 
 def client_token(action: InitializeRegion, *, second: bool = False) -> str:
-    """The token, at most 64 ASCII characters."""
+    """The client token of a launch, equal in all attempts."""
     what = f"{action.owner.uid}/{action.region}/{action.round}{'/second' if second else ''}"
     return hashlib.sha256(what.encode()).hexdigest()
 
 
 def instances_of(ec2: EC2Client, tags: dict[str, str]) -> list[InstanceTypeDef]:
-    """The unterminated instances with our four marks, the first two with this Account's values."""
+    """This Account's instances for initialisation, by their tags, that are not terminated."""
     filters: list[FilterTypeDef] = [
         {"Name": "tag:clusterAccountName", "Values": [tags["clusterAccountName"]]},
         {"Name": "tag:clusterNamespace", "Values": [tags["clusterNamespace"]]},
@@ -314,8 +314,8 @@ def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome | None:
 
 
 def _terminate(ec2: EC2Client, ids: list[str]) -> set[str]:
-    """Terminate the instances, even if cancelled; returns their states before. After half a minute the activity is
-    retried.
+    """Terminate the instances, even if cancelled; returns their previous states. Raises Unavailable after half a
+    minute.
     """
     if not ids:
         return set()
@@ -335,7 +335,7 @@ def _terminate(ec2: EC2Client, ids: list[str]) -> set[str]:
 
 
 def _image(ec2: EC2Client, action: InitializeRegion) -> str:
-    """The image to launch, by upstream's rule: the owner's first public x86_64 image that is neither SAP nor beta."""
+    """The image to launch, as in the replaced operator: the owner's first public x86_64 image, neither SAP nor beta."""
     pages = ec2.get_paginator("describe_images").paginate(
         Owners=[action.ami_owner],
         ExecutableUsers=["all"],
@@ -386,7 +386,7 @@ K = TypeVar("K")
 
 
 class LookUps(Generic[K, T]):
-    """Answers that all callers share for an hour."""
+    """Look-ups whose results all callers share for an hour."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()

@@ -1,7 +1,7 @@
-"""botocore's models of AWS's services, with no more of EC2's than the IAM documents permit.
+"""botocore's models of AWS's services; EC2's is reduced to the operations that Perdure's IAM policies permit.
 
-EC2's whole model takes 18 MiB, and each region's client another 1.3 MiB for its 800 methods: more than half of all that
-a pool of accounts takes.
+EC2's whole model takes 18 MiB of memory, and each region's client another 1.3 MiB for its 800 methods: more than half
+of what a pool of accounts needs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from domain.instances.permissions import DESCRIBE, TERMINATE
 
 _EC2 = "ec2"
 _MODEL = "service-2.json.gz"
-# EC2's operations are called as the permissions that they need.
+# An operation of EC2 has the name of its permission.
 EC2_OPERATIONS = frozenset(
     name
     for service, _, name in (

@@ -43,7 +43,7 @@ class _FullError(Exception):
 
 
 def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
-    """Make missing requests; `Pending` until a status has changed."""
+    """Make missing requests; raises Pending until a status has changed."""
     member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
     client = member.service_quotas(action.region)
     requests, vcpus_asked = _requests(client, action)
@@ -52,7 +52,7 @@ def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
         for code, quota in sorted(action.quotas.items()):
             statuses[code] = _requested(client, code, quota, requests.get(code))
     except _FullError:
-        pass  # the rest stays as it is
+        pass  # further quotas keep their status
     changed = any(statuses[code] != quota.status for code, quota in action.quotas.items())
     if not changed and vcpus_asked == action.vcpus_asked:
         where = action.region or "the whole account"
@@ -62,7 +62,7 @@ def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
 
 
 def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> bool:
-    """Request the vCPUs; returns whether a request is open. A failed one stops nothing."""
+    """Request the vCPUs; returns whether a request is open. A failure is only logged."""
     try:
         service = SERVICE_OF[VCPUS]
         value = client.get_service_quota(ServiceCode=service, QuotaCode=VCPUS)["Quota"]["Value"]
@@ -70,7 +70,7 @@ def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> bool:
             return False
         client.request_service_quota_increase(ServiceCode=service, QuotaCode=VCPUS, DesiredValue=wanted)
     except Conflict:
-        return True  # asked for before
+        return True  # requested before
     except ApiError as error:
         log.warning("the request for %d vCPUs failed; the region is initialised without it: %s", wanted, error.message)
         return False
@@ -111,8 +111,8 @@ def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> st
 
 
 def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> tuple[Mapping[str, str], bool]:
-    """The decisive request of each quota: an open one, else the newest for the wanted value. Also whether vCPUs are
-    requested.
+    """The status of each quota's decisive request: an open one, else the newest for the wanted value. Also whether
+    other vCPUs are requested.
     """
     found: dict[str, RequestedServiceQuotaChangeTypeDef] = {}
     vcpus_asked = False
@@ -130,9 +130,7 @@ def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> tuple[Mapping
 
 
 def _counts(request: RequestedServiceQuotaChangeTypeDef, quota: ServiceQuota, since: datetime | None) -> bool:
-    """Whether a request counts: an open one of any value, an ended one of the wanted value unless it is an
-    old refusal.
-    """
+    """Whether a request counts: if it is open, or ended with the wanted value and was not refused before `since`."""
     if request["Status"] in _OPEN:
         return True
     if request["DesiredValue"] != quota.value:

@@ -1,7 +1,7 @@
 """Callers of AWS: the payer, with the keys of its Secret, and member accounts, by AssumeRole from the payer.
 
-Never entered are the payer's own account, the ConfigMap's `payer-account-ids` and the accounts that the settings
-protect.
+The payer's own account, the ConfigMap's `payer-account-ids` and the accounts that the settings protect are never
+entered.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Services(Caller):
         return cast("STSClient", self.client("sts", self.default_region))
 
     def assume_role(self, role: str, session: str, external_id: str = "") -> tuple[str, ReadOnlyCredentials]:
-        """Assume a role for an hour; returns session ARN and keys."""
+        """Assume a role for an hour; returns the session's ARN and keys."""
         request: AssumeRoleRequestTypeDef = {
             "RoleArn": role,
             "RoleSessionName": session,
@@ -144,7 +144,7 @@ class KeyHolder(Services):
         return self.keys.value()
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Whether the call is worth repeating, because the Secret's keys differ."""
+        """Whether the call is worth repeating, because the Secret's keys have changed."""
         if error.code not in UNAUTHENTICATED:
             return False
         self.keys.forget(credential)
@@ -189,7 +189,7 @@ class Assumed(Services):
             return self._credential
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Whether the call is worth repeating: at once if the session has expired."""
+        """Whether the call is worth repeating at once, because the session has expired."""
         if error.code not in UNAUTHENTICATED:
             return False
         with held(self._lock, f"entering account {self}"):
@@ -199,7 +199,7 @@ class Assumed(Services):
 
 
 def require_account(arn: str, account_id: str, by: str, remedy: str) -> None:
-    """Raise `Denied` for an ARN of another account; `by` is its role or key."""
+    """Raise `Denied` for an ARN of another account; `by` is the role or key that gave it."""
     if arn.split(":")[4:5] != [account_id]:
         raise Denied(
             f"{by} gave a session as {arn}, which is not in account {account_id}: nothing is done there. {remedy}",
@@ -208,7 +208,7 @@ def require_account(arn: str, account_id: str, by: str, remedy: str) -> None:
 
 
 class Member(Assumed):
-    """An account under the role that AWS makes in every account that CreateAccount creates."""
+    """A member account, entered by the role that AWS creates in every account of CreateAccount."""
 
     session_name: ClassVar[str] = ROLE_SESSION_NAME
 
@@ -234,7 +234,7 @@ class Member(Assumed):
             self.credential()
 
     def confirm(self) -> None:
-        """Ask AWS, once per session, that it is in this account."""
+        """Check with AWS, once per session, that the session is in this account."""
         credential = self.credential()
         if self._confirmed is credential:
             return
@@ -314,7 +314,7 @@ class Sessions:
     def enter(
         self, account_id: str, way: Hashable, make: Callable[[], Member], *, settle: timedelta = timedelta()
     ) -> Member:
-        """Enter an account; `make` is called when it is first entered in this way."""
+        """Enter an account; `make` is called when it is first entered by this `way`."""
         self.refuse_protected(account_id)
         member = self._known((account_id, way), make)
         try:
@@ -337,7 +337,7 @@ class Sessions:
         return self._config.value()
 
     def refuse_protected(self, account_id: str) -> None:
-        """Raise for payer and protected accounts, and for what is no account id."""
+        """Raise Denied for payer and protected accounts, Invalid for a malformed id."""
         if not _ACCOUNT_ID.fullmatch(account_id):
             raise Invalid(f"{account_id!r} is not an AWS account id, which has twelve digits", code=NO_ACCOUNT_ID)
         if account_id in self.protected():

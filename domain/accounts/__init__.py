@@ -1,14 +1,14 @@
-"""AWS account pools and federated access: the kinds of aws.managed.openshift.io, as in aws-account-operator.
+"""AWS account pools and federated access: the API group aws.managed.openshift.io, as in the aws-account-operator.
 
-Each object is written by its own workflow, except:
+The workflow of an object writes it. The main exceptions:
 
-| object | moment | writer |
+| what is written | when | by |
 |---|---|---|
 | Account | created for a pool | the AccountPool's workflow |
 | Account `spec.claimLink`, `claimLinkNamespace`, `legalEntity` | binding | the AccountPool's workflow |
-| Account `spec.claimLink` and status | release of its claim | the AccountClaim's workflow, then waking the Account |
+| Account `spec.claimLink` and status | release of its claim | the AccountClaim's workflow, then it wakes the Account |
 | AccountClaim `spec.accountLink` | binding | the AccountPool's workflow |
-| Account quotas in the spec, and blanking their status | they differ from the ConfigMap's | the validation's workflow |
+| Account quotas, whose status is emptied | they differ from the ConfigMap | the AccountValidation's workflow |
 """
 
 from domain.accounts.constants import FINALIZER, GROUP, OPERATOR_NAMESPACE, VERSION
@@ -31,7 +31,7 @@ ACCOUNT_CLAIM = _kind("AccountClaim")
 AWS_FEDERATED_ROLE = _kind("AWSFederatedRole")
 AWS_FEDERATED_ACCOUNT_ACCESS = _kind("AWSFederatedAccountAccess")
 
-# Hands out scarce resources of the organization, and validates existing accounts.
+# Two workflows without an object: one grants what AWS limits for the whole organization, one validates accounts.
 ORGANIZATION, THE_ORGANIZATION = _standing("Organization")
 ACCOUNT_VALIDATION, THE_VALIDATION = _standing("AccountValidation")
 

@@ -4,7 +4,7 @@
 |---|---|
 | of a pool | `OrganizationAccountAccessRole`, assumed by the payer |
 | of a customer (`byoc`) | the customer's key creates `ManagedOpenShift-Support-<id>`, which the payer assumes |
-| of a customer in STS mode | the payer's jump role, and from it the claim's role, with its external id |
+| of a customer in STS mode | the payer's jump role assumes the claim's role, with the claim's external id |
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from domain.accounts.observed import AccountWorld
 
 
 def access_to(world: AccountWorld) -> Access | None:
-    """The way into a customer's account; its support role itself cannot be created in this way. Else None."""
+    """Access to a customer's account, for BYOC through the existing support role; None for a pool's account."""
     account, claim = world.account, world.claim
     if account.spec.manual_sts_mode:
         role = claim.spec.sts_role_arn if claim else ""
@@ -27,7 +27,7 @@ def access_to(world: AccountWorld) -> Access | None:
 
 
 def customers_key(world: AccountWorld) -> Access:
-    """Access by the claim's Secret with the customer's key; used to create the support role."""
+    """Access with the customer's key from the claim's Secret, which works without the support role."""
     claim = world.claim
     if claim is None:
         return Access()

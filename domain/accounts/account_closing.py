@@ -2,11 +2,12 @@
 
     clean --> dry run (the default): reported, and released
           --> recorded on the Account --> CloseAccount --> the Account is deleted --> the claim is deleted
-                  +--AWS's limit--> postponed 1 h, 2 h, ... 24 h on the Account; the claim keeps its finalizer
+                  +--AWS's limit--> postponed by 1 h, 2 h, ... 24 h; the claim keeps its finalizer
                   +--refused------> released
 
-AWS's limits: https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_accounts_close.html. The annotation
-is written first, so that a lifecycle without memory repeats the request. GovCloud accounts are never closed.
+AWS's limits: https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_accounts_close.html. The closing is
+recorded before it is requested, so that a lifecycle without its memory repeats the request. GovCloud accounts are never
+closed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from domain.resource import parse_timestamp, timestamp
 
 
 def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: datetime) -> Decision | None:
-    """Close a clean account that `release` would free; None if it is not to be closed."""
+    """The next step to close a clean account; None if `release` is to free it instead."""
     claim, config, account_id = world.claim, world.config, account.spec.aws_account_id
     if not account_id or account.customers or world.stands_in(account):
         return None
@@ -59,13 +60,13 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
 
 
 def has_begun(world: ClaimWorld, account: Account) -> bool:
-    """Whether the closing is recorded: nothing else may then be done in the account."""
+    """Whether the Account records that it is being closed for this claim: nothing else may then be done in it."""
     uid = world.claim.metadata.uid
     return bool(uid) and account.metadata.annotations.get(CLOSING_FOR) == uid
 
 
 def why_freed(world: ClaimWorld) -> str:
-    """Why the account is freed instead of closed, for messages; empty if closing is off."""
+    """Why the account is freed instead of closed, as the end of a message; empty if closing is off."""
     config = world.config
     if not config.features.close_on_release or config.fedramp:
         return ""
@@ -76,14 +77,14 @@ def why_freed(world: ClaimWorld) -> str:
 
 
 def back_off(account: Account) -> timedelta:
-    """The next pause: an hour, doubled each time, at most a day."""
+    """The next pause before another CloseAccount: an hour, doubled each time, at most a day."""
     text = account.metadata.annotations.get(CLOSE_BACKOFF_SECONDS, "")
     before = timedelta(seconds=int(text)) if text.isdecimal() and len(text) < 9 else timedelta()
     return min(max(before * 2, FIRST_CLOSE_BACKOFF), LONGEST_CLOSE_BACKOFF)
 
 
 def _put_off(account: Account, now: datetime) -> NoteClosing:
-    """The action that removes the mark and postpones the closing, because AWS has refused it."""
+    """The action that postpones the closing after AWS's limit, and removes the annotation CLOSING_FOR."""
     delay = back_off(account)
     until, seconds = timestamp(now + delay), str(int(delay.total_seconds()))
     note: dict[str, str | None] = {CLOSE_LIMITED_UNTIL: until, CLOSE_BACKOFF_SECONDS: seconds, CLOSING_FOR: None}

@@ -2,7 +2,7 @@
 
     ""  --the organization's permit--> CreateAccount --> waits for AWS --> id recorded --> Creating
 
-Without an AWS account after 25 minutes the Account is deleted, and its pool creates another. After 25 minutes in
+A pool's Account without an AWS account after 25 minutes is deleted, and its pool creates another. After 25 minutes in
 Creating it fails with CreationTimeout.
 """
 
@@ -29,7 +29,7 @@ from domain.writes import Delete
 
 
 def create_account(world: AccountWorld, now: datetime) -> Decision:
-    """The creation, for an Account with a blank state; one with an AWS account continues with that."""
+    """The next step for an Account with a blank state. If it already has an AWS account, that is used."""
     account, known = world.account, world.known
     if account.status.claimed:
         return world.waiting("status.claimed is true, but status.state is empty", "status.state or status.claimed")
@@ -39,11 +39,11 @@ def create_account(world: AccountWorld, now: datetime) -> Decision:
         status = account.status.model_copy(update=case)
         return world.entering(AccountState.CREATING, message, now, why="the AWS account exists", status=status)
     if created := DEVELOPMENT_ACCOUNT if world.dev_mode else known.created_account_id:
-        # The Secret's name is already known, which saves a write. In development mode the Secret may never exist, and
-        # an account without a Secret name is not given to claims.
+        # The name of the future Secret is recorded in the same write. In development mode the Secret may never exist,
+        # so its name is left out: claims get no account without it.
         secret = account.spec.iam_user_secret if world.dev_mode else secret_of(account.metadata.name)
         spec = account.spec.model_copy(update={"aws_account_id": created, "iam_user_secret": secret})
-        return world.working(f"record {created}", world.write_spec(spec, note="record awsAccountID"))
+        return world.working(f"record AWS account {created}", world.write_spec(spec, note="record awsAccountID"))
     email = email_of(account.metadata.name, world.email_domain)
     if known.request_id:
         wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
@@ -72,7 +72,7 @@ def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
     zombie_at = born + CREATION_TIMEOUT if born and account.pool_owned else None
     at = "without an AWS account it is deleted and the pool makes another" if zombie_at else ""
     if permit is None or permit.verdict is Verdict.GRANTED:
-        limit = world.known.failure  # AWS's own limit, which the organization's permits do not consider
+        limit = world.known.failure  # AWS's own limit, which the permits do not consider
         if limit not in LIMIT_CODES:
             return world.waiting(f"waits for {asks}", "Organization")
         if zombie_at and now >= zombie_at:
@@ -97,7 +97,7 @@ def creation_timed_out(world: AccountWorld, entered: datetime, now: datetime) ->
 
 
 def discard(world: AccountWorld, why: str) -> Decision:
-    """The decision to delete the Account, for which its pool creates another."""
+    """The decision to delete the Account; its pool then creates another."""
     return world.working(f"delete: {why}", Delete(key=world.key, dependent=_pool(world)))
 
 

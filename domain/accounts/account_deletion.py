@@ -1,12 +1,12 @@
-"""The deletion of an Account: our objects are removed before the finalizer.
+"""The deletion of an Account: what Perdure created in AWS is deleted before the finalizer is removed.
 
-    deleted --held by a claim--> waits for its release --> CreateAccount pending? --> its result
-            --> an unanswered support case is resolved --> interrupted launches are terminated
-            --> our IAM users and roles are deleted --> finalizer dropped
+    deleted --held by a claim--> waits for the claim's release --CreateAccount pending--> waits for its result
+            --> an open support case is resolved --> instances of interrupted launches are terminated
+            --> our IAM users and roles are deleted --> finalizer removed
 
 The AWS account is not closed. Refusals are retried until a person forces the release (`force_release.py`). In a
 customer's account the customer's key and the support role are used alternately, because a role that deletes itself
-loses its permissions midway; if neither works, the release is forced after a day, at once if it was never accessed.
+loses its permissions midway. If neither works, the release is forced after a day, or at once if neither ever worked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from domain.accounts.resources import AccountState
 from domain.decision import Action, Decision
 from domain.refusal import ErrorType, Refusal
 
-TRIES = 3  # refusals until the deletion is shown as Failed, and a launch is no longer searched
+TRIES = 3  # refusals after which the Account is shown as Failed, or a region is no longer searched for launches
 LEFT_LAUNCHES = "terminate instances that an interrupted initialisation may have left"
 
 
@@ -78,8 +78,8 @@ def _shown(world: AccountWorld, message: str, now: datetime, *more: Action) -> D
 
 
 def _held_by_living_claim(world: AccountWorld) -> bool:
-    """Whether the claim keeps the Account. Customers' Accounts are deleted during the release of their claim, others
-    after it. A claim linked to another Account is ignored: it would hold this one forever.
+    """Whether the deletion waits for the claim. A customer's Account is deleted during the claim's release, a pool's
+    after it. A claim linked to another Account is ignored: it would hold this Account forever.
     """
     claim = world.claim
     if claim is None or not claim.holds(world.account):
@@ -97,11 +97,10 @@ def _held(world: AccountWorld, now: datetime) -> Decision:
 
 
 def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
-    """The terminations of our launches in regions with an unfinished initialisation, which a killed worker may have
-    left.
+    """The actions that terminate our instances after an initialisation was interrupted, e.g. by a killed worker.
 
-    A region that keeps refusing (e.g. a suspended account) does not block: the audit reports the rest. Others'
-    instances stay, because people add existing accounts by id.
+    A region that refuses three times is skipped, e.g. in a suspended account: the audit reports it. Others' instances
+    stay, because people add existing accounts by id.
     """
     account, known = world.account, world.known
     reachable = bool(account.spec.aws_account_id) and (world.claim is not None or not account.customers)
@@ -154,5 +153,5 @@ def _shut_out(world: AccountWorld, refusal: Refusal, until: datetime, now: datet
     if world.state != AccountState.FAILED:
         return _shown(world, refusal.message, now, again)
     why = f"AWS account {world.account.spec.aws_account_id} cannot be accessed any more: {refusal.message}"
-    at = "it is released with what is left in it (at once: perdure abandon --skip-cleanup)"
+    at = "it is released without a clean-up (at once: perdure abandon --skip-cleanup)"
     return world.waiting(why, "access to the account, or perdure abandon --skip-cleanup", again, deadline=until, at=at)

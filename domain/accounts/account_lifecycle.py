@@ -6,7 +6,7 @@
                      OptingInRegions --> OptInRegionsEnabled                         |                  v
                                                  (was Ready before) Ready <----------+                Ready
 
-People and tools may write any state: a blank one starts again with the same AWS account, Failed stays until it is
+People and tools may write any state: a blank state starts again with the same AWS account; Failed stays until it is
 blanked or retried. Deadlines are 25 minutes in Creating and 51 in InitializingRegions, from the last entry into the
 state (its condition's lastProbeTime).
 """
@@ -118,7 +118,7 @@ def _prepare(world: AccountWorld) -> Decision:
 
 def _unrecorded(world: AccountWorld) -> Decision:
     """Blank the state of an Account that the replaced operator left without its AWS account's id, so that the
-    organization searches by name and e-mail address.
+    organization's workflow searches for the AWS account by name and e-mail address.
     """
     blank = world.account.status.model_copy(update={"state": AccountState.NEW})
     why = f"state {world.account.status.state}, but spec.awsAccountID is empty: search AWS for the account by its name"
@@ -128,7 +128,7 @@ def _unrecorded(world: AccountWorld) -> Decision:
 def _creating(world: AccountWorld, now: datetime) -> Decision:
     account = world.account
     entered = entered_at(account, AccountState.CREATING)
-    if entered is None:  # set by hand: the deadline starts now
+    if entered is None:  # the state was set by hand: the deadline starts now
         message = "AWS account already created"
         return world.entering(AccountState.CREATING, message, now, why="start the creation deadline")
     if decision := before_credentials(world, now):
@@ -196,7 +196,7 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
     if spec.claim_link and not status.claimed:
         holder = f"{spec.claim_link} (Namespace: {spec.claim_link_namespace})"
         message = f"Account {account.metadata.name} was claimed: {holder}"
-        # The reason is upstream's.
+        # The replaced operator writes this reason.
         conditions = with_condition(status.conditions, "Claimed", "InitializingRegions", message, now)
         claimed = status.model_copy(update={"claimed": True, "conditions": conditions})
         return world.working(message, world.write_status(claimed, note="claimed"))

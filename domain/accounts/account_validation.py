@@ -1,8 +1,8 @@
 """Validation of existing accounts: drift from the configuration is found, reported and corrected.
 
-docs/accounts.md lists the checks and their flags; those whose flag is off make no call (`perdure audit accounts` always
-reports drift). All accounts are checked every ten hours, as in the replaced operator, and when the configuration
-changes; one account when it changes, or five minutes after a failed correction.
+docs/accounts.md lists the checks and their flags; a check whose flag is off makes no call. All accounts are checked
+every ten hours, and when the configuration changes; a single account when it changes, or five minutes after a failed
+correction.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from domain.model import Model
 from domain.passes import PassedWorld
 from domain.pause_and_retry import paused
 
-# After a failed correction.
+# The pause after a failed correction.
 TRIED_AGAIN = timedelta(minutes=5)
-# Further failing accounts wait for the next sweep, to limit the memory.
+# The failing accounts that are remembered for another attempt; further ones wait for the next sweep.
 MOST_REMEMBERED = 100
-# Between the API server's clock and ours; timestamps have whole seconds.
+# The tolerated difference between the API server's clock and ours.
 ALLOWED_FOR = timedelta(seconds=30)
-# The location of an account without any legal entity.
+# The legal entity of an account that was never claimed: it stays in the organization's root.
 ROOT = ""
 
 
@@ -62,7 +62,7 @@ class ValidationWorld(PassedWorld):
 
 class PassValidation(Action):
     activity: ClassVar[str] = "accounts.pass_validation"
-    title: ClassVar[str] = "validate the places, tags and quotas of all accounts"
+    title: ClassVar[str] = "validate the OUs, tags and quotas of all accounts"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = ValidationWorld
     start_to_close: ClassVar[timedelta] = timedelta(hours=1)
@@ -164,7 +164,7 @@ def wanted_spec(account: Account, config: OperatorConfig) -> AccountSpec | None:
 
 
 def quotas_outdated(account: Account) -> bool:
-    """Whether the quota status belongs to former quotas of the spec, after an interrupted change."""
+    """Whether the status still shows former quotas of the spec, because a change was interrupted."""
     spec, status = account.spec, account.status
     default = spec.regional_service_quotas.get("default", {})
     regional = any(

@@ -1,7 +1,7 @@
 """The ConfigMap's key `CCS-Access-Arn`: the ARN of the payer's role `RH-SRE-CCS-Access`, read by `osdctl` only.
 
 The role is looked up once when the Organization's lifecycle starts, and once after each change of the ConfigMap. A
-missing role, or a refused request, is shown by `why` and blocks nothing else.
+missing role, or a refused request, is shown by `perdure why` and blocks nothing else.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from domain.model import Model
 
 
 class ConfigState(Model):
-    """What a comparison has found in the ConfigMap."""
+    """The ConfigMap's state, to detect changes."""
 
     arn: str = ""  # the key's value, empty if it is missing
     others: str = ""  # a digest of the other keys
 
 
 class CcsAccess(Model):
-    """The last comparison. `problem` says why the key could not be written."""
+    """The last comparison of key and role. `problem` says why the key could not be written."""
 
     compared: ConfigState | None = None
     problem: str = ""
 
 
 class AccessRole(Model):
-    """The role's ARN as in the ConfigMap; otherwise the problem."""
+    """The role's ARN, which the ConfigMap now has; otherwise the problem."""
 
     arn: str = ""
     problem: str = ""

@@ -1,8 +1,8 @@
 """The lifecycle of a claim on a customer's account: BYOC with the customer's key, or STS with a role.
 
-    ""  --> input Secret protected --> Account created --> it is Ready --> Ready --> support role ARN, Secret
-    deleted --> federated accesses that end with it are gone --> its Secret is deleted
-            --> its Account is deleted with our objects --> the customer's Secret is released --> finalizer removed
+    ""  --> input Secret protected --> Account created --> Account Ready --> claim Ready --> support role ARN, Secret
+    deleted --> federated accesses deleted with it are gone --> its Secret is deleted
+            --> its Account and our IAM objects are deleted --> the customer's Secret is released --> finalizer removed
 
 Clients depend on the order: the state stays blank until Ready or Error, and Ready precedes the Secret. Only an Account
 that names the claim as its holder is used or deleted.
@@ -26,14 +26,14 @@ from domain.decision import Action, Decision
 from domain.resource import condition_of
 from domain.writes import Delete
 
-# Conditions about the present, which become False.
+# Conditions that become False once the problem is solved.
 SHUT_OUT = "AuthenticationFailed"
 BLOCKED = "ReleaseBlocked"
 FAILED = "CCSAccountClaimFailed"
 
 
 def of_customer(world: ClaimWorld) -> bool:
-    """Whether the account is the customer's, by the existing Account or else the spec."""
+    """Whether the account is a customer's, by its Account or, without one, the claim's spec."""
     return world.held.customers if world.held is not None else world.claim.spec.byoc
 
 
@@ -57,7 +57,7 @@ def _unlinked(world: ClaimWorld, now: datetime) -> Decision:
     if lacks := None if claim.spec.manual_sts_mode else key_fault(world.input_secret):
         reason, what = lacks
         where = f"Secret {claim.metadata.namespace}/{claim.spec.byoc_secret_ref.name}"
-        # The finalizer is retried, which also finds the Secret if it is not watched.
+        # Adding the finalizer is retried, which also finds the Secret if the watcher does not watch it.
         return _reporting(world, SHUT_OUT, reason, f"{where} {what}", where, now, _hold(world))
     if claim.status.state == ClaimState.ERROR or _is_true(claim.status, SHUT_OUT):
         written = world.write_status(_without_shut_out(claim.status, ClaimState.NEW, now))
@@ -101,7 +101,7 @@ def _handed_over(world: ClaimWorld, account: Account, now: datetime) -> Decision
         corrected = _without_shut_out(claim.status, ClaimState.READY, now)
         return world.reaching(ClaimState.READY, "Claimed", "BYOC account ready", now, status=corrected)
     role = support_role_arn(world.config.partition, account.spec.aws_account_id, account.iam_user_id)
-    # A role chosen by the customer stays in the claim.
+    # A support role chosen by the customer stays in the claim's spec.
     wanted = claim.spec.support_role_arn if claim.spec.sts_role_arn else role
     delivered = world.delivered and claim.spec.support_role_arn == wanted
     if not (delivered or claim.spec.manual_sts_mode):
@@ -187,9 +187,7 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
-    """Remove the claim's Secret, before the Account with its own one, because that identifies the copied key; None once
-    it is gone.
-    """
+    """The decision to delete the claim's Secret before the Account's, which identifies the copied key; None if done."""
     claim = world.claim
     secret = _own_secret(claim)
     if not secret or world.known.secret_removed:
@@ -199,15 +197,15 @@ def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
 
 
 def _own_secret(claim: AccountClaim) -> str:
-    """The claim's Secret; empty if that cannot be ours: it is written after Ready, and never in STS mode."""
+    """The Secret that Perdure wrote for the claim; empty before Ready, in STS mode, or if it is the customer's own."""
     given = not claim.spec.manual_sts_mode and condition_of(claim.status.conditions, "Claimed") is not None
     secret = claim.spec.aws_credential_secret.name
     return secret if given and secret != claim.spec.byoc_secret_ref.name else ""
 
 
 def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:
-    """The decision to wait for the federated accesses, whose revocation needs the support role and the claim's Secret.
-    The wait ends when they give up, or by force.
+    """The decision to wait for federated accesses, whose revocation needs the support role and the claim's Secret. None
+    without such accesses, after a day, or if the release is forced.
     """
     until = released_at(world.claim.metadata)
     if not world.accesses or release_reason(world.claim, account) or until is None or now >= until:

@@ -1,9 +1,9 @@
-"""A fleet manager's claim: a pool account with a role for its principal, and no key.
+"""A fleet manager's claim: a pool account with a role for the manager's principal, and no key.
 
     bound --> OU, support role (as any claim) --> role managed-sts-role, our IAM user deleted --> Secret with role_arn
     released --> the role is deleted first --> cleaned as any account; user and key are recreated afterwards
 
-While the feature `accountclaim_fleet_manager_trusted_arn` is off it gets no Secret, as with the replaced operator.
+While `feature.accountclaim_fleet_manager_trusted_arn` is off, the claim gets no Secret, as in the replaced operator.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from domain.decision import Action, Decision
 
 
 def equip(world: ClaimWorld, account: Account) -> Decision | None:
-    """The next step; None if all are done or the feature is off."""
+    """The next step for role and Secret; None if both exist or the feature is off."""
     claim, known = world.claim, world.known
     if not claim.of_fleet_manager or not world.config.features.accountclaim_fleet_manager_trusted_arn:
         return None
@@ -39,7 +39,7 @@ def equip(world: ClaimWorld, account: Account) -> Decision | None:
 
 
 def strip(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
-    """The deletion of the fleet role, whatever the claim's spec says: an account without a key has one."""
+    """The action that deletes the fleet role, if there is one; an account without a key has one, whatever the spec."""
     had_role = world.claim.of_fleet_manager or not account.spec.iam_user_secret
     if not had_role or world.known.fleet_role_deleted:
         return ()

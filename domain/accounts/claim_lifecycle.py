@@ -1,11 +1,11 @@
-"""The lifecycle of an AccountClaim: the choice of its kind, and the lifecycle of one on a pool.
+"""The lifecycle of an AccountClaim: dispatch by its kind, and the lifecycle of a claim on a pool.
 
     "" --> Pending --the pool's workflow binds an account--> (OU, Secret) --> Ready
     deleted --> keys rotated --> cleaned in every region --> account free for its legal entity --> gone
 
 The Account must name the claim as its holder before anything is copied. While a deleted claim has other finalizers,
-nothing is released. The previous holder's key is deleted first, so that nothing new appears during the clean-up. A
-clean-up that keeps failing marks the Account Failed, without a link to the claim, and continues.
+nothing is released. The tenant's key is deleted first, so that nothing new appears during the clean-up. If the clean-up
+keeps failing, the Account becomes Failed and loses its link to the claim, and the clean-up continues.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from domain.decision import Action, Decision
 from domain.refusal import ErrorType
 from domain.resource import condition_of
 
-# Then the pool's pass can serve a new claim without a conflict.
+# How long a new claim waits, so that the pool's pass can bind it without a write conflict.
 POOLS_TURN = timedelta(seconds=2)
-# The pool's pass also hands over a bound account, which takes at most five seconds.
+# How long a bound claim waits: the pool's pass also hands the account over, which takes at most five seconds.
 HAND_OVER_TURN = timedelta(seconds=7)
 CLEANUP_TRIES = 3  # refusals until the Account becomes Failed (cleaning continues)
 PENDING_MESSAGE = "Attempting to claim account"
@@ -48,7 +48,7 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
 
 def _decide(world: ClaimWorld, now: datetime) -> Decision:
     claim = world.claim
-    # A held account decides before the annotations: it is returned even if the claim becomes fake later.
+    # A claim that holds an account is not handled as a fake: the account is returned even if it becomes fake later.
     if claim.fake and world.held is None:
         return claim_fake.decide(world, now)
     if claim.metadata.deleting:
@@ -71,10 +71,10 @@ def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
     if fault := invalid(world, now):
         return fault
     step = _bound(world, now) if claim.spec.account_link else _unbound(world)
-    # During a handover the claim becomes Ready in one write; a waiting claim shows Pending.
+    # A claim that is being handed over becomes Ready in one write; only a claim that waits shows Pending.
     idle = claim.status.state == ClaimState.NEW and all(world.refused(action.slot) for action in step.actions)
     if idle or claim.status.state == ClaimState.ERROR:
-        return world.reaching(ClaimState.PENDING, "Unclaimed", PENDING_MESSAGE, now, why="look for an account")
+        return world.reaching(ClaimState.PENDING, "Unclaimed", PENDING_MESSAGE, now, why="search for an account")
     return step
 
 
@@ -127,7 +127,7 @@ def _bound(world: ClaimWorld, now: datetime) -> Decision:
 def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
     claim = world.claim
     own = support_role_arn(world.config.partition, account.spec.aws_account_id, account.iam_user_id)
-    # In a claim with its own role, the support role does not show whether the account was moved.
+    # If the claim names its own role, `supportRoleARN` does not show whether the account was moved.
     names_role = claim.spec.manual_sts_mode or claim.spec.sts_role_arn
     placed = claim.spec.account_ou not in NOT_MOVED and claim.spec.support_role_arn == own and not names_role
     key = account.spec.iam_user_secret or secret_of(account.metadata.name)
@@ -159,7 +159,7 @@ def _releasing(world: ClaimWorld, now: datetime) -> Decision:
         return forbidden
     if account.unclean and (recording := uid_recorded(world, account)):
         return recording
-    # Only on the Account: a tenant can annotate its own claim and would get the account back with its live key.
+    # Only the Account's annotation counts: a tenant can annotate its own claim, and would keep a working key.
     if why := release_reason(account):
         return world.working(f"release without a clean-up: {why}", _release(world, account, Release.UNCLEANED))
     if paused := world.paused(account):

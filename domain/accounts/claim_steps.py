@@ -16,8 +16,8 @@ INVALID = "InvalidAccountClaim"
 
 
 def taken_in_hand(world: ClaimWorld) -> Decision | None:
-    """Add what is missing of: the finalizer, the fields that the replaced operator always writes, the claim's uid on
-    its Account, and the mark of a person's retry; None if nothing is.
+    """The next write that is missing: the finalizer, with fields that the replaced operator always writes; the claim's
+    uid on its Account; the confirmation of a person's retry. None if nothing is missing.
     """
     claim = world.claim
     if FINALIZER not in claim.metadata.finalizers:
@@ -34,7 +34,7 @@ def taken_in_hand(world: ClaimWorld) -> Decision | None:
 
 
 def uid_recorded(world: ClaimWorld, account: Account) -> Decision | None:
-    """Record the claim's uid on the Account; None if it is there, or the Account is paused."""
+    """Record the claim's uid on the Account; None if it is recorded, or the Account is paused."""
     if CLAIM_UID_ANNOTATION in account.metadata.annotations or paused(account.metadata):
         return None
     return world.working(f"record its uid on {account.metadata.name}", _holder_recorded(world.claim, account))

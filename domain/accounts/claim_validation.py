@@ -1,6 +1,6 @@
-"""Validation of a claim's spec, in the replaced operator's words and order: the first fault counts.
+"""Validation of a claim's spec, with the replaced operator's reasons in its order: the first fault counts.
 
-Additional checks follow. Secrets must be in the claim's own namespace, the only one where its writers may read Secrets.
+Perdure's own checks follow. Secrets must be in the claim's namespace: its authors may read Secrets in no other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Fault = tuple[str, str]
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}):role/\S+")
 _ACCOUNT = re.compile(r"\d{12}")
 
-# AWS Organizations, CreateOrganizationalUnit.
+# The limit of AWS Organizations (CreateOrganizationalUnit).
 LONGEST_UNIT_NAME = 128
 
 

@@ -1,7 +1,7 @@
-"""The operator's ConfigMap, parsed key by key as upstream: a missing key stops only steps that need it.
+"""The operator's ConfigMap, parsed key by key: a missing key stops only the steps that need it.
 
-Unreadable flags are off, except that `close_account.dry_run` is on unless it is false, and an unreadable `fedramp`
-stops everything, because the partition is unknown.
+An unreadable flag is off, with two exceptions: `close_account.dry_run` is then on, and `fedramp` stops everything,
+because the AWS partition is unknown.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Features(Model):
 
 
 class OperatorConfig(Model):
-    """The operator's ConfigMap. Absent keys are None or empty, and `problems` lists unreadable ones."""
+    """The operator's ConfigMap. Absent keys are None or empty, and `problems` says by key what is unreadable."""
 
     present: bool = True
     account_limit: int | None = None
@@ -130,7 +130,7 @@ def key_faults(faults: Mapping[str, str]) -> str:
 
 
 def parse_tags(text: str) -> dict[str, str]:
-    """Tags from `k=v` lines, split at the first `=`; other lines are ignored (upstream crashes on them)."""
+    """Tags from `k=v` lines, split at the first `=`. Other lines are ignored."""
     pairs = (line.strip().split("=", 1) for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, value in pairs if name.strip()}
 
@@ -151,7 +151,7 @@ def _integer(data: Mapping[str, str], key: str, problems: dict[str, str]) -> int
 
 
 def _flag(data: Mapping[str, str], key: str, problems: dict[str, str], *, default: bool = False) -> bool:
-    """The flag, if spelt exactly as Go allows, because laxer parsing might close accounts; else the default."""
+    """The flag if it has a spelling that Go accepts, else the default: laxer parsing might close accounts."""
     text = data.get(key)
     if text is None:
         return default

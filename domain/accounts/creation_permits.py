@@ -1,7 +1,7 @@
-"""Permits to create AWS accounts, oldest Account first, within the account limit, the create budget and five at a time.
+"""Permits to create AWS accounts: oldest Account first, within the account limit and the create budget, five at a time.
 
-The same input gives the same permits, so a workflow without memory creates nothing twice. An AWS account that exists
-under an Account's name is adopted.
+The same input gives the same permits, so a workflow without its memory creates nothing twice. An existing AWS account
+with an Account's name is adopted.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from domain.resource import parse_timestamp, timestamp
 # An expired permit is given again, in the same order.
 PERMIT_LIFETIME = timedelta(minutes=2)
 
-# Of the pool: the create budget counts from this time, after a person's `retry AccountPool`.
+# Annotation of a pool: the create budget counts from this time, the last `perdure retry AccountPool`.
 BUDGET_SINCE = "perdure.dev/create-budget-since"
 
 
 class Verdicts(Model):
     permits: dict[str, Permit]  # by Account name
-    behind: dict[str, Permit] = {}  # by path: Accounts that wait for another one of their name
+    behind: dict[str, Permit] = {}  # by Account path, for Accounts that wait for another Account of the same name
     room: Room
     granted: dict[str, datetime]
     strangers: tuple[str, ...] = ()
@@ -44,8 +44,8 @@ def room_ages(known: OrganizationMemory, now: datetime) -> bool:
 
 
 def scarce(room: Room | None, unborn: int, budget: Budget) -> bool:
-    """Whether the remaining room limits the pools, which then need each change of it at once. `unborn` Accounts have no
-    AWS account yet and will use room.
+    """Whether so little room is left that the pools need every change at once. `unborn` counts the Accounts without an
+    AWS account, which will use room.
     """
     if room is None or room.limit is None:
         return True
@@ -74,9 +74,9 @@ def _age(account: Account) -> tuple[str, str, str]:
 
 
 def _firsts(accounts: Iterable[Account], passed: Mapping[str, str]) -> dict[str, Account]:
-    """The oldest Account without an AWS account of each name, because AWS knows requests only by name.
+    """For each name, the oldest Account without an AWS account, because AWS identifies requests only by name.
 
-    An Account that got a permit before the oldest replaces it: AWS's request is for that one.
+    A younger Account that got the permit (`passed`) takes precedence, since AWS's request is for it.
     """
     firsts: dict[str, Account] = {}
     for account in ordered(a for a in accounts if not (a.spec.aws_account_id or a.customers or a.failed)):
@@ -103,8 +103,8 @@ def judge(
     strangers: Collection[str] = (),
     passed: Mapping[str, str] = MappingProxyType({}),
 ) -> Verdicts:
-    """The permit or refusal for every Account without an AWS account; `strangers` are AWS accounts that are not
-    adopted.
+    """The permit or refusal for every Account that wants an AWS account. `strangers`, AWS accounts of other
+    installations, are not adopted.
     """
     wanting = ordered(account for account in accounts if wants_account(account))
     attempts = census.attempts
@@ -183,7 +183,7 @@ def adopted(
     strangers: Collection[str],
     passed: Mapping[str, str] = MappingProxyType({}),
 ) -> set[str]:
-    """The AWS accounts that new Accounts are about to adopt: only for these the owner must be checked."""
+    """The ids of AWS accounts that Accounts would adopt: the owner of each must be checked first."""
     asking = (account for name, account in _firsts(accounts, passed).items() if name not in reported)
     wanting = (account for account in asking if wants_account(account))
     present = _Present(accounts, census, strangers)
@@ -201,10 +201,9 @@ def swept(
     budget: Budget,
     now: datetime,
 ) -> OrganizationMemory:
-    """The memory after a count of active and pending accounts.
+    """The memory after a count of active and pending AWS accounts. Valid permits count as accounts.
 
-    The remaining create budget is that of the last full count, otherwise the whole budget. Valid permits count as
-    accounts.
+    The remaining create budget is the last full count's, or the whole budget if that count is too old.
     """
     granted = _outstanding(known.granted, accounts, now)
     before = known.room
@@ -224,13 +223,13 @@ def swept(
 
 
 def _outstanding(granted: Mapping[str, datetime], accounts: Iterable[Account], now: datetime) -> dict[str, datetime]:
-    """The permits that may still lead to an AWS account, until they expire: a request may be in flight in any case."""
+    """The unexpired permits of Accounts without an AWS account: a request may be in flight for each."""
     landed = {account.metadata.name for account in accounts if account.spec.aws_account_id}
     return {name: until for name, until in granted.items() if until > now and name not in landed}
 
 
 def _used(name: str, until: datetime, attempts: Sequence[CreateAttempt]) -> bool:
-    """Whether an attempt used the permit; one second is tolerated, because AWS's time has whole seconds."""
+    """Whether a create request used the permit; one second is tolerated, because AWS's times are whole seconds."""
     given = until - PERMIT_LIFETIME - timedelta(seconds=1)
     return any(attempt.name == name and attempt.requested_at >= given for attempt in attempts)
 
@@ -254,9 +253,10 @@ class _Present:
             self._attempts[attempt.name].append(attempt)
 
     def under_name_of(self, account: Account, email_domain: str) -> Permit | None:
-        """The permit to adopt the AWS account or request of this Account's name, if there is one.
+        """The permit to adopt the AWS account or request of this Account's name, else None.
 
-        If that is another installation's, AWS refuses its address for a second one, and the Account is replaced.
+        If another installation has this name, AWS refuses a second account with its e-mail address, and the Account is
+        replaced.
         """
         name = account.metadata.name
         email = email_of(name, email_domain)
@@ -268,6 +268,6 @@ class _Present:
                 return Permit(verdict=Verdict.GRANTED, message="already being created", request_id=attempt.request_id)
             void = attempt.account_id in self._taken or attempt.account_id in self._gone
             if attempt.state == "SUCCEEDED" and attempt.account_id and not void:
-                # Not in the list of accounts yet.
+                # The list of accounts does not contain it yet.
                 return Permit(verdict=Verdict.GRANTED, message="just created", account_id=attempt.account_id)
         return None

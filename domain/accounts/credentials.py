@@ -1,4 +1,4 @@
-"""The credentials of an AWS account: the support role, the admin user with its key, and how IAM's refusals fail it."""
+"""The credentials of an AWS account: its support role, its admin user with a key, and failures when IAM refuses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from domain.decision import Decision
 from domain.refusal import ErrorType
 from domain.writes import Patch
 
-# About the key's Secret.
+# Codes of temporary conflicts over the key's Secret.
 _PASSING_CONFLICTS = frozenset({"ForeignSecret", "Conflict", "AlreadyExists"})
 
 
@@ -45,8 +45,8 @@ def secret_recorded(world: AccountWorld) -> Patch:
 
 
 def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
-    """The failure in the replaced operator's words; None if the account may continue. Our own bugs, a Secret that was
-    changed meanwhile, and a Secret deleted with an earlier Account of this name are temporary.
+    """The failure that IAM's refusal causes, with the replaced operator's conditions; None without a refusal, or if it
+    is temporary: our own bug, a Secret that changed meanwhile or is deleted with an earlier Account of this name.
     """
     refusal = world.refused(EnsureAdminUser.activity)
     if refusal is None or refusal.type is ErrorType.BUG:

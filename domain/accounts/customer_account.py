@@ -3,8 +3,8 @@
     ""  --its claim--> Creating --support role, admin user--> InitializingRegions --the claim's regions--> Ready
                                 (STS mode: neither)
 
-It has no deadline before the regions. Problems on the customer's side (a missing Secret, a refused key or role) are
-waited for: the condition `AuthenticationError` shows them, and becomes False once access works. An unusable region
+There is no deadline before InitializingRegions. While the customer's Secret is missing, or AWS refuses the key or role,
+the Account waits: the condition `AuthenticationError` says why, and becomes False once access works. An unusable region
 fails the Account at once. `account_lifecycle.py` handles pause, retry, failure and deletion.
 """
 

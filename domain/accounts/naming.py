@@ -1,4 +1,4 @@
-"""Derived names: deriving one again finds the existing object."""
+"""Derived names, so that a repeated creation finds the existing object."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def account_name(suffix: str) -> str:
 
 
 def iam_user_id(name: str, uid: str) -> str:
-    """The id in the names of an account's user and role: the generated name's suffix, else derived from the uid."""
+    """The id in the names of IAM user and role: the suffix of a generated Account name, else derived from the uid."""
     last = name.rsplit("-", 1)[-1]
     fits = len(last) == SUFFIX_LENGTH and set(last) <= set(SUFFIX_ALPHABET)
     return last if fits else suffix_of(uid)
 
 
 def email_of(name: str, domain: str) -> str:
-    """The name with its last part after a plus, e.g. osd-creds-mgmt+abc123@redhat.com."""
+    """The name with a plus before its last part, at the domain: osd-creds-mgmt+abc123@redhat.com."""
     head, dash, last = name.rpartition("-")
     return f"{head}+{last}@{domain}" if dash else f"{last}@{domain}"
 

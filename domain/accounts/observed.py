@@ -1,4 +1,4 @@
-"""The inputs of the area's decisions: one world per kind, small enough for a history."""
+"""The inputs of the area's decisions: one `World` class per kind, small enough for Temporal's history."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Verdict(StrEnum):
     GRANTED = "Granted"
     LIMIT_REACHED = "LimitReached"  # or the limit is unreadable
     BUDGET_SPENT = "BudgetSpent"
-    QUEUED = "Queued"  # others are pending; another answer follows
+    QUEUED = "Queued"  # other creations are pending; another answer follows
 
 
 class Permit(Model):
-    """A permit to create the AWS account, valid `until` then.
+    """The organization's answer to an Account: a permit to create its AWS account, valid until `until`, or a refusal.
 
-    `request_id` and `account_id` are an existing request or account of this name, to be adopted.
+    `request_id` or `account_id`: an existing request or account of this name, to be adopted.
     """
 
     verdict: Verdict
@@ -49,7 +49,7 @@ class Permit(Model):
 
 
 class RegionOutcome(Model):
-    """The result of initialising a region. `given_up`: it did not work for a while, without a final refusal.
+    """The result of initialising a region. `given_up`: no instance ran in time, but AWS did not definitely refuse.
     `vcpus_asked`: a request for vCPUs is open.
     """
 
@@ -63,7 +63,7 @@ class RegionOutcome(Model):
 class InputSecret(Model):
     """A customer's Secret without its content.
 
-    `held`: it has our finalizer, which keeps it until the claim is released.
+    `complete`: it has both parts of a key. `held`: it has our finalizer, until the claim is released.
     """
 
     complete: bool
@@ -71,7 +71,7 @@ class InputSecret(Model):
 
 
 def key_fault(secret: InputSecret | None) -> tuple[str, str] | None:
-    """Reason and explanation; None if there is no problem."""
+    """What is wrong with the customer's Secret, as reason and explanation; None if nothing."""
     if secret is None:
         return "BYOCSecretMissing", "does not exist"
     incomplete = "BYOCSecretIncomplete", "lacks aws_access_key_id or aws_secret_access_key"
@@ -109,7 +109,7 @@ class AreaWorld(ObjectWorld):
 class AccountMemory(Model):
     """What an Account's lifecycle remembers; losing it costs queries, never an object in AWS.
 
-    `inherited`: the first observation found a lifecycle in progress, so first attempts must search, too.
+    `inherited`: the first observation found a lifecycle in progress, so even first attempts search for objects.
     """
 
     inherited: bool | None = None
@@ -128,10 +128,10 @@ class AccountMemory(Model):
     resolved_case: str = ""
     identities_deleted: bool = False
     opt_in_asked: bool = False  # a permit to opt in to regions was requested
-    opt_in_until: datetime | None = None  # its expiry
-    opt_in_news: dict[str, str] = {}  # unwritten statuses of opt-in regions; "": unknown to AWS
+    opt_in_until: datetime | None = None  # expiry of that permit
+    opt_in_news: dict[str, str] = {}  # unwritten statuses of opt-in regions; "" if AWS does not know the region
     quota_news: dict[str, dict[str, ServiceQuota]] = {}  # unwritten quotas, by region ("": account-wide) and code
-    vcpus_asked: tuple[str, ...] = ()  # regions with an open request of the initialisation, when last seen
+    vcpus_asked: tuple[str, ...] = ()  # regions whose initialisation had an open request for vCPUs when last seen
 
 
 class AccountWorld(AreaWorld):
@@ -158,9 +158,9 @@ class AccountWorld(AreaWorld):
 
     @property
     def out_of_bounds(self) -> bool:
-        """Whether development mode's dummy id is a payer's or protected one: then the Account is only shown as Ready.
+        """Whether development mode's dummy account is a payer's or protected: then the Account becomes Ready untouched.
 
-        Which account is the payer's is known from AWS's refusal.
+        Only a refusal shows that it is the payer's own.
         """
         refused = any(refusal.code == PROTECTED for refusal in self.refusals.values())
         return self.stands_in(self.account) and (self.is_protected or refused)
@@ -177,7 +177,7 @@ class AccountWorld(AreaWorld):
     def entering(
         self, state: str, message: str, now: datetime, why: str = "", status: AccountStatus | None = None
     ) -> Decision:
-        """Write the state; `status`, if given, is its basis instead of the observed one."""
+        """The decision to write the state, into `status` or, without it, the observed status."""
         entered = with_account_state(status or self.account.status, state, message, now)
         return self.working(why or message, self.write_status(entered))
 
@@ -221,10 +221,10 @@ class AccountWorld(AreaWorld):
         return super().written(patch, resource_version, gone=gone)._after(self.account)
 
     def _after(self, before: Account) -> Self:
-        """The world without memory and refusals at Ready, when blanked, and on leaving Failed.
+        """The world without memory and refusals at Ready, when the state is blanked, and on leaving Failed.
 
-        A claimed account's new key is forgotten: a fleet manager's claim deletes the key, and another one must be
-        created.
+        A Ready account with a Secret or claim forgets `admin_secret`: a fleet manager's claim deletes the key, and
+        another must then be created.
         """
         was, is_ = before.status.state, self.account.status.state
         ended = is_ in {AccountState.READY, AccountState.NEW} and was not in {is_, AccountState.NEW}
@@ -265,7 +265,7 @@ class ClaimWorld(AreaWorld):
     about: ClassVar[str] = "claim"
 
     claim: AccountClaim = AccountClaim()
-    # By `spec.accountLink`, or without a link one that names this claim; None if there is none.
+    # The Account in `spec.accountLink`, otherwise an Account that names this claim; None if there is none.
     account: Account | None = None
     pool_exists: bool = True
     unserved: str = ""  # why none of the pool's accounts fits
@@ -278,7 +278,7 @@ class ClaimWorld(AreaWorld):
 
     @property
     def held(self) -> Account | None:
-        """The Account, if it names the claim as its holder: tenants can write the claim's link."""
+        """The Account, only if it names the claim as its holder: tenants can write the claim's link."""
         return self.account if self.account is not None and self.claim.holds(self.account) else None
 
     def with_spec(self, **fields: object) -> Self:
@@ -315,7 +315,7 @@ class ClaimWorld(AreaWorld):
         return super().written(patch, resource_version, gone=gone)._after()
 
     def _after(self) -> Self:
-        """The world in which a claim that has left Ready (by hand) is handed its account again, with the Secret."""
+        """The world, at Ready without the memory of the handover: a claim whose state is reset repeats the handover."""
         if self.claim.status.state != ClaimState.READY:
             return self
         return self.learn(fulfilled="", fleet_role=False, role_delivered=False)

@@ -1,7 +1,7 @@
 """Permits to opt in to regions: at most nine accounts of the organization at once, oldest Account first.
 
-A permit counts until it expires, or its Account has begun or needs it no longer; so a lifecycle without memory gives
-the same. Accounts before Ready precede Ready ones.
+A permit counts until it expires, or its Account has begun to opt in or needs it no longer; so a lifecycle without its
+memory gives the same permits. Accounts that are not Ready yet precede Ready ones.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from domain.accounts.organization import OrganizationMemory, ReleasedPermits
 from domain.accounts.resources import Account, AccountState
 from domain.model import Model
 
-# An Account that has not begun by then asks again.
+# An Account that has not begun to opt in by then gets another permit later.
 PERMIT_LIFETIME = timedelta(minutes=2)
 
 
-# The pause after an unused permit, which also occurs if no worker ran.
+# The pause after a permit that a Ready Account did not use, which also happens if no worker ran.
 NOT_OFFERED_AGAIN = timedelta(hours=6)
 
 
 class Permits(Model):
-    """Valid permits by name with their expiry, the number of waiting Accounts, and unused permits."""
+    """The expiry of valid permits by Account name, the number of waiting Accounts, and unused permits."""
 
     granted: dict[str, datetime] = {}
     waiting: int = 0

@@ -4,9 +4,9 @@
                                              TODO --> ENABLING --> ENABLED
                                               +------------------> MANUAL_ACTION (AWS denies it)
 
-Enabling a region takes minutes to hours, six at once per account; the deadline of Creating does not run meanwhile. A
-Ready account opts in when the list grows, and stays Ready; its quotas are then expanded again. This requires a
-`shard-name` in the ConfigMap, like all validation.
+Enabling a region takes minutes to hours, six at once per account; the deadline of Creating does not run meanwhile. When
+the ConfigMap's list grows, a Ready account opts in, stays Ready, and expands its quotas again; this requires a
+`shard-name` in the ConfigMap.
 """
 
 from __future__ import annotations
@@ -108,11 +108,11 @@ def of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
         status = _with_manual_actions(status, now)
         return world.working(DECIDED, world.write_status(status, note="optInRegions"))
     grown = tuple(region for region in regions if region not in account.status.opt_in_regions)
-    if not grown or world.config.shard_name is None:  # validation is off
+    if not grown or world.config.shard_name is None:  # without a shard-name, Ready accounts are left as they are
         return None
     if decision := _without_permit(world, now):
         return decision
-    # Quotas are expanded again, for the new regions, too.
+    # An empty quota status makes the quotas expand again, so that they include the new regions.
     status = _todo(account.status, grown).model_copy(update={"regional_service_quotas": {}})
     status = status.model_copy(update={"opt_in_regions": {**account.status.opt_in_regions, **status.opt_in_regions}})
     return world.working(f"opt in to {len(grown)} more regions", world.write_status(status, note="optInRegions"))

@@ -1,11 +1,11 @@
-"""Scarce resources of the organization, distributed by one workflow in a fixed order.
+"""What AWS limits for the whole organization, distributed by one workflow.
 
 | resource | limit |
 |---|---|
 | permits to create an account (`creation_permits.py`) | pending requests, `account-limit`, the create budget |
-| queries of open support cases (`support_case_polling.py`) | for all at once, with growing pauses |
+| queries of open support cases (`support_case_polling.py`) | one query for all, with growing pauses |
 | organizational units | one per legal entity |
-| permits to opt in to regions | `opt_in_permits.py` |
+| permits to opt in to regions (`opt_in_permits.py`) | nine accounts at once |
 
 It also writes the ConfigMap's key `CCS-Access-Arn` (`ccs_access.py`).
 """
@@ -46,7 +46,7 @@ class CreateAttempt(Model):
 
 
 class Census(Model):
-    """The organization's accounts, as counted. `taken_at` is AWS's time (from the Date header). `attempts` are recent
+    """The organization's accounts. `taken_at` is AWS's time (from the Date header). `attempts` are recent CreateAccount
     requests, and all pending ones.
     """
 
@@ -82,12 +82,12 @@ class OrganizationMemory(Model):
     old_cases: dict[str, Key] = {}
     wanting: int = 0  # Accounts without an AWS account in the last pass
     room_unreported: bool = False  # the pools do not know the last change of the room
-    news: bool = False  # report it to them now
+    news: bool = False  # report that change to the pools now
     units: dict[str, str] = {}  # legal entity id -> OU id
     opt_in_granted: dict[str, datetime] = {}  # Account name -> expiry of its permit to opt in to regions
-    opt_in_wanting: int = 0  # Accounts waiting for these in the last pass
+    opt_in_wanting: int = 0  # Accounts waiting for such a permit in the last pass
     opt_in_let_go: ReleasedPermits = ReleasedPermits()
     strangers: tuple[str, ...] = ()  # AWS accounts with an Account's name that belong to another installation
-    passed: dict[str, str] = {}  # Account name -> path of the permitted Account, if an older one has the name
-    config: ConfigState | None = None  # as observed by the last pass
+    passed: dict[str, str] = {}  # Account name -> path of the permitted Account, if an older Account has the same name
+    config: ConfigState | None = None  # the ConfigMap as observed by the last pass
     ccs_access: CcsAccess = CcsAccess()

@@ -1,7 +1,7 @@
 """The area's observing actions, and the results of its one-activity passes.
 
-`seen` has the newest versions by kind of the objects that woke the lifecycle. Pools and the organization see many
-objects, so their whole pass is one activity; with `dry_run` it does not act.
+`seen` has, by kind, the newest resourceVersion of the objects that woke the lifecycle. Pools and the organization read
+many objects, so their whole pass is one activity; with `dry_run` it does not act.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class PoolMemory(Model):
     unborn: tuple[str, ...] = ()  # members without an AWS account in the last pass
     died: tuple[str, ...] = ()  # members reported as failed since then
     deaths: FailedAccounts = FailedAccounts()
-    bonds_seen: bool = False  # a pass has completed unfinished bindings, which requires reading all claims
+    bonds_seen: bool = False  # a pass has read all claims and completed unfinished bindings
 
 
 class PoolWorld(PassedWorld):
@@ -88,7 +88,7 @@ class OrganizationWorld(PassedWorld):
     known: OrganizationMemory = OrganizationMemory()
 
     def recall(self, before: World) -> OrganizationWorld:
-        """The pass's result, with what an update or an action may have changed meanwhile taken from `before`."""
+        """The pass's result, with `units` and `ccs_access` from `before`: updates and actions change them meanwhile."""
         was = before.known if isinstance(before.known, OrganizationMemory) else OrganizationMemory()
         known = self.known.model_copy(update={"units": was.units, "ccs_access": was.ccs_access})
         return self.model_copy(update={"refusals": before.refusals, "known": known})
@@ -105,12 +105,12 @@ class PassOrganization(Action):
     key: Key
     memory: OrganizationMemory
     seen: dict[str, str] = {}
-    woken: bool = True  # False: only the deadline has come
+    woken: bool = True  # False if only the deadline has passed
     dry_run: bool = False
 
 
 class TellPools(Action):
-    """Tell the pools after the pass, because during it they would still read the old room."""
+    """Wake the pools after the pass: during the pass they would still read the old room."""
 
     activity: ClassVar[str] = "accounts.tell_pools"
     title: ClassVar[str] = "send the pools the number of accounts that may still be created"
@@ -158,7 +158,7 @@ class UnitRefused(Model):
 
 
 class Units(Model):
-    """OU ids by legal entity id; a refused one does not affect the others."""
+    """OU ids by legal entity id. A refused OU does not affect other OUs."""
 
     ids: dict[str, str]
     refused: dict[str, UnitRefused] = {}

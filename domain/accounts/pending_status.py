@@ -1,6 +1,6 @@
-"""News of an Account's regions and quotas that are not in its status yet.
+"""News: states of an Account's opt-in regions and quotas that are not in its status yet.
 
-The lifecycle's memory keeps what actions bring until the observed status shows it. So the status, which people and
+The lifecycle's memory keeps an action's result until the observed status shows it. So the status, which people and
 tools may change, stays authoritative.
 """
 
@@ -41,12 +41,12 @@ def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> 
 
 
 def _newer(shown: ServiceQuota, news: ServiceQuota | None) -> ServiceQuota:
-    """The news, unless there is none or it is for another value than the one shown."""
+    """The news, if there is any and it is for the quota value that the status shows; else `shown`."""
     return news if news is not None and news.value == shown.value else shown
 
 
 def still_unwritten(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> dict[str, object]:
-    """The news that the status does not show yet; regions unknown to AWS stay."""
+    """The news that the status does not show yet, by field of the memory. Regions unknown to AWS stay."""
     if not regions and not quotas:
         return {}
     shown = quotas_of(status)

@@ -1,7 +1,7 @@
-"""The lifecycle of an AccountPool, which alone binds: an account's `spec.claimLink` is authoritative.
+"""The lifecycle of an AccountPool. Only pools bind accounts to claims: an Account's `spec.claimLink` is authoritative.
 
-Filling: wanted = poolSize - (available + progressing + pending). After an Account fails without ever having an AWS
-account, the pool pauses for 1 minute, doubling to 1 hour, until one succeeds.
+Accounts to create: poolSize - (available + progressing + pending + opting in). After an Account fails without an AWS
+account, the pool pauses for 1 minute, doubling to 1 hour, until an Account gets one.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ LONGEST_PAUSE = timedelta(hours=1)
 class Room(Model):
     """The number of accounts that may still be created, from the organization's workflow."""
 
-    # `active`, `limit`, `creating`: awsLimitDelta is `limit` less the other two.
+    # The pool's status shows `limit` - `active` - `creating` as awsLimitDelta.
     active: int
     limit: int | None
-    free: int  # left under the account limit, less permitted ones
-    budget: int  # left in the create budget, less permitted ones
+    free: int  # left under the account limit, without accounts that have a permit
+    budget: int  # left in the create budget, without accounts that have a permit
     creating: int = 0
     budget_free_at: datetime | None = None  # when the budget has room again
     measured_at: datetime | None = None
@@ -59,7 +59,7 @@ class FailedAccounts(Model):
 
 
 class PoolView(Model):
-    """What a pool's pass sees. It stays within the activity: histories never contain lists of custom resources."""
+    """What a pool's pass reads. It never leaves the activity: histories contain no lists of custom resources."""
 
     pool: AccountPool
     accounts: tuple[Account, ...]
@@ -132,9 +132,9 @@ def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool
 
 
 def offered(account: Account, pool: AccountPool, config: OperatorConfig, protected: Collection[str]) -> bool:
-    """Whether the pool's claims may get the Account, including those that people created.
+    """Whether the pool's claims may get the Account, which people may also create.
 
-    A payer's or protected one would block its claim, except the claim that it already names.
+    A payer's or protected account would block its claim, so only a claim that it already names gets it.
     """
     name = account.spec.account_pool or config.default_pool
     refused = account.spec.aws_account_id in {*config.payer_account_ids, *protected} and not account.spec.claim_link
@@ -160,7 +160,7 @@ def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> A
 
 
 def shows(pool: AccountPool, counts: AccountPoolStatus) -> bool:
-    """Whether the status is current; the status of an adopted pool may lack some counts."""
+    """Whether the pool's status shows all these counts; an adopted pool's status may lack some."""
     numbers = AccountPoolStatus.model_fields.keys() - {"conditions"}
     return pool.status is not None and pool.status == counts and numbers <= pool.status.model_fields_set
 
@@ -187,7 +187,7 @@ def _fill(
     view: PoolView, members: Sequence[Account], wanted: int, now: datetime
 ) -> tuple[tuple[NewAccount, ...], str, tuple[str, ...], datetime | None]:
     if wanted <= 0:
-        # Pools that fill at once use the same room, so surplus Accounts may wait for room.
+        # Pools that fill at the same time use the same room, so surplus Accounts may wait for room.
         stuck = sum(_at_limit(a) for a in members)
         if stuck and view.config.missing("account-limit"):
             return (), view.config.fault("account-limit"), ("ConfigMap",), None
@@ -210,8 +210,8 @@ def _fill(
         why = f"{dead} accounts in a row failed without an AWS account; the next try is at {timestamp(pause)}"
         return (), why, ("AccountCreation",), pause
     unborn = sum(_unborn(a) for a in members)
-    # Accounts without an AWS account, in any pool, will use room. Promised ones are subtracted twice during their
-    # creation, which may delay others briefly but creates no surplus Accounts.
+    # Accounts without an AWS account, in any pool, will use room. Those with a permit are subtracted twice, which may
+    # delay a creation briefly but creates no surplus Accounts.
     queued = sum(_unborn(a) for a in view.accounts)
     number = min(wanted, view.in_flight_limit - unborn, view.room.free - queued, view.room.budget - queued)
     create = _new_accounts(view, number)
@@ -233,7 +233,7 @@ def _at_limit(account: Account) -> bool:
 
 
 def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:
-    """New Accounts, whose names derive from the pass's id, so a repeated creation finds them."""
+    """New Accounts. Their names derive from the pass's id, so a repeated creation finds them."""
     taken = {account.metadata.name for account in view.accounts}
     suffixes = (suffix_of(view.pool.metadata.uid, view.token, str(serial)) for serial in range(number + len(taken)))
     free = [suffix for suffix in suffixes if account_name(suffix) not in taken]
@@ -263,7 +263,7 @@ def _conditions(view: PoolView, why: str, waits_for: tuple[str, ...], now: datet
 
 
 def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
-    """Accounts for claims, the oldest claim first; with the reasons for claims that get none."""
+    """The bindings, oldest claim first; and by claim, why it gets no account."""
     if not view.claims:
         return (), {}
     bindings: list[Binding] = []
@@ -285,7 +285,7 @@ def _offered(account: Account, view: PoolView) -> bool:
 
 
 def waits(claim: AccountClaim, pool: AccountPool, config: OperatorConfig) -> bool:
-    """Whether the claim waits for an account. Invalid claims get none: it would be wasted."""
+    """Whether the claim waits for an account. Invalid claims get none: the account would be wasted."""
     if claim.metadata.deleting or paused(claim.metadata) or claim.spec.account_link or not claim.from_pool:
         return False
     if spec_fault(claim) or claim.status.state == "Error":
@@ -309,9 +309,10 @@ def has_free(view: PoolView) -> bool:
 
 
 def has_bound(view: PoolView, *, thorough: bool) -> bool:
-    """Whether some account names a claim that may lack its link; unless `thorough`, only accounts not claimed yet.
+    """Whether some Account names a claim whose own link may be missing.
 
-    An account becomes claimed shortly after it is bound, even if its claim's link is missing.
+    Unless `thorough`, Accounts with `status.claimed` are skipped; it is set shortly after the binding, even without the
+    claim's link.
     """
     bound = (account for account in view.accounts if account.spec.claim_link)
     return any((thorough or not account.status.claimed) and _offered(account, view) for account in bound)
@@ -320,10 +321,10 @@ def has_bound(view: PoolView, *, thorough: bool) -> bool:
 def count_failures(
     deaths: FailedAccounts, accounts: Iterable[Account], unborn: frozenset[str], died: frozenset[str], now: datetime
 ) -> FailedAccounts:
-    """The failures in a row, for the pool's backoff; none after an Account got an AWS account.
+    """The failures in a row, for the pool's backoff; none once an Account has got an AWS account.
 
-    `unborn` are the members without one in the previous pass, `died` those reported as failed since. A missing Account
-    is no failure: people delete Accounts, too.
+    `unborn` are members without an AWS account in the previous pass, `died` members reported as failed since. A missing
+    Account is no failure: people delete Accounts, too.
     """
     if any(account.spec.aws_account_id for account in accounts if account.metadata.name in unborn):
         deaths = FailedAccounts()

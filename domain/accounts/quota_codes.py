@@ -1,6 +1,6 @@
 """The quotas that a pool may raise, by AWS's quota code, with their service.
 
-The first seven are the replaced operator's; the others are quotas of the same services that clusters reach first. A
+The first seven are the replaced operator's; the others, of the same services, are those that clusters reach first. A
 code belongs to one service in all regions, and never changes
 (https://docs.aws.amazon.com/general/latest/gr/aws-service-information.html).
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# The ConfigMap's `quota.vcpu`.
+# The quota that the ConfigMap's `quota.vcpu` requests.
 VCPUS = "L-1216C47A"
 
 SERVICE_OF: Mapping[str, str] = {

@@ -1,7 +1,7 @@
 """Region initialization: one instance is launched and terminated in each region before an Account is Ready.
 
-In a pool's account all enabled regions are initialised, in a customer's those of its claim. The deadline of 51 minutes
-counts from the last entry into the state.
+The regions are all enabled ones in a pool's account, the claim's in a customer's. The deadline of 51 minutes counts
+from the last entry into InitializingRegions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from domain.accounts.resources import Account, AccountState
 from domain.decision import Decision
 from domain.resource import condition_of, parse_timestamp
 
-# Decides once every region has its outcome.
+# The decision once every region has an outcome.
 Done = Callable[[AccountWorld, datetime], Decision]
 
 
@@ -95,7 +95,7 @@ def regions_done(world: AccountWorld) -> str:
 
 
 def none_initialized(world: AccountWorld, now: datetime) -> Decision | None:
-    """The failure if every region was refused.
+    """The failure if every region was definitely refused, else None.
 
     A region that was given up may work once AWS Support has verified the account.
     """

@@ -5,7 +5,7 @@
                        ▼              ▼
          Organization, validation   the customer's Secret       all ──> the operator's ConfigMap, the payer's Secret
 
-A pool links an Account to a claim first, then the claim to the Account; only the second step wakes both.
+A pool first links an Account to a claim, then the claim to the Account; only the second link wakes both.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ CLOSE_BACKOFF = (
     "aws.managed.openshift.io/close-rate-limited-until",
     "aws.managed.openshift.io/close-backoff-seconds",
 )
-# BUDGET_SINCE: the pool's workflow writes it, the Organization's reads it.
+# The pool's workflow writes BUDGET_SINCE, and the Organization's reads it.
 POOL_ANNOTATIONS = (*pause_and_retry.LEVERS, BUDGET_SINCE)
 _ANY_POOL = "any pool"
 _DISTINGUISHED = OPT_IN_STATES | {AccountState.NEW, AccountState.READY}
@@ -67,7 +67,7 @@ def _pool_names(pool: AccountPool) -> Iterable[Hashable]:
 
 
 def _claim_of(account: Account) -> Iterable[Hashable]:
-    """The claim that an Account names, by uid if a failed release has removed the link."""
+    """The claim that an Account names: namespace and name, or the uid if a failed release has removed the link."""
     spec = account.spec
     if spec.claim_link:
         return [(spec.claim_link_namespace, spec.claim_link)]
@@ -99,7 +99,7 @@ def _key_awaited(claim: AccountClaim) -> Iterable[Hashable]:
 
 
 def _counted_as(account: Account) -> Hashable:
-    """What pools count of the Account. Progress of initialising regions is omitted: it wakes no pool."""
+    """The part of an Account that pools count. Progress of its regions is left out, so it wakes no pool."""
     spec, status, meta = account.spec, account.status, account.metadata
     at_limit = not spec.aws_account_id and any(each.type == AT_LIMIT_CONDITION for each in status.conditions)
     held = account.paused or pause_and_retry.paused(meta)
@@ -134,7 +134,7 @@ def _shown_to_claim(account: Account) -> Hashable:
 
 
 def _needs_of_organization(account: Account) -> frozenset[Hashable]:
-    """The need for a CreateAccount permit, or for a query of its support case."""
+    """What the Account needs: a CreateAccount permit, or queries of its support case."""
     spec, status = account.spec, account.status
     if not spec.aws_account_id:
         return frozenset({("id", status.state, account.metadata.deleting)})
@@ -190,7 +190,7 @@ def _named_pool(pool: AccountPool) -> Hashable:
 
 
 def _configuration(model: type[_ConfigMap], name: str) -> Relation:
-    """The relation by which a ConfigMap or Secret wakes every lifecycle except an Organization without accounts."""
+    """The relation by which a ConfigMap or Secret wakes unsettled objects, Organization and AccountValidation."""
     named = (name,)
     return Relation(
         of=(
@@ -243,7 +243,7 @@ RELATIONS = (
         matters=News(version, onward=(_CLAIM_TO_ACCOUNT,)),
         watched=WhileNamed(Scope.NAME, "customer's Secret", "customers' Secrets"),
     ),
-    # The Organization shares its limit among the pools.
+    # The Organization shares the account limit among the pools.
     Relation(of=AccountPool, to=ORGANIZATION, news=News(_named_pool)),
     CONFIG,
     PAYER,

@@ -30,7 +30,7 @@ from domain.schema import Atomic, MapByType, Required
 
 
 class AccountState:
-    """Values of an Account's `status.state`: "" is a new (or blanked) one."""
+    """Values of an Account's `status.state`; empty for a new or blanked Account."""
 
     NEW = ""
     CREATING = "Creating"
@@ -42,7 +42,7 @@ class AccountState:
     FAILED = "Failed"
 
 
-# States that count as failed if they are set by others; the operator itself only writes "Failed".
+# States that count as failed. Perdure itself writes only "Failed"; people and tools may write the other ones.
 FAILED_STATES = frozenset(
     {
         "Failed",
@@ -56,14 +56,14 @@ FAILED_STATES = frozenset(
 )
 PROGRESSING_STATES = frozenset({"Creating", "PendingVerification", "InitializingRegions"})
 OPT_IN_STATES = frozenset({"OptingInRegions", "OptInRegionsEnabled"})
-# Names of the default pool in claims, where fleet managers' claims are not special.
+# Values of a claim's `accountPool` for the default pool, in which fleet managers' claims are ordinary claims.
 UNNAMED_POOLS = frozenset({"", "default"})
 
 
 class LegalEntity(KubeModel):
-    """Who uses the account: `id` is the OU's name and the key of reuse."""
+    """Who uses the account: `id` names the OU; only the same `id` reuses the account."""
 
-    id: Required[str] = Field("", description="Names the organizational unit; equal ids may reuse an account.")
+    id: Required[str] = Field("", description="Names the organizational unit; only equal ids reuse an account.")
     name: Required[str] = Field("", description="The entity's name for people.")
 
 
@@ -96,7 +96,7 @@ class AccountSpec(KubeModel):
         LegalEntity(), description="Who uses or used the account: copied from the claim, kept after its release."
     )
     manual_sts_mode: bool = Field(False, alias="manualSTSMode", description="True for an account reached through STS.")
-    account_pool: str = Field("", description="The AccountPool it belongs to; empty means the default pool.")
+    account_pool: str = Field("", description="The AccountPool of the Account; empty means the default pool.")
     regional_service_quotas: dict[str, dict[str, ServiceQuota]] = Field(
         default_factory=dict, description="Wanted quotas by region (or `default` for every region) and quota code."
     )
@@ -113,7 +113,7 @@ class AccountStatus(KubeModel):
     conditions: Atomic[tuple[Condition, ...]] = Field(
         (), description="Every state the account has been in; a condition stays True when the state is left."
     )
-    state: str = Field("", description="The account's state; blanking it starts the account over, keeping its id.")
+    state: str = Field("", description="The account's state; a blank one starts again with the same AWS account.")
     rotate_credentials: bool = Field(False, description="Set when the account is released; read by older tools.")
     rotate_console_credentials: bool = Field(
         False, description="Set when the account is released; read by older tools."
@@ -155,7 +155,7 @@ class Account(CustomResource):
 
     @property
     def customers(self) -> bool:
-        """Whether the account is a customer's: then only our own objects in it are removed."""
+        """Whether the account is a customer's: then only what Perdure created in it is removed."""
         return self.spec.byoc or self.spec.manual_sts_mode
 
     @property
@@ -170,8 +170,8 @@ class Account(CustomResource):
     def named_by(self, claim: Key) -> bool:
         """Whether the Account names this claim: by namespace and name, and by the uid if recorded.
 
-        Accounts bound by the replaced operator get the uid in the claim's next pass. One that its release cannot clean
-        has no other name of its claim left.
+        An Account bound by the replaced operator gets the uid in the claim's next pass. For an unclean Account only the
+        uid counts.
         """
         if self.unclean:
             return self.metadata.annotations.get(CLAIM_UID_ANNOTATION) == claim.uid
@@ -180,15 +180,15 @@ class Account(CustomResource):
 
     @property
     def unclean(self) -> bool:
-        """Whether its release, which could not clean the account, has to be repeated. It has marked it Failed and
-        unlinked it, as the replaced operator does: tools look for such Accounts, clean them and clear their status.
+        """Whether a release could not clean the account, and must be repeated. The Account is then Failed and has lost
+        its link, as in the replaced operator: tools find such Accounts, clean them and clear their status.
         """
         left = self.failed and self.status.reused and not (self.spec.claim_link or self.customers)
         return left and UNCLEANED not in self.metadata.annotations
 
     @property
     def paused(self) -> bool:
-        """Whether the replaced operator's pause is set, which permits deletion."""
+        """Whether the replaced operator's pause annotation is set, which pauses everything except deletion."""
         return self.metadata.annotations.get(PAUSE_ANNOTATION) == "true"
 
     @property
@@ -244,7 +244,7 @@ class AccountPoolStatus(KubeModel):
 
 
 class AccountPool(CustomResource):
-    """A number of never-claimed accounts that is kept."""
+    """Keeps a number of never-claimed accounts."""
 
     kind_of: ClassVar[Kind] = ACCOUNT_POOL
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
@@ -311,13 +311,13 @@ class AccountClaimSpec(KubeModel):
         False, alias="manualSTSMode", description="True to reach the customer's account by assuming a role."
     )
     sts_role_arn: str = Field("", alias="stsRoleARN", description="The role to assume in STS mode.")
-    sts_external_id: str = Field("", alias="stsExternalID", description="The external id to give when assuming it.")
+    sts_external_id: str = Field("", alias="stsExternalID", description="The external id for assuming the role.")
     support_role_arn: str = Field(
         "", alias="supportRoleARN", description="The account's support role; written by the operator."
     )
     custom_tags: str = Field("", description="Tags for the cloud objects, one `key=value` per line.")
     kms_key_id: str = Field("", description="The KMS key for the volumes of region initialisation.")
-    account_pool: str = Field("", description="The AccountPool to take from; empty means the default pool.")
+    account_pool: str = Field("", description="The AccountPool to get it from; empty means the default pool.")
     fleet_manager_config: FleetManagerConfig = Field(
         FleetManagerConfig(), description="Special handling of the fleet manager's claims."
     )
@@ -348,8 +348,8 @@ class AccountClaim(CustomResource):
         return self.spec.model_dump(mode="json", include={"byoc_secret_ref", "fleet_manager_config"})
 
     def holds(self, account: Account) -> bool:
-        """Whether the Account is the claim's. Without a recorded uid the legal entity decides: a new claim may have an
-        earlier one's name.
+        """Whether the Account belongs to the claim. Without a recorded uid, the legal entities must be equal: a new
+        claim may have the name of an earlier claim.
         """
         entity, recorded = account.spec.legal_entity.id, CLAIM_UID_ANNOTATION in account.metadata.annotations
         if account.unclean and not recorded:  # a release that the replaced operator has begun
@@ -358,20 +358,18 @@ class AccountClaim(CustomResource):
         return (recorded or entity in {"", self.spec.legal_entity.id}) and account.named_by(self.key)
 
     def still_names(self, account: Account) -> bool:
-        """Whether a fulfilled claim's Account has only lost its link: the claim has the key, and nothing
-        was cleaned.
-        """
+        """Whether the Account has lost its link to this Ready claim, which still has the account's key."""
         fulfilled = self.status.state == ClaimState.READY and not self.metadata.deleting
         return fulfilled and not account.spec.claim_link and self.spec.account_link == account.metadata.name
 
     @property
     def from_pool(self) -> bool:
-        """Whether the claim uses a pool's account. So does STS mode without `byoc`, only without the support role."""
+        """Whether the claim uses a pool's account, also in STS mode without `byoc`, but then without a support role."""
         return not (self.spec.byoc or self.fake)
 
     @property
     def of_fleet_manager(self) -> bool:
-        """Whether the claim gets a role for its principal instead of a key."""
+        """Whether the claim gets a role for the fleet manager's principal instead of a key."""
         return bool(self.spec.fleet_manager_config.trusted_arn) and self.spec.account_pool not in UNNAMED_POOLS
 
     @property

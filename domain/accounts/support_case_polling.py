@@ -1,4 +1,4 @@
-"""When open support cases are queried: all at once, by one lifecycle, less often the older the newest case is."""
+"""When open support cases are queried: all in one call, by one lifecycle, less often the older the newest case is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from domain.resource import condition_of, parse_timestamp
 
 OLD_CASE = timedelta(hours=1)
 OLD_CASE_POLL = timedelta(minutes=10)
-# The first query of a new case, and the pause between queries as a fraction of the youngest case's age.
+# The age of a new case at its first query, and then the pause, as a fraction of the youngest case's age.
 FIRST_CASE_LOOK = timedelta(seconds=5)
 CASE_PAUSE_BY_AGE = 0.4
 
@@ -59,7 +59,7 @@ def _next_young_look(known: OrganizationMemory, case_poll: timedelta, now: datet
 
 
 def due_cases(known: OrganizationMemory, case_poll: timedelta, now: datetime) -> tuple[dict[str, Key], bool, bool]:
-    """The cases to query now, and whether they include young and old ones."""
+    """The cases to query now, whether young cases are due, and whether old ones are."""
     young_at = next_case_look(known, young=bool(known.young_cases), old=False, case_poll=case_poll, now=now)
     old_at = next_case_look(known, young=False, old=bool(known.old_cases), case_poll=case_poll, now=now)
     young, old = young_at is not None and young_at <= now, old_at is not None and old_at <= now

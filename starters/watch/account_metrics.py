@@ -1,7 +1,7 @@
 """The account area's gauges, under the aws-account-operator's names, computed from the watcher's index.
 
-They include those that only its documents name (`total_...`), irregular spellings included, with the constant label
-`name="aws-account-operator"`. `perdure_...` adds phases, reused accounts, and why a pool is stalled.
+They include names that occur only in that operator's documents (`total_...`), even irregular spellings, and have the
+label `name="aws-account-operator"`. `perdure_...` adds phases, reused accounts, and why a pool is stalled.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _reusable(account: Projection) -> bool:
     return _is(account, AccountState.READY) and bool(account.fact("reused")) and not account.fact("claimed")
 
 
-# Names from its documents.
+# Names from the replaced operator's documents.
 
 
 def _documented(

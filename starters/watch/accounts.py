@@ -1,6 +1,6 @@
-"""Which changes of pools, Accounts and claims wake their own lifecycles; for others see `domain/accounts/`.
+"""Which changes of pools, Accounts and claims wake their own lifecycles (others: `domain/accounts/relations.py`).
 
-While the pool works on a claim and its Account, their own wakes wait. An Account's status is input too: people and
+While the pool handles a claim and its Account, their wakes are delayed. An Account's status is input too: people and
 tools clear it, set a state, or reset `claimed`.
 """
 
@@ -55,9 +55,9 @@ def read_account(obj: JsonObject) -> View:
             status.claimed,
             status.reused,
             status.support_case_id,
-            # Deadlines count from the last time.
+            # Deadlines count from the last probe time.
             tuple((each.type, each.status, each.last_probe_time) for each in status.conditions),
-            # Emptying these fields restarts quotas and regions; a reset field is requested again.
+            # Emptying one of these fields starts its quotas or regions again.
             *(repr(asked_for.get(name) or None) for name in _REQUESTED),
         ),
         handed=(spec.claim_link_namespace, spec.claim_link, spec.legal_entity.id),
@@ -98,7 +98,7 @@ def read_claim(obj: JsonObject) -> View:
 
 
 def _is_the_pools(claim: AccountClaim) -> bool:
-    """Whether the pool handles the claim: a new claim that it could serve reports nothing for a while."""
+    """Whether the pool handles the claim: a new, valid claim on a pool waits for its pass."""
     return claim.status.state == ClaimState.NEW and claim.from_pool and spec_fault(claim) is None
 
 
@@ -134,7 +134,7 @@ def _word(holds: bool) -> str:
 
 
 def account_patience(before: Projection | None, after: Projection) -> float:
-    """Seconds in which an Account just bound can record that it is claimed."""
+    """Seconds by which a just bound Account's wake is delayed, because the pool handles it."""
     bound_now = before is not None and not before.fact("claim") and bool(after.fact("claim"))
     mine = after.fact("state") == AccountState.READY and not after.fact("claimed")
     return _HAND_OVER if bound_now and mine and after.ours and not after.deleting else 0.0

@@ -1,6 +1,6 @@
-"""Which changes of federated roles and accesses wake their own lifecycles; for others see `domain/accounts/`.
+"""Which changes of federated roles and accesses wake their own lifecycles (others: `domain/accounts/relations.py`).
 
-A role's stamp on its accesses wakes the accesses too.
+An access is also woken when its role's workflow writes the annotation `lastRoleUpdate`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The area's effects: the input and result of each activity, and how the world changes.
+"""The area's actions: the input and result of each activity, and how the world changes.
 
-Every effect searches for its object and adopts it: in the first attempt only with `search`, in later attempts always.
-AWS effects are in modules of the same name in `activities/aws`.
+Actions with `search` adopt an existing object: the first attempt looks for one only if `search` is set, later attempts
+always. Modules of the same name in `activities/aws` carry out actions on AWS.
 """

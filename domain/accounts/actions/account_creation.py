@@ -10,23 +10,23 @@ from domain.model import Model
 from domain.refusal import ErrorType, Refusal
 
 PERMIT_EXPIRED = "PermitExpired"
-# The organization's own limit: waited for, never a failure of the account.
+# The organization's own limit: the Account waits, and does not fail.
 LIMIT_CODES = frozenset({"ConstraintViolationException", "ACCOUNT_LIMIT_EXCEEDED"})
-# Another request may be sent at once.
+# Failures after which another request may be sent at once.
 TRANSIENT_REASONS = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"})
 
 
 class CreateRequest(Facts):
-    """The request to create the account, or an existing account of its name, which is adopted."""
+    """The request to create the account, or an existing account of the same name, which is adopted."""
 
-    request_id: str = ""  # never requested twice
+    request_id: str = ""  # while it is known, no second request is sent
     created_account_id: str = ""
 
 
 class CreateAccount(Action):
-    """Create the account, but not after `until`.
+    """Request the account, but not after `until`.
 
-    The server retries throttling, concurrent modification and outages, each time after a search by name and e-mail.
+    Temporal retries after throttling, concurrent modification and outages; a retry first searches by name and e-mail.
 
     Raises:
         Invalid: with the AWS code, e.g. ConstraintViolationException.
@@ -60,15 +60,15 @@ class CreatedAccount(Facts):
 
 
 class AwaitAccount(Action):
-    """Wait until AWS has created the account, by the server's retries every few seconds.
+    """Wait until AWS has created the account: Temporal retries every few seconds.
 
     Raises:
-        Invalid: the request failed; the code is the FailureReason.
-        Absent: the request is unknown.
+        Invalid, Conflict: the request failed; the code is the FailureReason.
+        Absent: AWS does not know the request.
     """
 
     activity: ClassVar[str] = "aws.await_account"
-    title: ClassVar[str] = "wait until AWS has created it ({request_id})"
+    title: ClassVar[str] = "wait until AWS has created the account ({request_id})"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = CreatedAccount
     start_to_close: ClassVar[timedelta] = timedelta(minutes=1)
@@ -79,7 +79,7 @@ class AwaitAccount(Action):
     request_id: str
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
-        """Keep an ended request's failure for the decision. An unknown request requires a search first."""
+        """Remember the failed request's reason. After an unknown request, AWS is searched before another is sent."""
         if refusal.type in (ErrorType.INVALID, ErrorType.CONFLICT):
             return world.learn(request_id="", permit=None, failure=refusal.code, failed_at=refusal.at)
         if refusal.type is ErrorType.ABSENT:  # unknown to AWS: search before another request
@@ -88,8 +88,8 @@ class AwaitAccount(Action):
 
 
 class TagAccount(Action):
-    """Tag the account; a failure does not stop the lifecycle. Unless `fresh`, one with an owner tag stays unchanged:
-    the validation may change it.
+    """Tag the account; a failure does not stop the lifecycle. Unless `fresh`, an account with another owner's tag stays
+    unchanged.
     """
 
     activity: ClassVar[str] = "aws.tag_account"

@@ -18,7 +18,7 @@ class SecretAction(Action):
 
 
 class HoldInputSecret(SecretAction):
-    """Add our finalizer, so that the customer's key exists as long as it is needed."""
+    """Add our finalizer to the customer's Secret, so that its key exists as long as needed."""
 
     activity: ClassVar[str] = "accounts.hold_input_secret"
     title: ClassVar[str] = "protect Secret {secret} from deletion while the claim exists"
@@ -28,7 +28,7 @@ class HoldInputSecret(SecretAction):
 class DeliverCredentials(SecretAction):
     """Copy the account's key into the claim's Secret, then write the support role into the claim's spec.
 
-    If both Secrets are the same, it keeps the customer's key. Denied if the Account does not name this claim.
+    If that is the customer's own Secret, its key stays. Raises Denied if the Account does not name this claim.
     """
 
     activity: ClassVar[str] = "accounts.deliver_credentials"
@@ -49,7 +49,7 @@ class DeliverCredentials(SecretAction):
 
 
 class RemoveSecret(SecretAction):
-    """Deletes the Secret only if it is our copy of the Account's key, identified by its mark or the key."""
+    """Delete the Secret only if it is our copy of the Account's key, according to its annotation or key."""
 
     activity: ClassVar[str] = "accounts.remove_secret"
     title: ClassVar[str] = "delete Secret {secret}"
@@ -59,7 +59,7 @@ class RemoveSecret(SecretAction):
 
 
 class LetSecretsGo(SecretAction):
-    """Remove our finalizer from the customer's Secret, and delete the claim's Secret if it has the claim's mark."""
+    """Remove our finalizer from the customer's Secret; delete the claim's Secret if it is annotated with the claim."""
 
     activity: ClassVar[str] = "accounts.let_secrets_go"
     title: ClassVar[str] = "stop protecting Secret {input_secret}, delete Secret {secret}"
@@ -69,8 +69,8 @@ class LetSecretsGo(SecretAction):
 
 
 class DeliverRole(SecretAction):
-    """Write the role's ARN into the claim's Secret, then delete the Account's, whose user is gone. Denied as for
-    `DeliverCredentials`.
+    """Write the role's ARN into the claim's Secret, then delete the Account's Secret, whose user is gone. Raises Denied
+    like `DeliverCredentials`.
     """
 
     activity: ClassVar[str] = "accounts.deliver_role"
@@ -82,7 +82,7 @@ class DeliverRole(SecretAction):
 
 
 class FakeSecret(SecretAction):
-    """Create a Secret without real keys. An existing one stays unchanged, and one with other keys is never deleted."""
+    """Create or delete a Secret with dummy keys. A Secret of another owner is neither changed nor deleted."""
 
     activity: ClassVar[str] = "accounts.fake_secret"
 

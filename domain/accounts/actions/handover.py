@@ -46,7 +46,9 @@ class Fulfilled(Model):
 
 
 class Fulfil(Action):
-    """Move the account to the legal entity's OU, copy the key Secret. Denied if the Account names another holder."""
+    """Move the account to the legal entity's OU, and copy its key into the claim's Secret. Denied if the Account names
+    another holder.
+    """
 
     activity: ClassVar[str] = "accounts.fulfil"
     title: ClassVar[str] = "move {account_id} to the OU of {legal_entity.id}, copy its Secret"
@@ -71,15 +73,13 @@ class Fulfil(Action):
 
 class Release(StrEnum):
     FREE = "free"  # Ready for its legal entity
-    FAILED = "mark Failed"  # and remove its link to the claim, while the clean-up fails
+    FAILED = "mark Failed"  # and remove its link to the claim; the clean-up, which failed, is repeated
     UNCLEANED = "release without a clean-up"  # released by a person: stays Failed and unassigned
     CLOSED = "delete"  # its AWS account is closed
 
 
 class ReleaseAccount(Action):
-    """Release the account, only if it names this claim. Also delete the claim's Secret if it has a key of this
-    account.
-    """
+    """Release the account, only if it names this claim. Also delete the claim's Secret, if that holds its key."""
 
     activity: ClassVar[str] = "accounts.release"
     title: ClassVar[str] = "{how} {account}"

@@ -9,12 +9,12 @@ from domain.decision import Facts, WhenUnwanted
 from domain.identity import Key
 from domain.model import Model
 
-# A deletion in progress must search again.
+# After a creation, a deletion in progress must search for identities again.
 _MADE = {"identities_deleted": False}
 
 
 class EnsureSupportRole(MemberAction):
-    """Create the support role: with AdministratorAccess, trusted by the operator and the jump role."""
+    """Create the support role, with AdministratorAccess; the payer's identity and the jump role may assume it."""
 
     activity: ClassVar[str] = "aws.ensure_support_role"
     title: ClassVar[str] = "create support role ManagedOpenShift-Support-{iam_user_id}"
@@ -32,7 +32,7 @@ class AdminSecret(Facts):
 
 class EnsureAdminUser(MemberAction):
     """Create the admin user, with AdministratorAccess and one access key in the Secret `<account>-secret`. Without an
-    existing Secret all keys of the user are deleted first, so that no unknown key stays valid.
+    existing Secret, all keys of the user are deleted first, so that no unknown key stays valid.
     """
 
     activity: ClassVar[str] = "aws.ensure_admin_user"
@@ -48,7 +48,7 @@ class EnsureAdminUser(MemberAction):
 
 
 class DeleteIdentities(MemberAction):
-    """Delete the IAM identities with this Account's tags, and no others."""
+    """Delete only the IAM users and roles with this Account's tags."""
 
     activity: ClassVar[str] = "aws.delete_identities"
     title: ClassVar[str] = "delete IAM users and roles of {name} in {account_id}"
@@ -61,7 +61,7 @@ class DeleteIdentities(MemberAction):
 
 
 class RotateKeys(MemberAction):
-    """Replace the admin user's key, and delete all older ones."""
+    """Replace the admin user's key, and delete all older keys."""
 
     activity: ClassVar[str] = "aws.rotate_keys"
     title: ClassVar[str] = "rotate the key of osdManagedAdmin-{iam_user_id}"
@@ -73,8 +73,8 @@ class RotateKeys(MemberAction):
 
 
 class EnsureFleetRole(MemberAction):
-    """Create or update, without interruption, the fleet role: with one inline policy and one trusted principal. Our IAM
-    user is deleted.
+    """Create the fleet role, or update it in place, with one inline policy and one trusted principal. Then delete our
+    IAM user.
     """
 
     activity: ClassVar[str] = "aws.ensure_fleet_role"

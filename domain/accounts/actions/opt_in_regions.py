@@ -12,7 +12,7 @@ from domain.model import Model
 
 
 class AskToOptIn(Action):
-    """Ask the organization's lifecycle for a permit."""
+    """Ask the organization's lifecycle for a permit to opt in."""
 
     activity: ClassVar[str] = "accounts.ask_to_opt_in"
     title: ClassVar[str] = "request a turn to opt in to regions"
@@ -22,16 +22,16 @@ class AskToOptIn(Action):
 
 
 class RegionStatuses(Model):
-    """The status of each region: ENABLED, ENABLING, TODO or MANUAL_ACTION; of an unknown region it is empty."""
+    """The status of each region: ENABLED, ENABLING, TODO or MANUAL_ACTION; empty if AWS does not know the region."""
 
     statuses: dict[str, str]
 
 
 class EnableRegions(MemberAction):
-    """Read the statuses of an account's opt-in regions in one call, and enable those that are not requested yet.
+    """Read the statuses of an account's opt-in regions in one call, and enable regions that are not requested yet.
 
-    Polls by the server's retries until a status differs from `seen`. At most `at_once` regions are pending in the
-    account, including those requested by others.
+    Temporal retries until a status differs from `seen`. At most `at_once` regions are pending in the account, including
+    regions that others requested.
     """
 
     activity: ClassVar[str] = "aws.enable_regions"

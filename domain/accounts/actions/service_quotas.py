@@ -14,7 +14,7 @@ from domain.model import Model
 class QuotaStatuses(Model):
     """The statuses by quota code: TODO, IN_PROGRESS, COMPLETED, DENIED, MANUAL_ACTION.
 
-    `vcpus_asked`: the region's initialisation has an open request for a code that is not listed.
+    `vcpus_asked`: the region's initialisation has an open vCPU request, which `statuses` lacks.
     """
 
     statuses: dict[str, str]
@@ -22,14 +22,14 @@ class QuotaStatuses(Model):
 
 
 class RaiseQuotas(MemberAction):
-    """Create missing quota requests in one region; polls by the server's retries until a status changes."""
+    """Create missing quota requests in one region. Temporal retries until a status changes."""
 
     activity: ClassVar[str] = "aws.raise_quotas"
     result: ClassVar[type[Model] | None] = QuotaStatuses
     renewable: ClassVar[bool] = True
 
     region: str  # empty for account-wide quotas
-    quotas: dict[str, ServiceQuota]  # those that may have an open request now, with their last statuses
+    quotas: dict[str, ServiceQuota]  # the quotas that may have an open request now, with their last statuses
     since: datetime | None = None  # earlier refusals are ignored
     vcpus_asked: bool = False  # the region's initialisation had an open request
 

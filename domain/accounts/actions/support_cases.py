@@ -12,8 +12,8 @@ class SupportCase(Facts):
 
 
 class OpenSupportCase(Action):
-    """Open the support case. With `search`, adopt one of that subject. `once`: report any failure at once, so that a
-    pending state change is not delayed.
+    """Open the support case. With `search`, adopt an existing case of the same subject. With `once`, no failure is
+    retried, so that the pending state change is not delayed.
     """
 
     activity: ClassVar[str] = "aws.open_support_case"
@@ -33,7 +33,7 @@ class OpenSupportCase(Action):
 
 
 class ResolveSupportCase(Action):
-    """Resolve the case; resolved and unknown ones count as done."""
+    """Resolve the case. A resolved or unknown case counts as done."""
 
     activity: ClassVar[str] = "aws.resolve_support_case"
     title: ClassVar[str] = "resolve support case {case_id} of {account_id}"

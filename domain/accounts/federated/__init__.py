@@ -4,10 +4,10 @@
 |---|---|---|
 | AWSFederatedRole | permissions: a custom policy and AWS's managed ones | its own workflow; people |
 | AWSFederatedAccountAccess | that role in one account for one outside identity | its own workflow; people |
-| its annotation `lastRoleUpdate` | the time of its role's last validation | the AWSFederatedRole's workflow |
+| its annotation `lastRoleUpdate` | when its AWSFederatedRole was last validated | the AWSFederatedRole's workflow |
 
 Objects in the customer's account are found by their names, `<role>-<uid>` and `<custom policy>-<uid>`, where `uid` is a
-label of the access, written before the first creation. Names, texts and conditions are aws-account-operator's.
+label of the access, written before anything is created. Names, texts and conditions are the aws-account-operator's.
 """
 
 LAST_ROLE_UPDATE = "lastRoleUpdate"
@@ -15,9 +15,9 @@ UID_LABEL = "uid"
 ACCOUNT_LABEL = "awsAccountID"
 ROLE_LABEL = "awsFederatedRoleName"
 
-# On the role and policy in the customer's account: their owner.
+# Tag of the role and policy in the customer's account: the uid of the access that owns them.
 ACCESS_TAG = "perdure.dev/access-uid"
-# In the payer's account, while IAM validates a custom policy.
+# Path and name of a custom policy in the payer's account, while IAM validates it.
 VALIDATION_PATH = "/perdure/validation/"
 VALIDATION_PREFIX = "perdure-validation-"
 CLEANUP_SESSION = "FederatedRoleCleanup"

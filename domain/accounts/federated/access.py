@@ -5,8 +5,8 @@ r"""The lifecycle of an AWSFederatedAccountAccess.
     Ready --its role or its spec changes--> the same steps, changing only what differs --> Ready
     deleted --> role and policies deleted --> gone
 
-A working access that cannot be updated stays Ready, with the condition `Synced` False. A refused deletion (e.g. the
-customer has revoked its keys) is retried for a day or until a person ends it; then the rest is left to the customer.
+A Ready access that cannot be updated stays Ready, with the condition `Synced` False. A refused deletion (e.g. the
+customer has revoked the keys) is retried for a day or until a person ends it; then role and policies stay in AWS.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from domain.writes import JsonPatch
 
 GIVE_UP_AFTER = timedelta(hours=24)
 NAMESPACE_MISMATCH = "AWSCustomerCredentialSecretNamespaceMismatch"
-ANEW = "anew"  # differs from any digest: a person requests all steps again
+ANEW = "anew"  # differs from every digest, so that all steps are repeated after a person's retry
 NO_ROLE = "Requested role does not exist"
-# Failures after the account was identified.
+# Messages of failures that occur after the account was identified.
 _BEYOND = frozenset(message for step, message in FAILED_TO.items() if step != IdentifyCustomer.activity)
 
 
@@ -86,7 +86,7 @@ def role_name(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
 
 
 def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
-    """The labels, written before the first effect in AWS, so that it can be found again."""
+    """The patch for missing labels and finalizer, else empty. The labels identify what is later created in AWS."""
     meta, place = world.access.metadata, world.access.place
     wanted = {UID_LABEL: uid_of(world.access), ROLE_LABEL: role.metadata.name}
     if place.role:  # a changed label does not change the account of an existing role

@@ -1,7 +1,7 @@
 """The statuses of an access: the replaced operator's words, and the additional condition `Synced`.
 
-A refusal by AWS makes an access Failed only if it never worked. `Synced` is False with AWS's message, until an update
-succeeds.
+A refusal by AWS makes an access Failed unless it is Ready. In both cases `Synced` is False with AWS's message, until an
+update succeeds.
 """
 
 from __future__ import annotations
@@ -71,9 +71,7 @@ def _with(
 def _synced(
     conditions: tuple[Condition, ...], status: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with Synced. While the reason stays, so does the message, because each contains another request
-    id.
-    """
+    """The conditions with `Synced`. The message changes only with the reason, because AWS puts request ids into it."""
     present, moment = condition_of(conditions, SYNCED), timestamp(now)
     if present is not None and (present.status, present.reason) == (status, reason):
         return conditions

@@ -1,6 +1,6 @@
-"""The effects of federated roles and accesses.
+"""The actions of federated roles and accesses.
 
-Every step changes only differences, so repetition is safe. Activities read the customer's keys from the access's
+Every action changes only what differs, so it can be repeated. Activities read the customer's keys from the access's
 Secret, and never return them.
 """
 
@@ -94,16 +94,16 @@ class CustomerAccount(Facts):
 
 
 class IdentifyCustomer(CustomerAction):
-    """Find the AWS account of the customer's keys. Denied: no or revoked keys, or a protected account."""
+    """Find the AWS account of the customer's keys. Raises Denied without valid keys, or for a protected account."""
 
     activity: ClassVar[str] = "aws.identify_customer"
-    title: ClassVar[str] = "find the owner of the account"
+    title: ClassVar[str] = "find the AWS account of the customer's keys"
     result: ClassVar[type[Model] | None] = CustomerAccount
 
 
 class GrantAction(CustomerAction):
-    """A step that grants access. `digest` identifies the wanted state, and is remembered as `step` on success; names
-    end with `uid`.
+    """A step that grants access. On success the memory's field `step` gets `digest`, which identifies the wanted state.
+    Names in AWS end with `uid`.
     """
 
     step: ClassVar[str]
@@ -138,8 +138,8 @@ class EnsureAccessRole(GrantAction):
 
 
 class AttachAccessPolicies(GrantAction):
-    """Attach policies; with `exact` detach all others, and delete this access's custom ones. A grant by the replaced
-    operator is only extended, because it is unknown what else was agreed.
+    """Attach policies. With `exact`, detach all others and delete this access's former custom policies. A grant by the
+    replaced operator is only extended: its other policies may have been agreed.
     """
 
     activity: ClassVar[str] = "aws.attach_access_policies"
@@ -153,8 +153,8 @@ class AttachAccessPolicies(GrantAction):
 
 
 class RevokeAccess(CustomerAction):
-    """Delete the role, by the payer's access if possible and the role shows its owner; otherwise by the customer's
-    keys. A closed account counts as empty. `custom` is the policy's name, if known.
+    """Delete the role and its policies, as the payer, who deletes only what is recognisably this access's, or else with
+    the customer's keys. A closed account counts as empty. `custom`: the policy's name, if known.
     """
 
     activity: ClassVar[str] = "aws.revoke_access"

@@ -39,7 +39,7 @@ class FederatedRoleWorld(ObjectWorld):
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         world = super().written(patch, resource_version, gone=gone)
-        # The result is now in the status: blanking that requests another validation.
+        # The verdict is now in the status: a person who blanks the status requests another validation.
         role = world.role
         validated = role.status.observed_generation == role.metadata.generation
         return world.learn(verdict=None, stamped=0) if validated else world
@@ -68,7 +68,7 @@ class FederatedAccessWorld(ObjectWorld):
     known: AccessMemory = AccessMemory()
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
-        """Apply an own write; once Ready, the memory of its steps is discarded."""
+        """Apply our own write; a write of the state Ready drops the memory of the steps."""
         world = super().written(patch, resource_version, gone=gone)
         ready = world.access.status.state == AccessState.READY and "status" in patch
         return world.model_copy(update={"known": AccessMemory(revoked=self.known.revoked)}) if ready else world

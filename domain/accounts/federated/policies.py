@@ -52,7 +52,7 @@ def _compact(value: Mapping[str, object]) -> str:
 
 
 def uid_of(access: AWSFederatedAccountAccess) -> str:
-    """The access's suffix of names, six characters: recorded, otherwise derived from the object's uid."""
+    """The six-character suffix of the access's names in AWS: recorded, otherwise derived from the object's uid."""
     return access.place.uid or suffix_of(access.metadata.uid)
 
 
@@ -70,7 +70,7 @@ def console_url(partition: str, account_id: str, role: str) -> str:
 
 
 def role_name_fault(name: str) -> str:
-    """What IAM would refuse in the name plus uid; empty if valid."""
+    """What IAM would refuse in the role's name plus uid; empty if valid."""
     return _name_fault(name, _LONGEST_ROLE)
 
 

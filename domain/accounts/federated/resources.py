@@ -60,18 +60,18 @@ class PolicyStatement(KubeModel):
     """One statement of a policy."""
 
     effect: Required[str] = Field("", description="Allow or Deny.")
-    action: Required[tuple[str, ...]] = Field((), description="The actions that it covers.")
-    resource: tuple[str, ...] = Field((), description="The resources that it covers.")
-    condition: PolicyCondition | None = Field(None, description="When it applies.")
-    principal: PolicyPrincipal | None = Field(None, description="The principals that it covers.")
+    action: Required[tuple[str, ...]] = Field((), description="The actions that the statement covers.")
+    resource: tuple[str, ...] = Field((), description="The resources that the statement covers.")
+    condition: PolicyCondition | None = Field(None, description="When the statement applies.")
+    principal: PolicyPrincipal | None = Field(None, description="The principals that the statement covers.")
 
 
 class CustomPolicy(KubeModel):
-    """A policy that is made in each account, for each access."""
+    """A policy that is created in each account, for each access."""
 
     name: Required[str] = Field("", description="The beginning of the policy's name; the access's uid follows.")
     description: Required[str] = Field("", description="The policy's description in IAM.")
-    aws_statements: Required[tuple[PolicyStatement, ...]] = Field((), description="What it allows and denies.")
+    aws_statements: Required[tuple[PolicyStatement, ...]] = Field((), description="The policy's statements.")
 
 
 class FederatedRoleSpec(KubeModel):
@@ -86,13 +86,13 @@ class FederatedRoleSpec(KubeModel):
 class FederatedRoleStatus(KubeModel):
     """Whether IAM accepts the policies; conditions are a map by type."""
 
-    conditions: Required[MapByType[tuple[Condition, ...]]] = Field((), description="Results of its validations.")
+    conditions: Required[MapByType[tuple[Condition, ...]]] = Field((), description="Results of validations.")
     state: Required[str] = Field("", description="Valid or Invalid; empty at first.")
     observed_generation: int = Field(0, description="The generation of the spec that was validated.")
 
 
 class AWSFederatedRole(CustomResource):
-    """The permissions of federated accesses, for any number of them."""
+    """The permissions of any number of federated accesses."""
 
     kind_of: ClassVar[Kind] = AWS_FEDERATED_ROLE
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (_STATE, AGE)
@@ -119,22 +119,22 @@ class FederatedAccessSpec(KubeModel):
         "", alias="externalCustomerAWSIAMARN", description="The outside identity that may assume the role."
     )
     aws_customer_credential_secret: Required[SecretReference] = Field(
-        SecretReference(), description="Credentials in the customer's account; in the object's own namespace."
+        SecretReference(), description="The Secret with the customer's credentials, in the object's own namespace."
     )
-    aws_federated_role: Required[RoleReference] = Field(RoleReference(), description="What the role may do.")
+    aws_federated_role: Required[RoleReference] = Field(RoleReference(), description="The role's permissions.")
 
 
 class FederatedAccessStatus(KubeModel):
     """The access's state; conditions are a map by type."""
 
     conditions: Required[MapByType[tuple[Condition, ...]]] = Field((), description="What happened to the access.")
-    console_url: str = Field("", alias="consoleURL", description="Where the role is assumed in AWS's console.")
+    console_url: str = Field("", alias="consoleURL", description="The page of AWS's console that assumes the role.")
     state: Required[str] = Field("", description="Ready or Failed; empty at first.")
     granted: str = Field("", description="A digest of the role's policies and principals.")
 
 
 class Place(Model):
-    """An access's role: account, suffix of names, and the role's recorded name."""
+    """An access's role: its AWS account, suffix of names, and recorded name."""
 
     account_id: str
     uid: str
@@ -157,7 +157,7 @@ class AWSFederatedAccountAccess(CustomResource):
 
     @property
     def place(self) -> Place:
-        """The place from the status, which tenants cannot write, otherwise from the labels."""
+        """The place according to the status, which tenants cannot write, otherwise the labels."""
         query = parse_qs(urlsplit(self.status.console_url).query)
         account_id, role = (query.get(name, [""])[0] for name in ("account", "roleName"))
         if account_id and "-" in role:

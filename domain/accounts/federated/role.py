@@ -4,7 +4,7 @@
     deleted --> its accesses deleted --> all gone --> finalizer removed
 
 A Valid status of the replaced operator is trusted. A deleted role waits for its accesses, which need it to find their
-objects. Under `fedramp` roles are ignored.
+objects in AWS. With `fedramp`, roles are ignored.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ def test_a_request_that_aws_does_not_know_is_searched_for_before_another_is_made
 def test_a_create_that_found_the_account_needs_no_request() -> None:
     start = world(known={"permit": granted()})
     after = fold(start, decide(start, NOW).actions[0], CreateRequest(created_account_id=AWS_ID))
-    assert decide(after, NOW).why == f"record {AWS_ID}"
+    assert decide(after, NOW).why == f"record AWS account {AWS_ID}"
 
 
 # --- the limit, and zombies ---

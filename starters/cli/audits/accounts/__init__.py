@@ -1,7 +1,7 @@
-"""AWS accounts: the organization against the Account objects, open support cases, and the accounts' content.
+"""The audit of AWS accounts, their content and open support cases against the Account objects. It only reads.
 
 An account is this installation's by its name (`osd-creds-mgmt-...`) and its tag `owner`, the ConfigMap's `shard-name`.
-An untagged one may be any installation's: a finding is a question. Only reads are allowed.
+An untagged account may be any installation's: a finding is a question.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Finding]:
-    """Read Accounts before and after the cloud, since they exist before and after their AWS accounts, and compare."""
+    """Compare AWS with the Accounts read before and after it: an Account exists before and after its AWS account."""
     before, _ = _accounts(kube)
     payer = sessions.payer()
     members = list_accounts(payer)
@@ -66,7 +66,7 @@ def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Findi
 
 
 def _cases(sessions: Sessions, before: Sequence[Account], after: Sequence[Account]) -> list[Finding]:
-    """Open cases that no Account waits for, before or after: a case may be opened or resolved in between."""
+    """Open cases that no Account waits for, neither before nor after: a case may be opened or resolved in between."""
     try:
         cases = open_cases(sessions.payer())
     except ApiError as error:
@@ -78,7 +78,7 @@ def _cases(sessions: Sessions, before: Sequence[Account], after: Sequence[Accoun
 
 def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
     accounts, malformed = read_all(Account, kube.list(ACCOUNT).items)
-    advice = "correct the object; its AWS account is listed as without an owner"
+    advice = "correct the object; until then its AWS account is reported as one that no Account records"
     unreadable = [
         _finding(f"Account {each.key.namespace}/{each.key.name}", f"cannot be read: {each.problem}", advice)
         for each in malformed
@@ -89,7 +89,7 @@ def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
 def unrecorded(
     accounts: Sequence[Account], members: Sequence[MemberAccount], creating: set[str]
 ) -> list[MemberAccount]:
-    """Active AWS accounts with our naming and no Account, without those whose names are in `creating`."""
+    """Active AWS accounts with our naming and no Account; names in `creating` are skipped."""
     recorded = {account.spec.aws_account_id for account in accounts}
     # An Account without an id adopts the AWS account of its name.
     adopting = {account.metadata.name for account in accounts if not account.spec.aws_account_id}
@@ -104,7 +104,7 @@ def unrecorded(
 
 
 def without_owner(owners: Mapping[MemberAccount, str | None], ours: str) -> Iterable[Finding]:
-    """A finding for each account that is ours or untagged; the others in one line."""
+    """A finding for each account that is ours or untagged; other installations' accounts are a warning."""
     others = Counter(owner for owner in owners.values() if owner is not None and owner != ours)
     if others:
         named = sorted((owner or "an installation without shard-name", count) for owner, count in others.items())
@@ -166,7 +166,7 @@ def _inside(sessions: Sessions, account: Account) -> list[Finding]:
             found += unwanted_requests(account, region, open_requests(member, region), AREA)
         return found
     except ApiError as error:
-        return [_finding(f"Account {_path(account)}", f"cannot be read: {error.message}", "`perdure why` it")]
+        return [_finding(f"Account {_path(account)}", f"cannot be read: {error.message}", "run `perdure why` for it")]
 
 
 def _instances_in(member: Member, account: Account, region: str) -> Iterable[Finding]:

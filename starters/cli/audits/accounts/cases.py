@@ -1,6 +1,6 @@
-"""Open support cases that no Account waits for: of an operator that died, or of an Account that is gone.
+"""Open support cases that no Account waits for, left by a process that died or an Account that is gone.
 
-An Account waits from the end of its regions' initialisation until the case that names it is resolved.
+An Account waits for its case at the end of InitializingRegions, and in PendingVerification.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _WAITING = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING_VE
 
 
 def open_cases(payer: Payer) -> dict[str, str]:
-    """AWS account ids by case id."""
+    """Open cases: AWS account ids by case id."""
     pages = payer.support().get_paginator("describe_cases").paginate(includeCommunications=False)
     cases = (case for page in pages for case in page["cases"] if case["status"] != "resolved")
     return {case["caseId"]: asks.group(1) for case in cases if (asks := _SUBJECT.fullmatch(case["subject"]))}
 
 
 def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: str) -> Iterable[Finding]:
-    """Cases for accounts that do not wait, or that wait for another one."""
+    """Cases for accounts that wait for no case or another case."""
     by_id = {account.spec.aws_account_id: account for account in accounts if account.spec.aws_account_id}
     of_account: defaultdict[str, list[str]] = defaultdict(list)
     for case_id, account_id in sorted(cases.items()):

@@ -47,14 +47,14 @@ def _tagged(sessions: Sessions, config: OperatorConfig, account: Account, area: 
     try:
         tags = differing_tags(tags_of_account(sessions, account.spec.aws_account_id), config)
     except ApiError as error:
-        yield _finding(area, account, f"its tags cannot be read: {error.message}", "`perdure why` it")
+        yield _finding(area, account, f"its tags cannot be read: {error.message}", "run `perdure why` for it")
         return
     if tags:
         wanted = ", ".join(f"{name}={value}" for name, value in sorted(tags.items()))
-        yield _finding(area, account, f"its tags differ from {wanted}", "feature.validation_tag_account tags it")
+        yield _finding(area, account, f"its tags differ from {wanted}", "feature.validation_tag_account corrects them")
 
 
-_MOVE = "feature.validation_move_account moves it"
+_MOVE = "feature.validation_move_account corrects this"
 
 
 def _finding(area: str, account: Account, problem: str, advice: str) -> Finding:

@@ -1,7 +1,7 @@
-"""Federated access: leftovers of deleted accesses, and of an interrupted validation of roles.
+"""The audit of federated access: leftovers of deleted accesses, and of an interrupted validation of roles.
 
-An access's roles and policies have its uid in the tag `perdure.dev/access-uid`; those of the aws-account-operator only
-a name, so a finding is a question.
+An access's roles and policies have its uid in the tag `perdure.dev/access-uid`. If the aws-account-operator created
+them, they have only their name, so a finding is a question.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def left(
 
 
 def _names_in(sessions: Sessions, account_id: str) -> list[tuple[str, str, str]]:
-    """The names in an account; empty if it cannot be entered."""
+    """The roles and policies in an account: kind, name, tag; empty if it cannot be entered."""
     try:
         iam = sessions.member(account_id).iam()
         roles = [role["RoleName"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]]

@@ -1,7 +1,7 @@
-"""Inside the accounts: IAM users and roles, and quota requests, that belong to no living Account.
+"""Inside the accounts: IAM users, IAM roles and quota requests that belong to no existing Account.
 
-An Account's admin user and support role are named by its label `iamUserId`; a reused account may have others, whose
-keys still work.
+The names of an Account's admin user and support role end with its label `iamUserId`; a reused account may have further
+users, whose keys still work.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from domain.accounts.resources import Account, ServiceQuota
 from starters.cli.audits import Finding
 
 _OPEN = ("PENDING", "CASE_OPENED")
-# Quotas without a region are requested here.
+# The region in which account-wide quotas are requested.
 ACCOUNT_WIDE_REGION = "us-east-1"
 
 
