@@ -3,7 +3,7 @@
 | lifecycle | one for each |
 |---|---|
 | ClaimBinder | operator namespace: gives handles to claims |
-| ResourceClaim | ResourceClaim; serves its handle, too |
+| ResourceClaim | ResourceClaim; also reconciles its handle |
 | ResourceHandle | ResourceHandle; acts while no claim holds the handle |
 | ResourcePool | ResourcePool |
 """
@@ -36,11 +36,11 @@ from workflows.passes import Passes
 class ClaimBinderWorkflow(Passes[BinderWorld]):
     """Gives handles to the claims of one operator namespace, one batch after another.
 
-        wake, claim's request, expiry --> batch (claims are served as they come, for seconds) --> wait, or next batch
+        wake, claim's request, expiry --> batch (handles claims as they arrive, for seconds) --> wait, or next batch
 
     One binder with one batch at a time gives every handle once without a lock. Changes of claims, free handles or
-    providers wake it; `serve` names a claim to be served whatever has changed. Its timer is for the nearest expiry of a
-    claim; claims that expire together are ended by one batch.
+    providers wake it; the signal `serve` names a claim to be answered even if nothing has changed. Its timer is for the
+    nearest expiry of a claim; claims that expire together are deleted by one batch.
     """
 
     has_object: ClassVar[bool] = False
@@ -61,11 +61,11 @@ class ClaimBinderWorkflow(Passes[BinderWorld]):
         self._queued = set(self.world.known.asked)
         self.dirty = self.dirty or self.world.more or bool(self._queued)
 
-    @workflow.signal(description="A claim that has no handle wants to be served.")
+    @workflow.signal(description="A claim that has no handle asks for one.")
     def serve(self, claim: Key) -> None:
         self.serve_all(Asked(claims=(claim,)))
 
-    @workflow.signal(description="Claims that have no handle want to be served.")
+    @workflow.signal(description="Claims that have no handle ask for one.")
     def serve_all(self, asked: Asked) -> None:
         self._given.difference_update(asked.claims)
         if new := tuple(claim for claim in asked.claims if claim not in self._queued):
@@ -81,7 +81,7 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
         served --> wait for the nearest moment (expiry, refresh) or a wake --> pass --> wait ... --> ended
 
     Each pass is one activity over the claim, its handle and their resources. Without a handle, a pass asks the binder,
-    which answers with `served`. At the claim's expiry the binder ends it and signals `ended`.
+    which answers with `served`. At its expiry, the binder deletes the claim and signals `ended`.
     """
 
     retryable_phases = RETRYABLE
@@ -91,7 +91,7 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
         """Adopt the binder's result, unless a newer one is known."""
         self.replace_world(self.world.updated_by(world))
 
-    @workflow.signal(description="The binder has ended the claim at its expiry: it is gone.")
+    @workflow.signal(description="The binder has deleted the claim at its expiry: it is gone.")
     def ended(self, world: ObjectWorld) -> None:
         """Adopt the result in any case: the claim is gone, so no newer one can exist."""
         self.replace_world(world.recall(self.world))
@@ -99,9 +99,9 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
 
 @lifecycle("ResourceHandle", world=ObjectWorld, observe=PassHandle)
 class ResourceHandleWorkflow(Passes[ObjectWorld]):
-    """A ResourceHandle, while no claim holds it.
+    """A ResourceHandle, while it is not bound to a claim.
 
-    While a claim holds the handle, the claim's lifecycle serves both, and this one waits for a wake.
+    While it is bound, the claim's lifecycle reconciles both, and this one waits for a wake.
     """
 
     retryable_phases = RETRYABLE

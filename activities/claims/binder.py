@@ -1,11 +1,11 @@
-"""A batch of the ClaimBinder: serves claims as they arrive, for some seconds, then gives way to the next batch.
+"""A batch of the ClaimBinder: handles claims as they arrive, for some seconds, then gives way to the next batch.
 
-    waiting claims --16 at once--> serve (binding.py) --> open their own workflows, when no claim waits
-    expired claims ------'-------> end (claims.py) -----> inform their own workflows, when no claim waits
+    waiting claims --16 at once--> bind (binding.py) --> open their own workflows, when no claim waits
+    expired claims ------'-------> delete (claims.py) -> inform their own workflows, when no claim waits
 
-A claim that cannot be served never delays the others: its own workflow is informed and asks again. Ends that need a
-decision (a limit, a person or a hold has moved them) are left to it. A batch that is retried because its worker died
-wakes the claims bound meanwhile, whose workflows may not be open.
+A claim that cannot be bound never delays others: its own workflow is informed and asks again. If a limit, a person or a
+hold has moved an end, the claim's own workflow decides. A batch that is retried because its worker died wakes the
+claims bound meanwhile, whose workflows may not be open.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ from engine.clock import now
 from engine.errors import ApiError, as_error
 
 AT_ONCE = 16
-# Places reserved for waiting claims: many expiries at once would delay new claims by seconds. And the reverse: a few
-# slow templates or webhooks must not delay the ends.
+# Places reserved for waiting claims, which many expiries at once would delay by seconds, and for expired claims, which
+# a few slow templates or webhooks would delay.
 SERVED_AT_LEAST = 8
 ENDED_AT_LEAST = 4
-# From the next attempt on, each batch has half the size of the one before: a batch that never completes may be too much
-# for its worker.
+# Attempts of a batch at full size. From the next one on, each has half the size of the one before: a batch that never
+# completes may be too much for its worker.
 WHOLE_ATTEMPTS = 2
-# Seconds. Workflows of served claims are opened between batches, and waiting claims wait for that: so a burst is one
-# batch even on a busy machine. A claim that asks again meanwhile waits for the next one.
+# Seconds. Between batches, the workflows of bound claims are opened while waiting claims wait; so a burst should fit
+# into one batch, even on a busy machine. A claim that asks again during a batch waits for the next one.
 LONGEST_BATCH = 15.0
 MOST_SERVED = 400
-# Seconds. Until then a finished batch that waits for a slow claim keeps starting ends.
+# Seconds. Until then, a batch that only waits for slow claims still starts to delete expired ones.
 LONGEST_WITH_ENDS = 60.0
-# Seconds. A claim may reach this worker's cache some milliseconds after the wake.
+# Seconds that a batch waits for more work: a claim may reach this worker's cache milliseconds after the wake.
 LINGER = 0.25
 OPENED_AT_ONCE = 8
-# If another client keeps writing to the same objects, the claim is left to the next batch.
+# The most passes of a claim in a batch, if another client keeps writing its objects.
 MOST_CONFLICTS = 5
 MOST_REMEMBERED = 20_000
 
@@ -77,7 +77,7 @@ class BinderActivities(Activities):
     def __init__(
         self, tools: Tools, queue: BinderQueue, bind: Bind, look_at_claim: Look, open_claim: Open, wake: Wake
     ) -> None:
-        """`open_claim` opens the claim's workflow with its result."""
+        """`open_claim` opens a claim's workflow with the pass's result."""
         self._tools = tools
         self._look_at_claim = look_at_claim
         self._cache = tools.cache
@@ -136,7 +136,7 @@ class BinderActivities(Activities):
             passed, world = await self._bind(key)
         except ApiError as error:
             return self._news(key, self._failed(name, key, error.type.value, error.message, began))
-        except Exception as error:  # a bug must not delay the others
+        except Exception as error:  # a bug must not delay other claims
             log.exception("%s could not be served", key)
             return self._news(key, self._failed(name, key, "Bug", f"{type(error).__name__}: {error}", began))
         seen = passed.world
@@ -153,7 +153,7 @@ class BinderActivities(Activities):
         return self._news(key, world)
 
     def still_waits(self, name: Name) -> bool:
-        """Whether a waiting claim still finds no free handle and its workflow knows that."""
+        """Unqueue a claim that still finds no free handle, if its workflow knows that; returns whether it did."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         answered = claim is not None and text_at(claim, "metadata", "uid") in self._answered
         if not answered or not self._queue.still_lacks(name, now()) or self._tools.hold(claim or {}):
@@ -162,7 +162,7 @@ class BinderActivities(Activities):
         return True
 
     def ending(self) -> Name | None:
-        """The next expired claim that the batch may end; each is returned once."""
+        """The next expired claim that the batch may delete, if any; each is returned once."""
         while (handle_name := self._queue.ends.take(now())) is not None:
             handle = self._cache.get(RESOURCE_HANDLE, self._cache.namespace, handle_name)
             name = holder_of(handle)
@@ -174,7 +174,7 @@ class BinderActivities(Activities):
         return None
 
     async def end(self, name: Name, cluster: str, batch: ExpiryBatch) -> tuple[Key, ObjectWorld] | None:
-        """End a claim as its own workflow would; None if that has to do it."""
+        """Delete an expired claim by its own pass; None if its workflow has to do it."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         if claim is None:
             return None
@@ -189,7 +189,7 @@ class BinderActivities(Activities):
             log.warning("%s was not ended by its batch in time; its own workflow ends it", key)
         except ApiError as error:
             log.warning("%s was not ended by its batch, its own workflow ends it: %s", key, error.message)
-        except Exception:  # a bug must not delay the others
+        except Exception:  # a bug must not delay other claims
             log.exception("%s was not ended by its batch; its own workflow ends it", key)
         with suppress(RPCError):
             await self._wake(key)
@@ -203,7 +203,7 @@ class BinderActivities(Activities):
         await self._wake(key)
 
     def _news(self, key: Key, world: ObjectWorld) -> tuple[Key, ObjectWorld] | None:
-        """The result for the claim's workflow; None if that knows it."""
+        """The result to send to the claim's workflow; None if the workflow knows it."""
         if self._answered.get(key.uid) == world.decision:
             return None
         if len(self._answered) >= MOST_REMEMBERED:
@@ -367,7 +367,7 @@ class Batch:
             await self._open(some)
 
     async def _open_the_rest(self) -> None:
-        """Open the workflows of bound claims, when no due end or waiting claim takes precedence."""
+        """Open bound claims' workflows, then, if no claim waits, inform those of deleted ones; stop at a due end."""
         self._to_open.sort(key=lambda pair: not pair[1].exists)
         while self._to_open and not self._queue.ends.are_over(now()):
             some = self._to_open[:OPENED_AT_ONCE]

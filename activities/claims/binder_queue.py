@@ -1,6 +1,6 @@
-"""The work of a worker's binder: claims that wait for a handle, free handles, and ends.
+"""The work of a worker's binder: claims that wait for a handle, free handles, and ends of bound ones.
 
-Claims that no batch has taken wake the binder, and so does an end that it does not expect.
+A waiting claim that no batch takes wakes the binder, and so does an end sooner than the binder expects.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class BinderQueue:
         self._binder = binder(cache.names.domain, cache.cluster)
         self.free = FreeHandles()
         self.ends = Ends()
-        self.waiting: dict[Name, None] = {}  # unbound claims to serve, in this order
+        self.waiting: dict[Name, None] = {}  # unbound claims to handle, in this order
         self.news = asyncio.Event()  # set when work arrives
         self.news_for_all = 0  # number of changes that may concern any unbound claim
         self.nearer_end = asyncio.Event()  # set when an end becomes the earliest one
         self.serving = 0  # batches of this process: one, at times a second that is being cancelled
         self._end_unsent = False
         self._end_timer: asyncio.TimerHandle | None = None
-        self._untaken: set[Name] = set()  # they wake the binder if they still wait in a moment
-        self._lacks: dict[Name, Wanted] = {}  # requests that no free handle satisfies
+        self._untaken: set[Name] = set()  # waiting claims that wake the binder if no batch takes them within `UNTAKEN`
+        self._lacks: dict[Name, Wanted] = {}  # by claim, the requirements that no free handle meets
         cache.claims.listen(cast(Listener, self._claim_changed))
         cache.handles.listen(cast(Listener, self._handle_changed))
         cache.providers.listen(cast(Listener, self._provider_changed))
@@ -60,7 +60,7 @@ class BinderQueue:
             self._untaken.add(name)
 
     def await_binder_all(self) -> None:
-        """Serve every unbound claim, oldest first: a change may concern any of them."""
+        """Queue every unbound claim, oldest first: a change may concern any of them."""
         self.news_for_all += 1
         for claim in self.cache.unbound():
             self.await_binder(name_of(claim))
@@ -69,7 +69,7 @@ class BinderQueue:
         self._free_or_not(name, self.cache.get(RESOURCE_HANDLE, self.cache.namespace, name))
 
     def served(self, claim: JsonObject, news_then: int, lacks: Wanted | None = None) -> None:
-        """Drop a claim for which the binder has done all it can, unless something has changed since.
+        """Remove a claim from the queue after its pass, unless something has changed since.
 
         `news_then` is `news_for_all` at the pass's beginning; `lacks` is set if only another handle or an edit can
         help.
@@ -83,7 +83,7 @@ class BinderQueue:
             self._lacks[name] = lacks
 
     def still_lacks(self, name: Name, moment: datetime) -> bool:
-        """Whether a pass could only repeat the last result."""
+        """Whether the claim still finds no free handle, so that a pass would repeat the last result."""
         lacks = self._lacks.get(name)
         if lacks is None or self.cache.handles.find("claim", name):
             return False
@@ -101,7 +101,7 @@ class BinderQueue:
     # --- ends that the binder carries out ---
 
     def _await_end(self, name: str, handle: JsonObject | None) -> None:
-        # A deleted handle keeps its end: the workflow that ended it may have died half-way.
+        # A handle that is being deleted keeps its end: the workflow that deletes it may have died half-way.
         if not self.ends.put(name, end_of_handle(handle) if handle and holder_of(handle) else None):
             return
         self._look_after(self.ends.next)

@@ -1,6 +1,6 @@
-"""Claims ask the binder for a handle: requests within a short time share one signal.
+"""Claims' requests to the binder; those within a short time share one signal.
 
-Each signal costs a workflow task, and a run takes 10,000 signals.
+Each signal costs a workflow task, and a workflow run accepts only 10,000 signals.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Asking:
         self._sending: asyncio.Task[None] | None = None
 
     async def ask(self, claim: Key) -> None:
-        """Signal the request to the binder, batched; returns once it is sent, raises RPCError if it cannot be."""
+        """Ask the binder for a handle; returns once the signal is sent, raises RPCError if it cannot be."""
         self._gathered[claim] = None
         if self._sending is None:
             self._sending = asyncio.create_task(self._after_a_moment())

@@ -57,7 +57,7 @@ class Binding(Activities):
         return passed, world
 
     async def _observe(self, key: Key, *, fresh: bool) -> Claim:
-        """The claim, and a handle that names it although its status names none: a binding was not completed."""
+        """Read the claim, and a handle that already names it: an earlier binding was not completed then."""
         cache, tools, moment = self._cache, self._tools, now()
         claim = await cache.own(RESOURCE_CLAIM, key, fresh=fresh)
         if claim is None:
@@ -101,7 +101,7 @@ class Binding(Activities):
             return Taken(fault=fault_of(error))
 
     async def _try(self, action: TakeHandle, name: str) -> JsonObject | None:
-        """The bound handle; None if it is no longer available. After a refusal or a lost answer it is read."""
+        """Bind the handle; None if it is no longer available. After an error, a read shows whether it is bound."""
         handle = self._cache.get(RESOURCE_HANDLE, self._cache.namespace, name)
         if handle is None or holder_of(handle):
             return None
@@ -147,7 +147,7 @@ class Binding(Activities):
             body = {**body, "spec": plan.spec or object_at(body, "spec")}
             return Created(handle=await self._writer.create(RESOURCE_HANDLE, body, cache.namespace), plan=plan)
         except Conflict:
-            # Another claim's, or a deleted one of this claim, which never becomes its handle again.
+            # The name is taken: use the handle if it is this claim's and not being deleted.
             return Created(handle=await self._there_for(action.key, name))
         except (Denied, Invalid) as error:
             return Created(fault=handle_refused(error.message))

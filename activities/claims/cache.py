@@ -52,7 +52,7 @@ class ClaimCache(InformerCache):
         self.providers = store.follow(Followed(self.names.of(RESOURCE_PROVIDER), self.namespace))
         self.namespaces = store.follow(Followed(kube.NAMESPACE))
         super().__init__(api, (self.claims, self.handles, self.pools, self.scalings, self.providers, self.namespaces))
-        self.edits = 0  # changes of providers and Namespaces that may change what templates render
+        self.edits = 0  # number of changes of providers and Namespaces that templates may read
         self._tasks: set[asyncio.Task[None]] = set()
         self.providers.listen(cast(Listener, self._provider_changed))
         self.namespaces.listen(cast(Listener, self._namespace_changed))
@@ -62,8 +62,8 @@ class ClaimCache(InformerCache):
             await mirror.settled()
 
     async def reached(self, seen: Mapping[str, str]) -> bool:
-        """Wait until these versions are reached. False if streams hang: kinds with few objects are listed from the API
-        server then, and a pass has to read its own claim and handle.
+        """Wait until the cache has these versions. False if watch streams hang: then kinds with few objects were listed
+        from the API server, and a pass has to read its own claim and handle there.
         """
         await self.settled()
         if await reached(self.mirrors.values(), seen):
@@ -78,16 +78,16 @@ class ClaimCache(InformerCache):
         task.add_done_callback(self._tasks.discard)
 
     def check_later(self, key: Key, edits: int) -> None:
-        """After a moment, wake the lifecycle if its object is gone, or something was edited that it may render.
+        """After a moment, wake the new lifecycle if its object is gone, or something that it may render was edited.
 
-        The watcher saw that change before the lifecycle existed. `edits` is the count at the evaluation.
+        The watcher saw that change before the lifecycle existed. `edits` is `self.edits` at the evaluation.
         """
         asyncio.get_running_loop().call_later(LONGEST_BEHIND, self._check, key, edits)
 
     # --- reading ---
 
     async def own(self, kind: Kind, key: Key, *, fresh: bool) -> JsonObject | None:
-        """The object of this key, not one recreated under its name; `fresh`: from the API server."""
+        """The object with the key's uid, None if it does not exist; `fresh`: read from the API server."""
         found = None if fresh else self.get(kind, key.namespace, key.name)
         if text_at(found, "metadata", "uid") != key.uid:
             found = await self.fresh(kind, key.namespace, key.name)
@@ -109,7 +109,7 @@ class ClaimCache(InformerCache):
         return self.get(kind, namespace, name) or await self.fresh(kind, namespace, name)
 
     def exists(self, key: Key) -> bool:
-        """Whether the object exists; True also for lifecycles without an object."""
+        """Whether the cache has the object; True also for lifecycles without an object."""
         if (mirror := self.mirrors.get(key.kind)) is None:
             return True
         there = cast("JsonObject | None", mirror.get(key.namespace, key.name))

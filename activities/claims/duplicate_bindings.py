@@ -1,7 +1,7 @@
-"""A handle bound twice because the answer to the first bind was lost, and the worker died or gave up waiting.
+"""Claims with two handles, because the answer to the first bind was lost, and the worker died or gave up waiting.
 
 The claim's status names its handle. Another handle that names the claim is deleted with its resources if Perdure bound
-it; one that a person bound by hand stays, and `perdure audit claims` reports it.
+it; one that a person has bound stays, and `perdure audit claims` reports it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.kube.informer_cache import Listener
 
 
 def wake_duplicates(cache: ClaimCache) -> None:
-    """Wake, from now on, each of several handles that name one claim."""
+    """From now on, whenever several handles name one claim, wake each of them."""
 
     def check(claim: Name | None) -> None:
         handles = cache.handles_of_claim(*claim) if claim else []
@@ -39,7 +39,7 @@ def wake_duplicates(cache: ClaimCache) -> None:
 
 
 async def is_surplus(cache: ClaimCache, handle: JsonObject, claim: JsonObject) -> bool:
-    """Whether the claim's status names another existing handle. `handle` needs its managedFields."""
+    """Whether Perdure bound the handle, but the claim names another existing one. `handle` needs its managedFields."""
     named = handle_name(claim)
     if not named or named == text_at(handle, "metadata", "name") or not _bound_by_perdure(handle):
         return False

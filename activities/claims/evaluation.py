@@ -1,4 +1,4 @@
-"""Calls to the evaluator. Exceeding its limits is a fault like any other."""
+"""Calls of the template evaluator. A call that exceeds a limit is a fault like any other."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Evaluation:
                 answer,
                 key=f"{namespace}/{name}",
                 author=namespace,
-                # Administrators own pools and free handles: a bad template of theirs is slow, but not refused.
+                # Pools and free handles belong to administrators: their bad templates are slow, but not refused.
                 patient=patient or namespace == self._operators,
             )
         except EvaluationLimit as error:
@@ -86,17 +86,17 @@ class Evaluation:
 
 
 def _ends(handle: JsonObject | None, now: datetime) -> bool:
-    """Whether the handle has expired by its own status; finding a later end in its claim may take long."""
+    """Whether the handle's end has passed; its evaluation then waits, even if the slow lane is full."""
     return handle is not None and passed(end_of_handle(handle), now)
 
 
 def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, of: object) -> Fault:
-    """The fault for the status. A bug, which a claim's text may cause, must not prevent the end of its lifespan; the
-    traceback may quote foreign objects, so only the log gets it.
+    """The fault for the status. A bug, which a claim's text may cause, must not prevent the claim's expiry; its
+    traceback may quote others' objects, so only the log gets it.
     """
     if isinstance(error, Beyond):
         return error.fault
-    if isinstance(error, ValidationError):  # JSON input is refused for its depth only
+    if isinstance(error, ValidationError):  # JSON input can only be invalid by its depth
         return Fault(reason=TOO_DEEP, message="the object, or a related one, is nested too deeply to be parsed")
     log.error("%s could not be evaluated: %s", of, error)
     return Fault(

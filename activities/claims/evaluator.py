@@ -1,8 +1,8 @@
 """Evaluates templates within hard limits of time and memory.
 
-The functions are pure, and run in processes that can only compute (evaluator_sandbox.py). Their sandbox and soft limits
-(domain/claims/templates) turn most hostile or mistaken templates into a clear error. Behind them a call beyond its time
-or memory is killed with its process. A process that dies by itself is replaced, and its call repeated once.
+The functions are pure, and run in processes that can only compute (evaluator_sandbox.py). A sandbox and soft limits
+(domain/claims/templates) turn most hostile or mistaken templates into a clear error. Any other call beyond its time or
+memory is killed with its process. A process that dies by itself is replaced, and its call repeated once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class EvaluationBug(Exception):  # noqa: N818 - it is a bug
 
 
 class Evaluator:
-    """The processes and the lanes before them; belongs to one event loop."""
+    """The processes and the queues before them; belongs to one event loop."""
 
     def __init__(
         self,
@@ -59,11 +59,11 @@ class Evaluator:
         memory_mib: int = MEMORY_MIB,
         penalty: timedelta = PENALTY,
     ) -> None:
-        """An evaluator that has started no process yet.
+        """Prepare an evaluator; `__aenter__` starts its processes.
 
         Args:
             functions: Module-level and pure; nothing can be imported later.
-            processes: At least two, so that others continue beside a slow call.
+            processes: At least two, so that a slow call does not block all others.
             time: Limit of a call's wall-clock time.
             memory_mib: Limit of a call's memory, without the process's own.
             penalty: Time in the slow lane after a limit was exceeded.
@@ -129,7 +129,7 @@ class Evaluator:
                     log.warning("Ended an evaluation for %s: %s", key or name, error)
                     raise
         except LaneFull:
-            # Repeat the object's last limit, so that a status that shows it stays unchanged.
+            # Report the limit that the object last exceeded, so that a status that shows it stays unchanged.
             raise EvaluationLimit(*self._met.get(met, (f"templates of {author or key}", _CROWDED))) from None
         self._met.pop(met, None)
         return result.model_validate_json(reply)

@@ -116,11 +116,11 @@ class Nursery:
             os.close(place_descriptor)
 
     async def reap(self, process: Process) -> int | None:
-        """The ended process's exit code (negative: a signal), None if unknown."""
+        """Kill the process unless it has ended; returns its exit code (negative: a signal), None if unknown."""
         process.close()
         try:
             answer = await asyncio.shield(self._order({"reap": process.pid}, [], of=process.generation))
-        except Gone:  # and all its processes with it
+        except Gone:  # the nursery has ended, and its processes with it
             return None
         status = answer["status"]
         return None if status is None else int(status)

@@ -1,8 +1,8 @@
-"""Which call runs next, fair to all when some authors' templates exceed their limits.
+"""The order of calls: authors whose templates exceed their limits must not delay others.
 
 A call waits for its object (one call at a time), then for its author, a claim's namespace (never all processes), then
-for a process. Objects and authors that exceeded a limit recently wait in the slow lane instead, one process wide. It is
-short, since a waiting call occupies a place of the binder or of an activity.
+for a process. Objects and authors that exceeded a limit recently wait in the slow lane instead, one call at a time. The
+lane is short, since a waiting call occupies a place of the binder or of an activity.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Lanes:
 
     @asynccontextmanager
     async def turn(self, key: str, author: str, *, patient: bool = False) -> AsyncIterator[None]:
-        """Wait for a turn. `key` and `author` may be empty. Raises LaneFull unless `patient`."""
+        """Wait for a turn. If the slow lane is full, raises LaneFull, or waits if `patient`."""
         async with AsyncExitStack() as lines:
             if key:
                 await lines.enter_async_context(self._of_object(key))
@@ -47,7 +47,7 @@ class Lanes:
             yield
 
     async def _stand_with_author(self, lines: AsyncExitStack, key: str, author: str) -> None:
-        """Wait in the author's queue, and leave it if the author exceeds a limit meanwhile."""
+        """Wait in the author's queue; leave it if the author has exceeded a limit meanwhile."""
         line = self._of_author(author)
         await line.acquire()
         if self._slow(key, author):

@@ -3,12 +3,12 @@
     worker ── control ──► nursery (imports the functions, then only forks, kills and reaps)
        └───── requests ─► evaluator (one call at a time; JSON in, JSON out)
 
-The worker has threads and cannot fork, so it starts this file as a program, with an empty environment. It is run by
-path: importing the package around it would import the worker's dependencies.
+The worker has threads and cannot fork, so it starts this file as a program, with a minimal environment. It is run by
+path, because importing the package around it would import the worker's dependencies.
 
 An evaluator has limits of memory, files, processes and core dumps before it reads any request; it may make only the
 system calls that computing needs (seccomp, on x86-64 and arm64; others fail with EPERM); the kernel's timer kills it
-when a request exceeds its time, and it ends with the nursery and the worker. Before a template it writes the template's
+when a request exceeds its time, and it ends with the nursery and the worker. Before rendering, it writes the template's
 place into memory shared with the worker.
 """
 
@@ -39,7 +39,7 @@ NOTE_LENGTH = 1024
 ORDER_LENGTH = 64 * 1024
 TRACEBACK_LENGTH = 4000
 
-# Imported at the call by functions of Jinja2, MarkupSafe and datetime, and by `str.encode`.
+# Modules that functions of Jinja2, MarkupSafe and datetime, and `str.encode` import only when they are called.
 IMPORTED_LATE = (
     "_strptime",
     "html",
@@ -88,7 +88,7 @@ def main(control: socket.socket) -> None:
 def _reap(pid: int) -> int | None:
     """Kill an evaluator unless it has ended; returns its exit code, a signal as a negative number.
 
-    Only here, so the process id cannot belong to another process meanwhile.
+    Processes are reaped only here, so the process id cannot belong to another one meanwhile.
     """
     try:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -172,7 +172,7 @@ def _serve(calls: list[Call], requests: int, seconds: float, worn_out: int) -> N
         outcome, reply = _outcome(calls[number], text)
         signal.setitimer(signal.ITIMER_REAL, 0)
         if outcome == RESULT and _peak() > worn_out:
-            outcome = LAST_RESULT  # the next request must not pay for leftovers
+            outcome = LAST_RESULT  # the next request must not lack memory because of leftovers
         _write(requests, REPLY.pack(outcome, len(reply)) + reply)
         if outcome in (OUT_OF_MEMORY, LAST_RESULT):
             return
@@ -216,7 +216,7 @@ def _shut_in(memory: int) -> None:
     _limit(resource.RLIMIT_AS, mapped + memory)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 0)
-    _limit(resource.RLIMIT_NOFILE, 0)  # open ones stay open
+    _limit(resource.RLIMIT_NOFILE, 0)  # open descriptors stay open
     _limit(resource.RLIMIT_NPROC, 0)
     _allow_computing_only()
 
@@ -243,7 +243,7 @@ _SET_DEATH_SIGNAL, _SET_SECCOMP, _NO_NEW_PRIVILEGES, _FILTER = 1, 22, 38, 2
 
 
 def _allow_computing_only() -> None:
-    """Restrict the process to these system calls; if the kernel refuses, the limits above remain."""
+    """Restrict the process to the system calls in `_ALLOWED`; if the kernel refuses, resource limits remain."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]  # pointers are longer than the default int
     prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""Claims that expire together: all are marked for deletion before finalizers are dropped, since users see the marks."""
+"""Claims that expire together: all are marked as deleted before finalizers are dropped, since users see the marks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from domain.claims.marks import Name
 LET_GO_AT_ONCE = 16
 # Seconds. A claim that cannot be marked in this time is left to its own workflow.
 LONGEST_ASKING = 10.0
-# Seconds for which a claim delays the others at most.
+# Seconds that a marked claim waits at most until all others are marked.
 LONGEST_WAIT = 5.0
 
 
 class ExpiryBatch:
     def __init__(self, arrived: Callable[[], None]) -> None:
-        """`arrived` is called when a claim begins to wait."""
+        """`arrived` is called when a marked claim begins to wait for the others."""
         self._arrived = arrived
         self._members: set[Name] = set()
         self._marked: set[Name] = set()
@@ -57,12 +57,12 @@ class ExpiryBatch:
         self._all_marked.clear()
 
     def all_marked(self) -> None:
-        """Called when all claims are marked: `LET_GO_AT_ONCE` of them drop their finalizers at a time."""
+        """Let the marked claims drop their finalizers, `LET_GO_AT_ONCE` at a time."""
         self._all_marked.set()
 
     @asynccontextmanager
     async def asks(self, claim: Name) -> AsyncIterator[None]:
-        """The context in which a claim of the batch is ended; `TimeoutError` if it could not be marked in time."""
+        """The context in which a claim is deleted; raises TimeoutError if it could not be marked in time."""
         async with asyncio.timeout(LONGEST_ASKING) as limit:
             token = _current_member.set(_Member(self, claim, limit))
             try:
@@ -72,7 +72,7 @@ class ExpiryBatch:
 
     @asynccontextmanager
     async def lets_go(self, claim: Name) -> AsyncIterator[None]:
-        """The context in which a member drops finalizers, when it is its turn."""
+        """The context in which a member drops finalizers; waits until all members are marked."""
         if claim in self._members:
             self._marked.add(claim)
         if self.is_gathering:
@@ -100,7 +100,7 @@ _current_member: ContextVar[_Member | None] = ContextVar("current_member", defau
 
 @asynccontextmanager
 async def behind_the_others() -> AsyncIterator[None]:
-    """The context in which the current task drops finalizers; outside a batch it does not wait."""
+    """The context in which the current task drops finalizers; in a batch, it waits until all claims are marked."""
     member = _current_member.get()
     if member is None:
         yield

@@ -1,6 +1,6 @@
 """The ends of bound handles in one worker: which is next, and which are due.
 
-The binder ends expired claims in batches: 200 in one second took three times as long by their own workflows.
+The binder deletes expired claims in batches: 200 in a second took three times as long by their own workflows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Ends:
         self._awaited: datetime | None = None
 
     def put(self, name: str, end: datetime | None) -> bool:
-        """Record the handle's end, or clear it; True if it is new and the earliest of all."""
+        """Record the handle's end, or clear it (None); returns whether it is a new earliest end."""
         if end is None:
             self._of.pop(name, None)
             self._taken.pop(name, None)
@@ -35,7 +35,7 @@ class Ends:
 
     @property
     def next(self) -> datetime | None:
-        """The earliest end that was not taken, which may be due."""
+        """The earliest end that was not taken, due or not, if any."""
         while self._ahead and self._of.get(self._ahead[0][1]) != self._ahead[0][0]:
             heapq.heappop(self._ahead)
         return self._ahead[0][0] if self._ahead else None
@@ -50,7 +50,7 @@ class Ends:
         return end is not None and end <= now
 
     def take(self, now: datetime) -> str | None:
-        """A handle whose end is due; each is returned once."""
+        """Take a handle whose end is due; None if there is none."""
         if not self.are_over(now):
             return None
         _, name = heapq.heappop(self._ahead)
@@ -63,7 +63,7 @@ class Ends:
             self.put(name, end)
 
     def become_overdue(self, now: datetime) -> bool:
-        """Look at the clock; returns whether ends have become due since the last call and were not taken."""
+        """Record which ends are due and not taken; returns whether any was not at the last call."""
         before, self._overdue = self._overdue, {name for name, end in self._of.items() if end <= now}
         return bool(self._overdue - before)
 
@@ -71,12 +71,12 @@ class Ends:
         return min((end for end in self._of.values() if end > now), default=None)
 
     def wait(self) -> datetime | None:
-        """Record that the binder waits for the earliest end, and return that."""
+        """Record that the binder waits for the earliest end, and return that end."""
         self._awaited = self.next
         return self._awaited
 
     def await_sooner(self, now: datetime) -> bool:
-        """Make the binder wait for the next end if it is sooner than the one still awaited; returns whether it was."""
+        """Record the next end as awaited by the binder if it is sooner than the awaited one; returns whether it is."""
         end, awaited = self.next_after(now), self._awaited
         if end is None or (awaited is not None and now < awaited <= end):
             return False

@@ -1,9 +1,9 @@
-"""The end of a handle: its resources, its claim and itself, in an order in which each step can be repeated.
+"""Deletion of a handle with its resources and its claim, in an order in which each step can be repeated.
 
     handle marked as deleted --> resources, newest first --> claim (unless detached) --> finalizer of the handle dropped
 
-Deletion of the resources is requested, not awaited. The finalizer stays while a request fails and, in a batch, until
-all are marked.
+Deletion of the resources is requested, not awaited. The finalizer stays while a request fails and, in a batch of
+claims, until all are marked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.errors import ApiError, Conflict
 
 @dataclass(frozen=True)
 class Ended:
-    """The result of a deletion. `claim` is the claim after it was marked to end with the handle."""
+    """The result of a deletion. `claim`: the claim as marked for deletion, None if it stays."""
 
     refused: tuple[ApiError, ...] = ()
     claim: JsonObject | None = None
@@ -45,7 +45,7 @@ class Releasing:
         claim: JsonObject | None = None,
         states: Sequence[JsonObject | None] = (),
     ) -> Ended:
-        """End the handle, its resources and its claim; with `as_seen` only if it has not changed since (`Conflict`)."""
+        """Delete the handle, its resources and its claim; with `as_seen`, raises Conflict if the handle has changed."""
         marked = await self._writer.delete(RESOURCE_HANDLE, handle, as_seen=as_seen)
         refused = await self._managed.delete_all(marked, states)
         ended = await self._end_claim(marked, claim)
@@ -55,7 +55,7 @@ class Releasing:
         return Ended(tuple(refused), ended)
 
     async def _end_claim(self, handle: JsonObject, claim: JsonObject | None) -> JsonObject | None:
-        """Delete the claim that the handle is bound to, unless it is detached, names another handle, or is younger."""
+        """Delete the handle's claim, unless it is detached, names another handle, or was created after the deletion."""
         holder = object_at(handle, "spec", "resourceClaim")
         if not holder:
             return None

@@ -68,15 +68,14 @@ class Reconciliation(Activities):
         self._evaluation = evaluation
         self._requesters = requesters
         self._provider_conditions = provider_conditions
-        # Activities of a single kind add their own.
+        # The activities of single kinds add their own effects.
         self.effects = effects_of(*WriteActivities(writer).all(), *self.all())
         self.effects[RecordEvents.activity] = self.record_events
 
     async def settle(self, world: HandleWorld) -> HandleWorld:
-        """Bring a handle and its resources to their desired state. If another pass has ended the handle meanwhile, the
-        resources created here are deleted.
+        """Reconcile a new handle and its resources; if the handle was deleted meanwhile, delete these resources.
 
-        Raises Conflict if another client has written an object.
+        Raises ApiError if an action is refused, Conflict if another client has written or deleted an object.
         """
         path, handle = world.key.path, world.handle
         passed = await Inline(decide, self.effects).go_on(State(world, dirty=False))
@@ -103,7 +102,7 @@ class Reconciliation(Activities):
         *,
         cached: bool = True,
     ) -> tuple[Passed[H], ObjectWorld]:
-        """Make a pass of a lifecycle; also returns the result for its workflow. `observe(True)` reads from the API
+        """Make a pass; returns it, and the result for the lifecycle's workflow. `observe(True)` reads from the API
         server.
         """
         passed = await Inline(decide, self.effects, observe, cached=cached).carry_out(look, look.memory)
@@ -117,7 +116,7 @@ class Reconciliation(Activities):
         return passed, passed.as_world(ObjectWorld, known=known, rest=rest, at=world.question.now)
 
     async def with_references(self, key: Key, handle: JsonObject, now: datetime) -> JsonObject:
-        """A new handle's body, with its resources' known names, to avoid a second write; raises `Beyond`."""
+        """A new handle's body with its resources' references, to avoid a second write. Raises `Beyond`."""
         planned = await self.planned(key, handle, now)
         return {**handle, "spec": planned.spec or object_at(handle, "spec")}
 
@@ -131,7 +130,7 @@ class Reconciliation(Activities):
         assigned: tuple[str, ...] = (),
         push: bool = False,
     ) -> HandlePlan:
-        """The evaluator's plan of a handle. Raises `Beyond`, like every evaluation that exceeds a limit."""
+        """The evaluator's plan of a new handle. Raises `Beyond` if the evaluation exceeds a limit."""
         states = tuple(None for _ in objects_at(handle, "spec", "resources"))
         question = HandleQuestion.model_construct(
             now=now,
@@ -148,7 +147,7 @@ class Reconciliation(Activities):
 
     @activity.defn(name=Validate.activity)
     async def validate_claim(self, action: Validate) -> Validated:
-        """Validate the claim; one that cannot be evaluated is at fault, so that its handle still ends."""
+        """Validate the claim; a failed evaluation is a fault of the claim, so that its handle still expires."""
         key, claim, handle = action.key, action.claim, action.handle
         unassigned: Fault | None = None
         assigned: tuple[str, ...] = ()
@@ -185,7 +184,7 @@ class Reconciliation(Activities):
             return Read(fault=fault_of_evaluation(error, action.key))
 
     async def _whole(self, key: Key, question: HandleQuestion, *, read: bool) -> HandleQuestion:
-        """The question with live objects, and all that templates may read; a ValidationError if it is not valid."""
+        """The question with all that templates may read, live objects only with `read`. Raises ValidationError."""
         handle, claim = question.handle, question.claim
         answers = {name: getattr(question, name) for name in HandleQuestion.model_fields}
         answers["requester"] = await self._requesters.of(claim)

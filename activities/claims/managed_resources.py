@@ -27,12 +27,12 @@ from engine.kube import KubeApi
 from engine.kube.discovery import Discovery
 from engine.kube.errors import NO_SUCH_KIND
 
-# Number of refused deletions before it is left to the next pass.
+# After this many refused deletions, an object is left to the next pass.
 MOST_DELETIONS = 3
 
 
 class States(NamedTuple):
-    """Live objects of resources; None for missing and for `unreadable` ones."""
+    """The live objects; None for missing ones and at the indices `unreadable`."""
 
     objects: tuple[JsonObject | None, ...]
     unreadable: tuple[int, ...] = ()
@@ -46,10 +46,10 @@ class Managed:
         self._owner = ("metadata", "annotations", cache.names.resource_handle_name_annotation)
 
     async def states(self, handle: JsonObject) -> States:
-        """The live objects of the handle's resources, in order; one of another living handle counts as missing.
+        """The live objects of the handle's resources, in order; one of another existing handle counts as missing.
 
         Raises:
-            ApiError: no answer, which must not count as absence.
+            ApiError: the server did not answer, which must not count as absence.
         """
         unreadable: list[int] = []
 
@@ -78,7 +78,7 @@ class Managed:
     async def unknown_kinds(
         self, handle: JsonObject, states: Sequence[JsonObject | None]
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Indexes of missing resources whose kind is served in no version, and in another version only."""
+        """The indices of missing resources by kind: those served in no version, and in another version only."""
         unserved: list[int] = []
         outdated: list[int] = []
         for index, state in enumerate(states):
@@ -99,7 +99,7 @@ class Managed:
         return True
 
     async def create(self, handle: JsonObject, definition: JsonObject) -> JsonObject | Fault:
-        """Create the object or return the existing one; or the fault that prevents it."""
+        """Create the object; returns it, an existing one to adopt, or the fault that prevents both."""
         namespace, name = text_at(definition, "metadata", "namespace"), text_at(definition, "metadata", "name")
         where = (
             f"{text_at(definition, 'kind')} {namespace}/{name}"
@@ -126,7 +126,7 @@ class Managed:
             return _refused(error, definition)
 
     async def update(self, state: JsonObject, operations: Operations) -> JsonObject | Fault:
-        """Patch the object in the version that the patch was computed from, else `Conflict`."""
+        """Patch the object; returns it or a fault. Raises Conflict if it has changed since it was read."""
         try:
             kind = await self._kind(state)
             meta = object_at(state, "metadata")
@@ -155,7 +155,7 @@ class Managed:
         return refused
 
     async def take_back(self, handle: JsonObject, definitions: Sequence[JsonObject]) -> bool:
-        """Delete the created objects if the handle has ended meanwhile: no other pass sees them."""
+        """Delete the created objects if the handle was deleted meanwhile; returns whether it was."""
         if not definitions:
             return False
         there = await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, text_at(handle, "metadata", "name"))
@@ -178,7 +178,7 @@ class Managed:
 
         Raises:
             Conflict: it still exists, and its deletion was refused repeatedly.
-            ApiError: no answer, which must not count as absence.
+            ApiError: the server did not answer, which must not count as absence.
         """
         delete = partial(self._delete_as, handle, reference, state, bearing_its_name=bearing_its_name)
         try:
@@ -201,7 +201,7 @@ class Managed:
         *,
         bearing_its_name: bool,
     ) -> None:
-        """Delete one object; with `bearing_its_name` only if its annotation names the handle that made it.
+        """Delete one object, if no other handle owns it; with `bearing_its_name` only if it names an owner.
 
         Raises:
             Absent: it is gone, or its kind.

@@ -1,7 +1,7 @@
 """The claims area's metrics that workers count as events happen; `docs/metrics.md` lists them.
 
-A claim could have had a handle from its creation or its `spec.lifespan.start` on, whichever is later; time until
-approval is included. Kubernetes' timestamps are whole seconds, so a duration may be up to a second too long.
+Durations count from a claim's creation or `spec.lifespan.start`, whichever is later, and so include the time until
+approval. Kubernetes' timestamps are whole seconds, so a duration may be up to a second too long.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LATENESS = Histogram(
 )
 _MISSES = Counter("perdure_resource_bind_misses", "Handles that were chosen for a claim and could not be bound.")
 _INVALID = Counter("perdure_resource_claim_validation_failures", "Claims whose spec was refused.", ["provider"])
-# As in Poolboy's library.
+# Poolboy's metric, with the buckets of its library.
 _PROCESS_TIME = Histogram(
     "poolboy_process_time_seconds",
     "Duration of an attempt of an activity.",
@@ -51,7 +51,7 @@ _PROCESS_TIME = Histogram(
 
 
 def claim_bound(claim: JsonObject, now: datetime, *, pool: str = "", made: bool = False) -> None:
-    """Count a binding. `made`: the handle was created because no free one fitted."""
+    """Count a binding. `made`: the handle was created because no free one matched."""
     since = _could_be_served(claim)
     if since is not None:
         _BOUND.labels(pool, "true" if made else "false").observe(_seconds(since, now))
@@ -72,7 +72,7 @@ def bind_missed() -> None:
 
 
 def validation_failed(provider: str) -> None:
-    """Count a refusal once, not in each pass of the refused claim."""
+    """Count a refused claim: once for each refusal, not in each pass."""
     _INVALID.labels(provider).inc()
 
 

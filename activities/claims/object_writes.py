@@ -57,7 +57,7 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def delete(self, kind: Kind, obj: JsonObject, *, as_seen: bool = False) -> JsonObject:
-        """Delete this very object (with `as_seen` only unchanged), else `Conflict`; returns it with its mark."""
+        """Mark the object as deleted; returns it. Raises Conflict if it was recreated or, with `as_seen`, changed."""
         if is_deleting(obj):
             return obj
         version = text_at(obj, "metadata", "resourceVersion") if as_seen else ""
@@ -72,7 +72,7 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def let_go(self, kind: Kind, obj: JsonObject) -> None:
-        """Drop our finalizers, including those of former installations."""
+        """Drop our finalizers, including those of Poolboy's multi-pod mode."""
         if not is_in_hand(self.names, obj):
             return
         others = others_finalizers(self.names, obj)

@@ -74,8 +74,8 @@ class PoolActivities(Activities):
         return passed.as_world(PoolWorld, known=known, rest=rest(len(passed.world.handles)))
 
     async def _observe(self, key: Key, fresh: bool) -> Pool:
-        """The pool with its handles and scalings; of a deleted pool all handles are listed, since a missed one would
-        stay.
+        """Read the pool with its handles and scalings; a deleted pool's handles from the API server, since a missed one
+        would stay.
         """
         cache, settings = self._cache, self._tools.settings
         pool = await cache.own(RESOURCE_POOL, key, fresh=fresh)

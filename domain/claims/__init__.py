@@ -1,17 +1,17 @@
-"""Resource claims, handles, pools and providers of poolboy.gpte.redhat.com (or OPERATOR_DOMAIN), as in Poolboy.
+"""The kinds of poolboy.gpte.redhat.com (or OPERATOR_DOMAIN), as in Poolboy: claims, handles, pools and providers.
 
 Each object has one writer, the workflow that reconciles it:
 
 | object | while | workflow |
 |---|---|---|
 | ResourceClaim | it has no handle | the ClaimBinder, which then starts the claim's own |
-| ResourceClaim | it has a handle, is detached, ignored or being deleted | its own |
+| ResourceClaim | it has a handle, is detached, ignored or being deleted | the claim's own |
 | ResourceClaim | it expires, according to both claim and handle | the ClaimBinder, in a batch |
 | ResourceHandle | a claim holds it | the claim's: both in one pass, the handle first |
-| ResourceHandle | it is free, or its claim is gone or ignored | its own |
+| ResourceHandle | it is free, or its claim is gone or ignored | the handle's own |
 | ResourcePool, its ResourcePoolScalings, the creation of its handles | always | the pool's |
 
-A handle's workflow also writes its managed resources. Every write requires the resourceVersion of its decision.
+A handle's writer also writes its managed resources. Every write requires the resourceVersion that was decided upon.
 """
 
 from domain.claims.constants import EVENT_COMPONENT, VERSION
@@ -35,11 +35,11 @@ def _kind(name: str, *, plural: str = "", finalizer: str = "", lifecycle: bool =
 RESOURCE_CLAIM = _kind("ResourceClaim", finalizer=PLACEHOLDER, reporter=EVENT_COMPONENT)
 RESOURCE_HANDLE = _kind("ResourceHandle", finalizer=PLACEHOLDER, reporter=EVENT_COMPONENT)
 RESOURCE_POOL = _kind("ResourcePool", finalizer=PLACEHOLDER)
-# Reconciled by the pool's workflow.
+# The workflow of its pool reconciles it.
 RESOURCE_POOL_SCALING = _kind("ResourcePoolScaling", lifecycle=False)
-# Not reconciled itself.
+# No workflow reconciles it: claims, handles and pools read it.
 RESOURCE_PROVIDER = _kind("ResourceProvider", lifecycle=False)
-# Written, and never read here.
+# The watcher writes it; no pass reads it.
 RESOURCE_WATCH = _kind("ResourceWatch", plural="resourcewatches", lifecycle=False)
 # Not a custom resource: the only workflow that binds handles to claims, so that no handle is bound twice.
 CLAIM_BINDER = Kind(name="ClaimBinder", group="", version="", plural="", area="claims")

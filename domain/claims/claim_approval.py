@@ -1,6 +1,6 @@
 """Approval of a claim, if its provider requires one: a person writes `status.approval.state: approved`.
 
-A claim with a handle counts as approved: a provider that requires approval from now on takes no handle away.
+A claim that has a handle counts as approved: if its provider requires approval later, the claim keeps the handle.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from domain.claims.constants import APPROVAL_PENDING_MESSAGE
 from domain.claims.json_objects import JsonObject, object_at, text_at, value_at, without
 from domain.claims.resources.shared import ApprovalState
 
-# Status fields from the handle, absent before the approval.
+# Status fields that come from the handle; a claim has none of them before its approval.
 _NOT_YET = ("lifespan", "resourceHandle", "resources", "summary")
 
 
@@ -20,7 +20,7 @@ def approved(claim: JsonObject, provider: JsonObject, *, bound: bool) -> bool:
 
 
 def pending_status(claim: JsonObject, provider: JsonObject) -> JsonObject:
-    """The status of a claim to approve; an existing approval state and message stay."""
+    """The status of an unapproved claim; an existing approval state and message are kept."""
     status = without(object_at(claim, "status"), _NOT_YET)
     if object_at(status, "approval"):
         return status

@@ -1,11 +1,11 @@
-"""What the binder does for a claim without a handle: validate it, bind a free handle or create one, and reconcile it.
+"""The binder's pass over a claim without a handle: validate it, bind a free handle or create one, and reconcile both.
 
-    not begun | held --> nothing
+    before its start | on hold --> nothing
     validated --> approval pending, values refused, faults: shown in the status
-          '-> a handle that names it already | the best free one | a new one --> status --> its resources
+          '-> a handle that already names it | the best free one | a new one --> status --> the handle's resources
 
 Binding requires the free handle's resourceVersion, so two binders cannot bind it twice. A new handle's name derives
-from the claim's uid, so a repeated creation finds it.
+from the claim's uid, so a repeated creation finds the existing handle.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ from domain.decision import Decision
 from domain.identity import Key
 from domain.model import Model
 
-# Five characters of 27: among a thousand claims, two collide with a probability of one in thirty.
+# The names that are tried for a new handle. A name ends in five characters of 27: among a thousand claims, two get the
+# same one with a probability of one in thirty.
 MOST_SALTS = 8
-# The attempts for a handle with concurrent writers, per claim.
+# How often one claim tries to bind the same handle while other clients write to it.
 MOST_TRIES = 3
-# A pass gets the handle within this time; it also covers the clock difference to the API server.
+# A new handle exists within this time after its binding began. The time covers the clock difference to the API server.
 MADE_WITHIN = timedelta(seconds=10)
 
 _WITH_HANDLE = "status with its handle"
@@ -59,8 +60,8 @@ class Taken(Model):
     """The result of binding a free handle."""
 
     name: str = ""  # the chosen handle, empty if none matches
-    handle: GivenObject | None = None  # None if it was not available
-    unusable: Fault | None = None  # why this handle cannot be bound
+    handle: GivenObject | None = None  # None if the chosen one is no longer available
+    unusable: Fault | None = None  # why the chosen handle cannot be bound
     fault: Fault | None = None  # why no handle can be bound
 
 
@@ -80,7 +81,7 @@ class TakeHandle(OfClaim):
         if taken.unusable is not None:
             unusable = (*world.unusable, taken.unusable)
             after = world.model_copy(update={"unusable": unusable, "tries": {**world.tries, taken.name: MOST_TRIES}})
-            # Several failures mean that the cause is not one handle.
+            # If several handles cannot be bound, the cause is not in one of them: try no more.
             return _without_free(after) if len(unusable) >= MOST_TRIES else after
         if not taken.name:
             return _without_free(world)
@@ -90,13 +91,13 @@ class TakeHandle(OfClaim):
 class Created(Model):
     """The result of creating a handle."""
 
-    handle: GivenObject | None = None  # None if its name is taken
-    plan: Annotated[HandlePlan | None, SkipValidation] = None  # from which its body was created
-    fault: Fault | None = None  # why none can be created
+    handle: GivenObject | None = None  # None if another object has its name
+    plan: Annotated[HandlePlan | None, SkipValidation] = None  # the evaluation that gave the handle's body
+    fault: Fault | None = None  # why no handle can be created
 
 
 class CreateHandle(OfClaim):
-    """Create a handle, or adopt an earlier attempt's. `assigned`, `push`: see `ClaimQuestion`, `HandleQuestion`."""
+    """Create a handle, or adopt an earlier attempt's handle. See `ClaimQuestion.assigned`, `HandleQuestion.push`."""
 
     activity: ClassVar[str] = "claims.create_handle"
     title: ClassVar[str] = "create a handle for the claim"
@@ -130,7 +131,7 @@ def _with_new_handle(world: Claim, handle: JsonObject, plan: HandlePlan | None) 
         "made": True,
         "states_known": True,
     }
-    if plan is not None and not world.conditional:  # conditions read the status, which is not written yet
+    if plan is not None and not world.conditional:  # its conditions read the status, which is not written yet
         known["answer"] = begun_with(plan, handle, world.names)
     return after.model_copy(update=known)
 
@@ -161,17 +162,17 @@ def decide(world: Claim, now: datetime) -> Decision:
     if not world.read and (first := world.to_write(_bound(world))):
         return RECONCILING.doing(*first)
     if is_left_alone(world.names, world.handle) or world.handle_hold:
-        # During a restore, the claim may precede its handle's release; it is reconciled once that is permitted.
+        # During a restore, the claim may be resumed before its handle; both are reconciled once the handle is, too.
         as_it_is = HandlePlan(handle_status=object_at(world.handle, "status"))
         return _settled(world.model_copy(update={"answer": as_it_is}), now)
     if world.over:
-        # The claim's own workflow ends it, after a fresh read.
+        # The claim's own workflow deletes it, after it has read it from the API server.
         return status_conditions.awaiting_binder(now).model_copy(update={"phase": "Bound", "why": "it has expired"})
     return reconciled(world, RECONCILING if world.answer is None else _settled(world, now))
 
 
 def lacks(world: Claim) -> Wanted | None:
-    """Why no handle can be bound, if only another handle or an edit can help; otherwise None."""
+    """The requirements that no free handle meets, if only another free handle or an edit can help; otherwise None."""
     waits = world.none_free and not world.handle and not world.halted and world.validation.creation is None
     return wanted_of(world.validation) if waits and not world.validation.by_clock else None
 
@@ -193,7 +194,7 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
     if plan.creation is not None:
         answers = {"assigned": world.question.assigned, "push": world.question.push}
         return binding.doing(CreateHandle(salt=world.salt, **answers, **common))
-    # It waits for a free handle: none may be created.
+    # No handle may be created, so the claim waits for a free one.
     status = with_own_stalled(plan.status, None, world.question.now, bound=False)
     write = PutStatus(kind=RESOURCE_CLAIM, before=world.own, after={**world.own, "status": status})
     waits = status_conditions.waits_for_free(plan, now + world.cadence.faulty)
@@ -201,7 +202,7 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
 
 
 def _bound(world: Claim) -> PutStatus:
-    """Write handle and lifespan together; the maximum lifespans are added when rendered."""
+    """The status write that adds handle and lifespan. Maximum lifespans follow, once they are rendered."""
     claim, handle, now = world.validated, world.handle, world.question.now
     ready = value_at(handle, "status", "ready") is True
     lifespan = bound_status(Terms(), end_of_handle(handle), ready=ready, now=_bound_at(claim, handle, now))
@@ -214,12 +215,12 @@ def _bound(world: Claim) -> PutStatus:
 
 
 def _bound_at(claim: JsonObject, handle: JsonObject, now: datetime) -> datetime:
-    """When the claim got the handle; the handle's end shows an earlier, interrupted attempt."""
+    """When the claim got the handle: now, or at an earlier, interrupted attempt, which the handle's end reveals."""
     end, default = end_of_handle(handle), text_at(handle, "spec", "lifespan", "default")
     if end is None or not default or value_at(claim, "spec", "lifespan", "end"):
         return now
     try:
         began = end - parse_duration(default)
     except (UnreadableDuration, OverflowError):
-        return now  # a template, or limited by a maximum: the start cannot be derived
+        return now  # the default is a template or too long, so the start cannot be derived
     return began if max(born(handle), born(claim)) <= began + MADE_WITHIN and began < now else now

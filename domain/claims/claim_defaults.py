@@ -1,6 +1,6 @@
-"""Defaults of a claim's listed resources (list mode), written into its spec once, which an annotation marks.
+"""Defaults of the resources that a claim lists (list mode), written into its spec once; an annotation records that.
 
-Each entry's template gets the provider's `default` and its schema's defaults; the user's values have precedence.
+Each template gets the provider's `default`, then its schema's defaults; the user's values have precedence.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from domain.claims.provider_resources import Scene, reference
 
 
 def with_defaults(scene: Scene, provider_names: Sequence[str]) -> list[JsonObject]:
-    """The entries with defaults; `provider_names` has one for each. Raises ProviderMissing, TemplateError."""
+    """The listed resources with defaults; `provider_names` has one for each. Raises ProviderMissing, TemplateError."""
     entries = objects_at(scene.claim, "spec", "resources")
     return [
         _with_defaults(scene, index, entry, scene.provider(name))

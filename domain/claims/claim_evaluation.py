@@ -1,4 +1,4 @@
-"""The evaluation of a claim: its wanted object, and its requirements for a handle.
+"""The evaluation of a claim: the desired claim, and its requirements for a handle.
 
     shape of the spec ─► provider(s) ─► approval ─► initialisation ─► validation ─► requirements for a handle
          └ fault            └ fault       └ waits                        └ invalid      (only while it has none)
@@ -6,10 +6,10 @@
 Templates see the claim as it will be written. A claim that stops at a step keeps its handle, which is reconciled
 without the claim's changes.
 
-- Provider mode (`spec.provider`): the provider is immutable; its labels and annotations stay on the claim.
-- List mode (`spec.resources`): each entry has a provider.
+- Provider mode (`spec.provider`): the provider is immutable; labels and annotations that it adds stay on the claim.
+- List mode (`spec.resources`): each listed resource has a provider.
 
-Accepted values that the status has lost (a crash, a person, a restore) are taken from the handle.
+Accepted values that the status has lost (by a crash, an edit or a restore) are taken from the handle.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ class _Pass:
         self.claim = {**self.claim, "metadata": {**metadata, field: entries}}
 
     def _check_shape(self) -> None:
-        """Raises Faulty unless the claim has either a provider or resources, UnreadableMoment if its start is not a
-        time.
+        """Check that the spec has either a named provider or assigned resources (else Faulty), and that its start is a
+        time (else UnreadableMoment).
         """
         start_of(self.claim)
         entries = value_at(self.claim, "spec", "resources")
@@ -165,7 +165,7 @@ class _Pass:
         return {key: value for key, value in resource.items() if isinstance(value, str) and there.get(key) != value}
 
     def _show_assigned(self) -> None:
-        """Show each resource's provider in the status; those recorded at binding stay."""
+        """Show each resource's provider in the status; a bound claim keeps the providers recorded there."""
         bound = self.question.handle is not None
         before = objects_at(self.claim, "status", "resources")
         shown: list[JsonValue] = []
@@ -207,7 +207,7 @@ class _Pass:
         return any(text is not None for text in errors)
 
     def _needs(self) -> None:
-        """Compute what the claim needs. If no handle can be created, a free one may still be bound."""
+        """Compute the wanted resources and a new handle's body. If the body fails, a free handle may still be bound."""
         scene = self._scene()
         resources = resources_wanted(scene, self.assigned)
         self.wanted = wanted_entries(scene, resources)

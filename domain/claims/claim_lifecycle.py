@@ -1,10 +1,10 @@
 """The lifecycle of a ResourceClaim in its own workflow: bound, detached, ignored or being deleted.
 
-    ignored | being deleted | detached | not begun --> handled at once
-    no handle, or another claim's --> the binder is asked
+    ignored | being deleted | detached | before its start --> decided without validation
+    no handle, or one of another claim --> the binder is asked for one
     bound --> validated (claim_validation.py) --> reconciled (handle_reconciliation.py) --> ended, detached or settled
 
-Irreversible steps are decided on fresh reads, not on cached objects.
+Irreversible steps are decided on objects from the API server, not from the cache.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from domain.decision import Action, Decision
 from domain.identity import Key
 from domain.model import Model
 
-# Then the binder is asked again.
+# After this time without an answer, the claim asks the binder again.
 BINDER_PATIENCE = timedelta(seconds=15)
 BIND = "bind a free handle, or create one"
 
@@ -38,7 +38,7 @@ class ClaimRead(Model):
 
 
 class ReadClaim(ClaimsAction):
-    """Read a claim before it is deleted as expired: its end may have been extended, its handle must be unchanged."""
+    """Read the claim before it is deleted as expired: its end may have been extended, or its handle replaced."""
 
     activity: ClassVar[str] = "claims.read_claim"
     result: ClassVar[type[Model] | None] = ClaimRead
@@ -57,7 +57,7 @@ class ReadClaim(ClaimsAction):
 
 
 class FindAnother(Finding):
-    """Find out whether some handle names the claim, because the status may have a wrong name."""
+    """Find out whether another handle names the claim, because the one in its status does not exist."""
 
     activity: ClassVar[str] = "claims.find_another_handle"
     fact: ClassVar[str] = "has_another"
@@ -146,8 +146,8 @@ def decide(world: Claim, now: datetime) -> Decision:
     if holder_of(handle) != name_of(claim) and not world.fresh:
         return RECONCILING.doing(ObserveAgain())
     if holder_of(handle) != name_of(claim):
-        # The handle is authoritative: status fields that it does not confirm are dropped, and the binder finds the
-        # right one.
+        # The handle is authoritative: status fields that it does not confirm are dropped, and the binder finds
+        # the claim's own handle.
         confirmed = without(object_at(claim, "status"), ("resourceHandle", "lifespan"))
         return _unbound(world, now, _with_status(claim, confirmed, "status without that handle"))
     if is_deleting(handle):
@@ -195,12 +195,12 @@ def _settled(world: Claim, now: datetime) -> Decision:
 
 
 def ends_with_others(world: Claim, now: datetime) -> datetime | None:
-    """When the binder deletes the claim in a batch; None if its own workflow does. Only future ends count."""
+    """When the binder will delete the claim in a batch; None if its own workflow does, or the time has passed."""
     return ahead(agreed_end(world.claim, world.handle), now)
 
 
 def _validated_again(world: Claim) -> tuple[Action, ...]:
-    """Validate a refused edit again if the statuses have changed, because own writes wake nothing."""
+    """Validate a refused claim again if this pass has changed the handle's status: own writes cause no wake."""
     refused = world.halted and world.validation.halt is not Halt.FAULT
     if not refused or world.validated_again or world.answer is None or world.plans_only:
         return ()
@@ -249,7 +249,7 @@ def _ending(world: Claim, why: str, **seen: object) -> Decision:
 
 
 def _leaving(world: Claim, claim: JsonObject, now: datetime) -> Decision:
-    """The decision on a deleted claim; it does not wait for its handle's end."""
+    """The decision on a claim that is being deleted: it does not wait until its handle is gone."""
     end = world.end
     if end is None:
         return status_conditions.ending("it is being deleted").doing(EndHandles(claim=claim))

@@ -1,6 +1,6 @@
 """The parts of a claim's status that come from its handle, whose status is written first.
 
-The claim shows the resources' complete live objects, because its users have no right to read those.
+The claim shows the resources' complete live objects, because its users may have no right to read them.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ def _claim_entry(before: JsonObject, provider: JsonObject, shown: JsonObject, st
 def claim_status(
     claim: JsonObject, handle: JsonObject, states: Sequence[JsonObject | None], lifespan: JsonObject
 ) -> JsonObject:
-    """The claim's new status, from that of `handle`. Health, readiness and summary are removed if the handle lacks
-    them.
-    """
+    """The claim's status with the handle's fields. Health, readiness and summary that the handle lacks are removed."""
     before = object_at(claim, "status")
     status = object_at(handle, "status")
     copied: JsonObject = {field: status[field] for field in _COPIED if field in status}
@@ -62,9 +60,9 @@ def mirrored_lifespan(
     relative_maximum: str | None,
     first_ready: str | None,
 ) -> JsonObject:
-    """The handle's end, and its maxima normalized for the claim's schema.
+    """The claim's `status.lifespan`: the handle's end, and the given maxima.
 
-    Recorded start and readiness (`first_ready`) never change.
+    A recorded start or `firstReady` never changes.
     """
     before = object_at(claim, "status", "lifespan")
     recorded = value_at(before, "firstReady")

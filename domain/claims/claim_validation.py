@@ -1,9 +1,9 @@
-"""The first half of a claim's pass: find out and write its wanted object.
+"""The first half of a claim's pass: validate the claim, then write its metadata, defaults and status.
 
-    validated --> metadata and defaults written --> status written --> its handle is reconciled, or it gets one
+    validated --> metadata and defaults written --> status written --> its handle is bound or reconciled
     '-> approval pending, refused, at fault: nothing reaches the handle
 
-The binder writes the status together with the handle, so that both appear at once.
+The binder writes the status together with the handle's name: both appear at once.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ _PREPARED = "metadata and defaults"
 
 
 class Claim(HandleWorld):
-    """A claim and its handle during a pass; `handle` is empty while there is none."""
+    """A claim and its handle during a pass; `handle` is `{}` while the claim has none."""
 
     claim_observed: GivenObject = {}
-    claim_read: bool = False  # the claim is freshly read and the handle cached, because it has expired
-    claim_plan: Annotated[ClaimPlan | None, SkipValidation] = None  # the claim's wanted object; None if unknown
-    validated_again: bool = False  # the plan was made again in this pass, from its written statuses
-    plans_only: bool = False  # nothing is written, so later steps are planned from the wanted objects
-    # Whether a handle names the claim, whose own handle does not exist; None if unknown.
+    claim_read: bool = False  # the claim, which has expired, is from the API server, the handle from the cache
+    claim_plan: Annotated[ClaimPlan | None, SkipValidation] = None  # the claim's evaluation; None before it
+    validated_again: bool = False  # validated twice in this pass, the second time from the written statuses
+    plans_only: bool = False  # on hold, or a dry run: later steps are planned from the desired objects
+    # Whether a handle names the claim although the one in its status does not exist; None if not looked up.
     has_another: bool | None = None
     binds: bool = False  # the pass is the binder's
     handle_hold: str = ""  # why the handle may not be changed
     made: bool = False  # the handle was created in this pass
-    tries: dict[str, int] = {}  # failed attempts by free handle
+    tries: dict[str, int] = {}  # failed attempts to bind, by name of the free handle
     unusable: tuple[Fault, ...] = ()  # why free handles cannot be bound
     none_free: bool = False
-    salt: int = 0  # the number of taken names for a new handle
+    salt: int = 0  # how many names for a new handle were taken
 
     @property
     def names(self) -> DomainNames:
@@ -93,13 +93,13 @@ class Claim(HandleWorld):
         return self.model_copy(update={"claim_plan": faulty_plan(status, fault, self.question.now)})
 
     def with_refused(self, write: PutObject, refusal: Refusal) -> Claim | None:
-        """The claim at fault, if the API server refuses what its provider adds to it; else None."""
+        """The claim with a fault, if the API server refuses what its provider adds to it; else None."""
         before = self.validation.fault
         shown = before is not None and before.reason == CLAIM_REFUSED
         lasting = refusal.type in (ErrorType.INVALID, ErrorType.DENIED)
         if shown or not lasting or (write.kind.name, write.what) != (RESOURCE_CLAIM.name, _PREPARED):
             return None
-        message = f"the API server refuses the claim with what its provider adds to it: {refusal.message}"
+        message = f"the API server refuses what its provider adds to the claim: {refusal.message}"
         question = self.question.model_copy(update={"push": False})
         found = self.at_fault(Fault(reason=CLAIM_REFUSED, message=message))
         return found.model_copy(update={"question": question, "conditional": False})
@@ -160,9 +160,7 @@ def validate(world: Claim) -> Validate:
 
 
 def not_begun(claim: JsonObject, now: datetime) -> Decision | None:
-    """The decision to wait for the claim's start; None once it has passed, or if unreadable, which is reported
-    elsewhere.
-    """
+    """The decision to wait for the claim's start; None if it has passed or is not a time, which validation reports."""
     try:
         start = start_of(claim)
     except UnreadableMoment:

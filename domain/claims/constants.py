@@ -1,4 +1,4 @@
-"""The names and values of the replaced Poolboy; those with its domain are in `domain_names.py`."""
+"""Poolboy's names and values, which Perdure keeps; those that contain its domain are in `domain_names.py`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from datetime import timedelta
 
 VERSION = "v1"
 
-# OpenShift's: the requester of the Namespace.
+# Set by OpenShift: the user who requested the Namespace.
 NAMESPACE_REQUESTER_ANNOTATION = "openshift.io/requester"
 
-# For handles' writes to managed resources. It differs from Perdure's other field manager, because such a resource may
-# have its own lifecycle here (an AccountClaim), for which those writes are news.
+# The field manager of writes to managed resources. It is not Perdure's usual one, because a managed resource may have a
+# lifecycle in Perdure (an AccountClaim), which these writes must wake.
 RESOURCE_FIELD_MANAGER = "perdure-handles"
 
 # Texts that clients compare.
@@ -24,7 +24,7 @@ PARAMETER_CHECK_RAISED = "Parameter {name} exception on check {check}: {error}"
 PARAMETER_REQUIRED = "Parameter {name} is required."
 PARAMETER_UNKNOWN = "No such parameter {name}."
 
-# As Poolboy 1.16 on posts them.
+# As in the Events of Poolboy 1.16 and later.
 EVENT_COMPONENT = "poolboy"
 LIFESPAN_EVENT_ACTION = "LifespanChange"
 LIFESPAN_END_CHANGED = "Lifespan end changed"
@@ -35,7 +35,7 @@ HANDLE_SUFFIX_LENGTH = 5
 
 DEFAULT_ALLOWED_OPS = ("add", "remove", "replace")
 
-# A handle that expires sooner is not bound.
+# A free handle whose end is nearer than this is not bound.
 NEAR_EXPIRY = timedelta(seconds=120)
 
 # Poolboy's intervals. Here they are upper bounds: events are handled at once, and only time-dependent templates are
@@ -44,10 +44,10 @@ MANAGE_CLAIMS_INTERVAL = timedelta(seconds=60)
 MANAGE_HANDLES_INTERVAL = timedelta(seconds=60)
 MANAGE_POOLS_INTERVAL = timedelta(seconds=10)
 RESOURCE_REFRESH_INTERVAL = timedelta(seconds=600)
-# Covers what is not watched, such as the requester of a namespace.
+# The interval for data that is not watched, such as OpenShift's users.
 SAFETY_RESYNC = timedelta(minutes=10)
 
-# Accepted and ignored, with one log line.
+# Poolboy's variables that have no effect; one log line names those that are set.
 IGNORED_VARIABLES = (
     "KOPF_OPTIONS",
     "METRICS_ENABLED",

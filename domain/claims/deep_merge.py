@@ -1,7 +1,7 @@
-"""Deep merges of templates, defaults and overrides, and whether one template contains another.
+"""Deep merge of templates, defaults and overrides, and the test whether one template contains another.
 
-Mappings merge by key, lists by index; surplus list elements are appended once (Poolboy appended the whole list for
-each). Results share nothing with the arguments. Users' templates may be nested too deeply for Python: TooDeep.
+Mappings merge by key, lists by index; each surplus list element is appended once (Poolboy appended the whole list for
+each). Results share no object with the arguments. Nesting deeper than `DEEPEST` raises TooDeep.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import overload
 
 from pydantic import JsonValue
 
-# Real objects have less than 30 levels; Python's limit is about 1,000 calls, including the caller's.
+# Real objects have fewer than 30 levels. Python allows about 1,000 nested calls, those of the caller included.
 DEEPEST = 100
 
 
@@ -24,7 +24,7 @@ def merge(target: dict[str, JsonValue], update: dict[str, JsonValue], *, overwri
 @overload
 def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue: ...
 def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue:
-    """The merged value; with `overwrite` the update's leaves win. Raises TooDeep."""
+    """The merged value: of two leaves, the update's with `overwrite`, else the target's. Raises TooDeep."""
     return _merged(target, update, overwrite, 0)
 
 
@@ -34,12 +34,12 @@ def contains(whole: JsonValue, part: JsonValue) -> bool:
 
 
 def same(one: JsonValue, other: JsonValue) -> bool:
-    """Whether they are equal JSON: 1 equals 1.0 but not true, unlike in Python. Raises TooDeep."""
+    """Whether both are equal as JSON: 1 equals 1.0 but, unlike in Python, not true. Raises TooDeep."""
     return _same(one, other, 0)
 
 
 def schema_defaults(schema: JsonValue) -> dict[str, JsonValue]:
-    """The properties' defaults; those of nested properties replace an object property's own.
+    """The defaults of the schema's properties. Defaults of nested properties replace an object property's own default.
 
     Arrays and combinations (`allOf` etc.) are skipped; an invalid schema has no defaults.
     """
@@ -74,7 +74,7 @@ def _contains(whole: JsonValue, part: JsonValue, depth: int) -> bool:
 
 def _same(one: JsonValue, other: JsonValue, depth: int) -> bool:
     if one is other:
-        return True  # most of an object is shared unchanged, so comparing it would be the most expensive part
+        return True  # unchanged parts are shared, and comparing them would be the most expensive part
     below = _deeper(depth)
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(value, other[key], below) for key, value in one.items())

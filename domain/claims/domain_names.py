@@ -1,6 +1,6 @@
 """Names that contain OPERATOR_DOMAIN: API version, finalizers, labels and annotations of the claims area.
 
-A process makes them from its settings, so nothing can use the default domain by accident.
+A process makes them from its settings, so that no code uses the default domain by accident.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class DomainNames(Model):
     def pool_name_annotation(self) -> str:
         return self._key("resource-pool-name")
 
-    # Annotations of managed resources. The claim's and the pool's exist while the handle has one.
+    # Annotations of managed resources; those about claim and pool exist only if the handle has one.
 
     @property
     def resource_provider_name_annotation(self) -> str:
@@ -137,5 +137,5 @@ class DomainNames(Model):
 
     @property
     def own_annotations_path(self) -> str:
-        """The pattern for the paths of our annotations on resources, an update filter of every provider."""
+        """Matches the JSON pointers of our annotations on managed resources; an implied update filter of providers."""
         return rf"/metadata/annotations/{re.escape(self.domain)}~1resource-.*"

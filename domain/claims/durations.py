@@ -19,7 +19,7 @@ from domain.resource import parse_timestamp
 FOREVER = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
 
-# Real durations have less than 40 characters; the parser is quadratic.
+# Real durations have fewer than 40 characters; the parser's time grows with the square of the length.
 LONGEST_TEXT = 100
 _ONE_UNIT = re.compile(r"[0-9]+[smhd]")
 _UNITS = (("d", timedelta(days=1)), ("h", timedelta(hours=1)), ("m", timedelta(minutes=1)), ("s", timedelta(seconds=1)))
@@ -44,7 +44,7 @@ class UnreadableMoment(_Unreadable):
 
 
 def parse_duration(text: str, what: str = "duration") -> timedelta:
-    """The text as a duration. `what` names the field in the error, UnreadableDuration."""
+    """Parse a duration. Raises UnreadableDuration, whose message names the field as `what`."""
     seconds = timeparse(text) if len(text) <= LONGEST_TEXT else None
     if seconds is None:
         raise UnreadableDuration(what, text)
@@ -65,7 +65,7 @@ def format_duration(duration: timedelta) -> str:
 
 
 def in_one_unit(text: str, what: str = "duration") -> str:
-    """The duration in one unit, as in a claim's status; UnreadableDuration if it is negative or not a duration."""
+    """The duration in one unit (`90m`), as in a claim's status; UnreadableDuration if negative or not a duration."""
     if _ONE_UNIT.fullmatch(text):
         return text
     duration = parse_duration(text, what)
@@ -77,18 +77,18 @@ def in_one_unit(text: str, what: str = "duration") -> str:
 
 
 def parse_moment(text: str, what: str = "moment") -> datetime:
-    """The time in UTC and whole seconds; `what` names the field in the error, UnreadableMoment."""
+    """The time in UTC and whole seconds. Raises UnreadableMoment, whose message names the field as `what`."""
     try:
         moment = parse_timestamp(text.strip().upper())
         if moment is not None:
             return moment.astimezone(UTC).replace(microsecond=0)
     except OverflowError:
-        pass  # the offset leads out of the calendar
+        pass  # its offset moves the time out of the calendar
     raise UnreadableMoment(what, text)
 
 
 def after(moment: datetime, duration: timedelta) -> datetime:
-    """The moment plus the duration, at most the calendar's last moment: a maximum of 9999999d means unlimited."""
+    """The moment plus the duration, within the calendar: a maximum of 9999999d means unlimited."""
     try:
         return min(moment + duration, FOREVER)
     except OverflowError:

@@ -1,14 +1,14 @@
-"""The evaluator's interface: questions of the passes over claims, handles and pools, and answers.
+"""The interface of the template evaluator: questions about claims, handles and pools, and answers.
 
-Everything that renders templates is one of four pure functions, in a process that can only compute
+Only four pure functions render templates, in a process that can do nothing else
 (`activities/claims/evaluator.py`):
 
-    plan_claim(ClaimQuestion) -> ClaimPlan       the claim's wanted object, and its requirements for a handle
-    plan_binding(BindingQuestion) -> BindingPlan the free handle after this claim's binding
+    plan_claim(ClaimQuestion) -> ClaimPlan       the desired claim, and its requirements for a handle
+    plan_binding(BindingQuestion) -> BindingPlan the free handle once it is bound to this claim
     plan_pool_handle(PoolQuestion) -> HandleBody a pool's new handle
     plan_handle(HandleQuestion) -> HandlePlan    a handle's resources, its status and its claim's status
 
-Answers are whole wanted objects, with the faults of templates or providers, so that the rest still happens.
+Answers have complete desired objects, and the faults of templates or providers: a fault does not prevent the rest.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Fault(Model):
 
 
 class ClaimQuestion(Question):
-    """A started claim that is neither being deleted nor detached.
+    """A claim after its start, neither being deleted nor detached.
 
-    `handle` is the one that holds it. `assigned` comes from `assignment.assign` (list mode); `unassigned` is its fault.
+    `handle` is bound to the claim. In list mode, `assigned` or the fault `unassigned` is from `provider_assignment`.
     """
 
     claim: JsonObject
@@ -46,7 +46,7 @@ class ClaimQuestion(Question):
 
 
 class Halt(StrEnum):
-    """Why nothing is bound, created or pushed to the claim's handle."""
+    """Why a claim gets no handle, or its edits do not reach its handle."""
 
     NONE = ""
     APPROVAL = "approval"  # pending or rejected, see the status
@@ -55,7 +55,7 @@ class Halt(StrEnum):
 
 
 class WantedEntry(Model):
-    """A resource that the claim wants. `match_ignore` are the differences that the provider tolerates."""
+    """A resource that the claim wants. `match_ignore`: patterns of differences that the provider tolerates."""
 
     provider: str
     name: str = ""
@@ -65,22 +65,22 @@ class WantedEntry(Model):
 
 
 class ClaimPlan(Model):
-    """The evaluation of a claim before it has a handle."""
+    """The evaluation of a claim, without that of its handle."""
 
-    # `annotations`, `labels`: to be added (including the init timestamp).
+    # Annotations (the init timestamp included) and labels to add to the claim.
     annotations: dict[str, str] = {}
     labels: dict[str, str] = {}
-    resources: tuple[JsonObject, ...] | None = None  # the complete `spec.resources`; None leaves it
-    status: JsonObject = {}  # the complete status before binding
+    resources: tuple[JsonObject, ...] | None = None  # the new `spec.resources`, complete; None if unchanged
+    status: JsonObject = {}  # the new status, complete, before the handle's part is updated
     halt: Halt = Halt.NONE
     fault: Fault | None = None
     wanted: tuple[WantedEntry, ...] = ()
     wanted_pool: str = ""
-    provider: str = ""  # the top-level one; empty in list mode
-    # A new handle without name, finalizer and claim labels; None if forbidden, for the reason `no_creation`.
+    provider: str = ""  # `spec.provider.name`; empty in list mode
+    # A new handle without name, finalizer and claim labels; None if none may be created, for the reason `no_creation`.
     creation: JsonObject | None = None
     no_creation: str = ""
-    by_clock: bool = False  # unbound or refused: the answer depends on time
+    by_clock: bool = False  # for an unbound or refused claim: the answer depends on time
 
 
 class BindingQuestion(Question):
@@ -92,7 +92,7 @@ class BindingQuestion(Question):
 
 
 class BindingPlan(Model):
-    """Labels to be added, and the complete spec."""
+    """The labels to add to the handle, and its complete spec."""
 
     labels: dict[str, str] = {}
     spec: JsonObject = {}
@@ -116,14 +116,14 @@ class HandleQuestion(Question):
     handle: JsonObject
     claim: JsonObject | None = None  # None for a free handle
     assigned: tuple[str, ...] = ()
-    states: tuple[JsonObject | None, ...] = ()  # the live objects of its entries
+    states: tuple[JsonObject | None, ...] = ()  # the resources' live objects, None for missing ones
     requester: Requester = NO_REQUESTER
-    push: bool = False  # the claim was accepted in this pass, so its requests reach the handle
-    shown: bool = True  # the claim's own object may be written
+    push: bool = False  # the claim was accepted in this pass, so its edits reach the handle
+    shown: bool = True  # the claim may be written: it is neither ignored nor on hold
     honoured: RequestedEnd | None = None  # the `wish` of the last answer; None if unknown
-    unserved: tuple[int, ...] = ()  # resources whose recorded kind is served in no version
-    outdated: tuple[int, ...] = ()  # resources whose kind is served only in another version
-    unreadable: tuple[int, ...] = ()  # resources that may not be read
+    unserved: tuple[int, ...] = ()  # indices of resources whose recorded kind is served in no version
+    outdated: tuple[int, ...] = ()  # indices of resources whose kind is served only in another version
+    unreadable: tuple[int, ...] = ()  # indices of resources that may not be read
 
 
 class Operations(Model):
@@ -132,10 +132,10 @@ class Operations(Model):
 
 
 class HandlePlan(Model):
-    """The wanted handle, resources and claim.
+    """The desired handle, resources and claim.
 
-    Apply in this order: `spec`; `creations` (index and definition); `updates`; then evaluate again with the new states,
-    until both are empty. Then write the statuses, the handle's first. `requested_end` goes into the claim's
+    Apply `spec`, then `creations` (index and definition), then `updates`, and evaluate again with the new states, until
+    both are empty. Then write the statuses, the handle's first. `requested_end` goes into the claim's
     `spec.lifespan.end`. With `auto_delete` or `auto_detach` nothing else is applied. Evaluate again at `look_at`.
     """
 
@@ -150,12 +150,12 @@ class HandlePlan(Model):
     end: datetime | None = None
     look_at: datetime | None = None
     wish: RequestedEnd | None = None
-    end_was_cut: bool = False  # news for the claim's author
+    end_was_cut: bool = False  # the claim's author must learn that the requested end was cut
     waits: tuple[str, ...] = ()  # a sentence for each waiting resource
     refused: tuple[str, ...] = ()  # refused claim edits, a sentence each
     faults: tuple[Fault, ...] = ()
-    unevaluated: tuple[str, ...] = ()  # failed checks and summaries, as with young objects: for the log
+    unevaluated: tuple[str, ...] = ()  # errors of checks and summaries, usual for new objects: no faults
     by_clock: bool = False
     by_objects: bool = (
-        True  # the definitions to create may depend on fields of claim and handle beside the handle's spec
+        True  # the definitions to create may depend on the claim, or on the handle beyond its spec
     )

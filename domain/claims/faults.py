@@ -1,7 +1,7 @@
-"""Faults that need a person, and their errors.
+"""Faults that a person must correct, and the exceptions that cause them.
 
-A pass catches these errors where it can continue, and reports them in a condition and an Event. Other exceptions are
-bugs and are not caught.
+A pass catches these exceptions where it can continue, and reports them in a condition and an Event. Any other exception
+is a bug and is not caught.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from domain.claims.resource_definitions import DefinitionError
 from domain.claims.templates import TemplateError
 from domain.claims.update_filters import BadPattern
 
-# Hundreds of resources may have the same fault.
+# Hundreds of resources may each contribute a message.
 LONGEST_MESSAGE = 4_000
 
 

@@ -8,7 +8,7 @@ from domain.pause_and_retry import RETRIED, RETRY
 
 
 def in_hand(names: DomainNames, kind: Kind, obj: JsonObject) -> JsonObject:
-    """The object with our finalizer and, if a person requested a retry, with that noted as done."""
+    """The object with our finalizer and, if it requests a retry, with the annotation that marks the retry as done."""
     taken = with_metadata(obj, finalizers=_with_ours(names, kind, obj))
     token = text_at(obj, "metadata", "annotations", RETRY)
     if not token:

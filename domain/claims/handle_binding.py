@@ -1,10 +1,10 @@
-"""Binding a free handle to a claim, and the handle that a pool creates.
+"""Labels and spec of a handle when it is bound to a claim, and when a pool creates it.
 
-The claim's names and provider replace the handle's, entry by entry, and missing entries are added; templates follow in
-the handle's next pass. A default lifespan starts now; without one the unclaimed end stays.
+At binding, the claim's resource names and its provider replace the handle's, and missing resources are added; templates
+follow in the handle's next pass. A default lifespan starts now; without one the unclaimed end stays.
 
-A pool's handle is created with its provider's resources, so that it can be matched at once; if templates need the
-handle's uid, it gets them in its first pass.
+A pool's handle is created with its provider's resources, so that claims can match it at once. If templates need the
+handle's uid, it gets the resources in its first pass.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SOME_UID = "00000000-0000-0000-0000-000000000000"
 
 
 def plan_binding(question: BindingQuestion) -> BindingPlan:
-    """The handle's labels and spec when bound; with a fault, nothing may be bound."""
+    """The handle's labels and spec once it is bound; with a fault, it must not be bound."""
     claim, handle = question.claim, question.handle
     spec: JsonObject = {**object_at(handle, "spec"), "resourceClaim": claim_reference(question.names, claim)}
     spec["resources"] = _side_by_side(objects_at(spec, "resources"), question.wanted)
@@ -92,7 +92,7 @@ def _side_by_side(held: Sequence[JsonObject], wanted: Sequence[WantedEntry]) -> 
 
 
 def plan_pool_handle(question: PoolQuestion) -> HandleBody:
-    """The body of a new handle; with a fault, none may be created."""
+    """Labels and spec of a pool's new handle; with a fault, it must not be created."""
     pool = question.pool
     try:
         return HandleBody(labels=_pool_labels(question.names, pool), spec=_pool_spec(question))
@@ -143,7 +143,7 @@ def _yielded(question: PoolQuestion, spec: JsonObject, provider: str) -> JsonObj
     try:
         resources: list[JsonValue] = [*resource_list(_scene_of_new(question, spec), provider)]
     except TemplateError:
-        if question.handle_name:  # an error that also occurs after the creation is a fault
+        if question.handle_name:  # an error that would also occur after the creation is a fault
             made = _scene_of_new(question, spec, uid=_SOME_UID, creationTimestamp=timestamp(question.now))
             resource_list(made, provider)
         return {}

@@ -1,8 +1,8 @@
 """A claim's requirements for a handle, and the new handle if no free one matches.
 
-In provider mode the provider yields the resources and gives the lifespan. In list mode the resources are the claim's,
-with their providers' variables (later ones override), and each lifespan setting is the shortest of all. A top-level
-provider without its own resource does not forbid a creation.
+In provider mode the provider determines resources and lifespan. In list mode the claim lists the resources; the handle
+gets the variables of all their providers (later ones override), and the shortest value of each lifespan setting. Only
+providers that have a resource in the handle can forbid its creation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from domain.claims.timestamps import requested_end_of
 
 
 def resources_wanted(scene: Scene, assigned: Sequence[str]) -> list[JsonObject]:
-    """The resources of a new handle. `assigned` are the claim's providers in list mode. Raises ProviderError,
+    """The resources of a new handle; in list mode, `assigned` has each one's provider. Raises ProviderError,
     TemplateError.
     """
     if provider := text_at(scene.claim, "spec", "provider", "name"):
@@ -54,11 +54,11 @@ def creation_forbidden(scene: Scene, resources: Sequence[JsonObject]) -> str:
 
 
 def handle_for_claim(scene: Scene, resources: Sequence[JsonObject]) -> JsonObject:
-    """A new handle without name, finalizer and labels.
+    """The body of a new handle, without name, finalizer and labels.
 
     Raises:
         TemplateError: a provider's lifespan cannot be rendered.
-        UnreadableDuration: it is not a duration.
+        UnreadableDuration: a lifespan is not a duration.
         UnreadableMoment: the requested end is not a time.
     """
     claim = scene.claim or {}
@@ -82,7 +82,7 @@ def handle_for_claim(scene: Scene, resources: Sequence[JsonObject]) -> JsonObjec
 
 
 def effective_provider(claim: JsonObject) -> JsonObject:
-    """A handle's `spec.provider` in provider mode: the claim's, with accepted values only."""
+    """A handle's `spec.provider` in provider mode: the claim's provider, with the accepted values."""
     provider: JsonObject = {"name": text_at(claim, "spec", "provider", "name")}
     values = value_at(claim, "status", "provider", "parameterValues")
     return provider if values is None else {**provider, "parameterValues": values}

@@ -3,10 +3,10 @@
     claim's edits ─► resource list ─► lifespan ─► definitions ─► creations, updates ─► handle's status ─► claim's status
                                                                                               └─► autoDelete, autoDetach
 
-Only an accepted claim's requests reach the handle (`push`). Templates may read what the pass writes (readiness, end):
-if that changes, the steps from the resource list on are repeated, once, because such a template may change each time. A
-fault ends only its own step: a handle with failing templates still expires in time. The claim author's conditions use
-the new statuses; one that cannot be evaluated is false.
+Edits of the claim reach the handle only if the claim is accepted (`push`). Templates may read what the pass writes
+(readiness, end): if that changes, the steps from the resource list on are repeated, once, because templates may change
+their result each time. A fault ends only its own step: a handle with failing templates still expires. `autoDelete` and
+`autoDetach` read the new statuses; a condition that cannot be evaluated is false.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from domain.decision import earliest
 from domain.resource import timestamp
 
 SOON = timedelta(seconds=1)
-# None if a definition failed.
+# For each resource its definition, or what it waits for; None if a definition failed.
 Outcomes = Sequence[JsonObject | WaitingFor] | None
 
 
 class _Look(NamedTuple):
-    """One evaluation; `saw` has the statuses with which its templates were rendered."""
+    """One evaluation; `saw` has the statuses of handle and claim that its templates have read."""
 
     saw: tuple[JsonObject, JsonObject]
     outcomes: Outcomes
@@ -136,8 +136,8 @@ class _Pass:
         return object_at(self.handle, "status"), object_at(self.scene.claim, "status")
 
     def _soon(self, before: tuple[JsonObject, JsonObject], lifespan: HandleLifespan | None) -> datetime | None:
-        """When to evaluate again, if the lifespan was settled by older statuses; own writes cause no wake."""
-        if lifespan is None or not self.question.shown:  # nothing was settled, or the claim is not written
+        """When to evaluate again because the lifespan was computed from statuses that this pass changes; else None."""
+        if lifespan is None or not self.question.shown:  # no lifespan was computed, or the claim is not written
             return None
         if before == self._written() or not lifespan_by_own_writes(self.handle):
             return None
@@ -175,7 +175,7 @@ class _Pass:
         if self.scene.claim is None:
             return None
         question = self.question
-        # If the claim cannot record readiness, the lifespan would start again each time.
+        # If the claim cannot record its first readiness, the lifespan would restart in each pass.
         ready = question.shown and self._is_ready()
         lifespan = handle_lifespan(self.scene, ready=ready, accepted=question.push, honoured=question.honoured)
         self.faults += lifespan.faults
@@ -256,14 +256,14 @@ class _Pass:
         return made.faults
 
     def _shown_states(self, claim: JsonObject) -> list[JsonObject | None]:
-        """The states of resources, unreadable ones as last known."""
+        """The resources' live objects; for unreadable ones, those that the claim shows."""
         states, before = [*self.question.states], objects_at(claim, "status", "resources")
         for index in self.question.unreadable:
             states[index] = object_at(before[index], "state") or None if index < len(before) else None
         return states
 
     def _waiting_for(self, outcomes: Outcomes) -> list[str | None]:
-        if outcomes is None:  # as before
+        if outcomes is None:  # the waits that the status shows
             before = objects_at(self.handle, "status", "resources")
             return [text_at(entry, "waitingFor") or None for entry in before]
         return [outcome.value if isinstance(outcome, WaitingFor) else None for outcome in outcomes]
@@ -313,7 +313,7 @@ class _Pass:
 _WHAT = {
     WaitingFor.CLAIM: "a claim",
     WaitingFor.LINKED: "a linked resource",
-    WaitingFor.DEFINITION: "its definition: it has no name yet",
+    WaitingFor.DEFINITION: "a definition with a name of its own",
 }
 
 

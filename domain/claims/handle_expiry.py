@@ -1,9 +1,9 @@
 """The lifespan of a bound handle in one pass: its end, and what its claim shows and requests.
 
-The end is settled if the claim was accepted in this pass and requests one, and at first readiness, when the default
-starts again, unless the end has passed: a late pass must not extend it. A claim without a recorded start starts now; a
-handle that was ready at binding counts as ready from the start. An end in the past that a person writes into the handle
-counts, unless the claim has requested another one since.
+The end is computed if the claim was accepted in this pass and requests one, and at first readiness, when the default
+restarts, unless the end has passed: a late pass must not extend it. A claim without a recorded start starts now; a
+handle that was ready at binding counts as ready from the start. If a person writes an end in the past into the handle,
+it stays, unless the claim has requested another end since.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from domain.resource import timestamp
 
 
 class HandleLifespan(Model):
-    """How long a handle lives. `end` is its new end; None leaves it. `requested_end` must be written into the claim's
-    spec.
+    """The lifespan computed in a pass. `end` is the handle's new end, None if unchanged; `requested_end` is for the
+    claim's spec.
     """
 
     end: datetime | None = None
@@ -82,13 +82,13 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Requ
 def _set_by_hand(
     claim: JsonObject, handle: JsonObject, terms: Terms | None, wanted: datetime | None, honoured: RequestedEnd | None
 ) -> bool:
-    """Whether a person has set the handle's end: the claim does not show it, and the requested end was already settled.
+    """Whether a person has set the handle's end: the claim shows another, and its request was already applied.
 
-    A rolling end only moves forward, so an earlier end than the claim shows is a person's.
+    With a relative maximum the end only moves forward, so a person's end is one earlier than the claim shows.
     """
     rolls = terms is not None and terms.relative_maximum is not None
     end, shown_end = end_of_handle(handle), _recorded(claim, "end")
-    # A claim shows its requested end only after it was settled, which replaces lost memory.
+    # A claim shows its requested end only once that was applied, so lost memory does no harm.
     is_honoured = wanted is not None and whole_seconds(wanted) in (honoured.end if honoured else None, shown_end)
     if rolls:
         return is_honoured and end is not None and shown_end is not None and end < shown_end

@@ -1,10 +1,10 @@
 """The lifecycle of a ResourceHandle that no claim reconciles: a free one, or one whose claim is gone or ignored.
 
     being deleted | its claim is gone, detached or has another handle | expired --> resources and handle deleted
-    a claim holds it --> nothing: the claim's lifecycle serves both; the binder is asked if the claim does not name it
+    bound to a claim --> nothing: the claim's lifecycle reconciles both; if it names no handle, the binder is woken
     free, or its claim is ignored --> reconciled (handle_reconciliation.py)
 
-Irreversible steps are decided on fresh reads, not on cached objects.
+Irreversible steps are decided on objects from the API server, not from the cache.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ RECONCILING = Decision(phase="Reconciling", outcome=Outcome.WORKING, why="its re
 class Handle(HandleWorld):
     """A ResourceHandle and what its decision depends on."""
 
-    holder: Key | None = None  # the key of the claim that it names, if that exists
-    claim_left_alone: bool = False  # the claim is ignored, so the handle reconciles itself
-    duplicate: bool | None = None  # its claim also has another handle that names it; None if unknown
+    holder: Key | None = None  # the key of the claim that the handle names, if that exists
+    claim_left_alone: bool = False  # the claim is ignored or on hold, so this lifecycle reconciles the handle
+    duplicate: bool | None = None  # its claim names another handle, which names the claim; None if not looked up
 
 
 class ObserveAgain(ClaimsAction):
@@ -41,7 +41,7 @@ class ObserveAgain(ClaimsAction):
 
 
 class AskBinder(ClaimsAction):
-    """Report to the binder a claim that does not name the handle."""
+    """Wake the binder for a claim that names no handle."""
 
     activity: ClassVar[str] = "claims.ask_binder"
 
@@ -78,7 +78,7 @@ class FindDuplicate(Finding):
 
 
 class EndHandle(ClaimsAction):
-    """Delete a handle at the end of its life."""
+    """Delete a handle, its resources and its claim."""
 
     activity: ClassVar[str] = "claims.end_handle"
     title: ClassVar[str] = "delete its resources and itself"
@@ -86,9 +86,9 @@ class EndHandle(ClaimsAction):
 
     handle: GivenObject
     why: str
-    as_seen: bool = False  # only if unchanged
+    as_seen: bool = False  # only if the handle has not changed since it was read
     expired: bool = False
-    claim: GivenObject | None = None  # if the pass has read it; deleted by its uid
+    claim: GivenObject | None = None  # the claim, if the pass has read it
     states: tuple[GivenObject | None, ...] = ()  # the resources, if the pass has read them
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
@@ -147,7 +147,7 @@ def _held(world: Handle) -> Decision | None:
 
 def _free(world: Handle, now: datetime) -> Decision:
     claimed = world.claim is not None
-    # While it is held, its end does not depend on its resources.
+    # On hold, the end in the spec counts, without an evaluation.
     if world.expired or (world.hold and passed(end_of_handle(world.handle), world.question.now)):
         if not world.fresh:
             return RECONCILING.doing(ObserveAgain())

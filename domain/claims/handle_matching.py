@@ -6,7 +6,7 @@ resources, different names, tolerated differences; healthy before unknown, ready
 name.
 
 For speed with thousands of free handles, those with equal providers, names, templates and pool form a shelf, which is
-compared once. Only shelves whose providers are a prefix of the claim's list count.
+compared once. Only shelves whose list of providers is a prefix of the claim's can match.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Shelf:
         self.ranked: list[tuple[_Rank, FreeHandle]] = []
 
 
-# Pool, top-level provider if there are no resources, resources.
+# The pool; the top-level provider, only without resources; each resource's provider, name and template digest.
 _Likeness = tuple[str, str, tuple[tuple[str, str, str], ...]]
 
 
@@ -116,9 +116,7 @@ class FreeHandles:
                 del self._by_providers[_providers(handle.resources)]
 
     def candidates(self, wanted: Wanted, now: datetime) -> Iterator[FreeHandle]:
-        """The fitting handles, best first, computed lazily; later changes of the index are not seen. Raises BadPattern,
-        TooDeep.
-        """
+        """The matching handles, best first, computed lazily: change no handle meanwhile. Raises BadPattern, TooDeep."""
         scored = sorted(
             ((score, shelf) for shelf, score in self._fitting(wanted)),
             key=lambda entry: entry[0],
@@ -137,7 +135,7 @@ class FreeHandles:
                 if wanted.pool and wanted.pool != shelf.like.pool:
                     continue
                 if not held and shelf.like.provider and shelf.like.provider != wanted.provider:
-                    continue  # not rendered yet, and of another provider: it may not match
+                    continue  # its resources are not rendered yet, and those of another provider may not match
                 tolerated = self._tolerated(wanted.resources, digests, shelf)
                 if tolerated is not None:
                     yield shelf, (len(providers) - held, _names_that_differ(wanted, shelf), tolerated)
@@ -166,14 +164,12 @@ def serves(match: JsonValue, template: JsonObject) -> bool:
 
 
 def serving(template: JsonObject, providers: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """The names of the providers that serve the template, where one is expected; `providers` has the `match` of
-    each.
-    """
+    """The names of the providers whose `match` the template contains. `providers` has each one's `match`."""
     return tuple(sorted(name for name, match in providers.items() if serves(match, template)))
 
 
 def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: Iterable[str]) -> int | None:
-    """The number of places where the wanted template adds or replaces something; None if one is not tolerated."""
+    """The number of places where the wanted template adds or replaces something; None if any is not tolerated."""
     patterns = tuple(match_ignore)
     if not patterns:
         return 0 if contains(held, wanted) else None
@@ -188,7 +184,7 @@ def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: It
 
 
 def free_handle(names: DomainNames, handle: JsonObject) -> FreeHandle | None:
-    """The handle as one that claims may get; None if it is bound, being deleted, ignored or unhealthy."""
+    """The handle as claims can get it; None if it is bound, being deleted, ignored, paused or unhealthy."""
     held = value_at(handle, "spec", "resourceClaim")
     deleting = is_deleting(handle)
     left_alone = is_left_alone(names, handle) or paused(handle)

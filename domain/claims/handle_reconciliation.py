@@ -5,9 +5,9 @@
        |    .-> spec of the handle, with references (the intent) --> create, adopt, update resources --> evaluate again
        '-----> nothing left to do --> status of the handle --> status of the claim
 
-Safe to repeat at any point: names derive from the handle's, references are recorded before creation, existing objects
-are adopted. A resource that cannot be created is a fault in the status; others are created, except dependents.
-Resources created while another process ended the handle are deleted, because no other pass knows them.
+Safe to repeat at any point: resources' names derive from the handle's, references are recorded before creation,
+existing objects are adopted. A resource that cannot be created is a fault in the status; others are created, except
+dependents. If another process deletes the handle, resources created meanwhile are deleted: no other pass knows them.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from domain.notices import Notice, normal, warning
 from domain.refusal import Refusal
 from domain.resource import timestamp
 
-# Per object and pass: linked resources pass on values along chains, and a random template requests another change each
-# time.
+# The most patches of one object in a pass. Values that pass along a chain of linked resources need several; a random
+# template would request another change each time.
 MOST_PATCHES = 4
 
 _SPEC = "spec"
@@ -59,24 +59,24 @@ class HandleWorld(ObjectsWorld):
     """A handle with its claim and its resources during a pass."""
 
     known: ObjectMemory = ObjectMemory()
-    question: Annotated[HandleQuestion, SkipValidation]  # handle, claim and live objects; read first
-    states_known: bool = False  # live objects are known, because none was created yet
-    read: bool = False  # everything in the question was read
+    question: Annotated[HandleQuestion, SkipValidation]  # handle, claim and live objects: the evaluator's input
+    states_known: bool = False  # the live objects need no read, because none was created yet
+    read: bool = False  # the live objects and all that templates read are in the question
     handle_before: GivenObject
     claim_before: GivenObject | None = None
-    answer: Annotated[HandlePlan | None, SkipValidation] = None  # the evaluator's; None after a change
-    conditional: bool = False  # the claim has conditions; a failed evaluation is repeated without them
-    unevaluated: tuple[Fault, ...] = ()  # why conditions could not be evaluated
+    answer: Annotated[HandlePlan | None, SkipValidation] = None  # the evaluator's; None before it, and after a change
+    conditional: bool = False  # the claim has autoDelete or autoDetach; a failed evaluation is repeated without them
+    unevaluated: tuple[Fault, ...] = ()  # why autoDelete and autoDetach could not be evaluated
     failed: dict[int, Fault] = {}  # why a resource could not be created or changed, by index
-    sent: dict[int, tuple[tuple[JsonObject, ...], ...]] = {}  # tried patches, by index
+    sent: dict[int, tuple[tuple[JsonObject, ...], ...]] = {}  # the patches sent in this pass, by index
     changed: tuple[Operations, ...] = ()
-    begun: tuple[GivenObject, ...] = ()  # definitions of possibly created objects, including lost answers
-    begun_upon: GivenObject = {}  # the handle at that time
-    lost: bool = False  # the handle has ended, or the observation is outdated
+    begun: tuple[GivenObject, ...] = ()  # definitions of objects that were created, or may have been (lost answers)
+    begun_upon: GivenObject = {}  # the handle when they were created
+    lost: bool = False  # the handle was deleted, or the observation is outdated
     fresh: bool = True  # handle and claim were read from the API server
     asked: bool = False
     end: SerializeAsAny[HandleEnded] | None = None
-    cadence: Cadence = Cadence()  # when its lifecycle evaluates again by itself
+    cadence: Cadence = Cadence()  # when its lifecycle evaluates again without a wake
 
     @classmethod
     def of(cls, key: Key, **more: Any) -> Self:
@@ -266,7 +266,7 @@ class TakenBack(Model):
 
 
 class TakeBack(ClaimsAction):
-    """Delete created resources if the handle has ended meanwhile: no other pass sees them."""
+    """Delete the resources created in this pass if the handle was deleted meanwhile: no other pass knows them."""
 
     activity: ClassVar[str] = "claims.take_back"
     title: ClassVar[str] = "delete resources that were created while the handle was deleted"
@@ -280,7 +280,7 @@ class TakeBack(ClaimsAction):
 
 
 def begun_with(plan: HandlePlan, handle: JsonObject, names: DomainNames) -> HandlePlan | None:
-    """The plan of a new handle's body, reused as the first plan of the created handle; None if it must be made again.
+    """The plan of a new handle's body, adapted to the created handle; None if it must be evaluated again.
 
     Templates may read what the creation changes: metadata and the claim's status.
     """
@@ -313,8 +313,8 @@ def decide(world: HandleWorld, now: datetime) -> Decision:
 
 
 def reconciled(world: HandleWorld, decision: Decision) -> Decision:
-    """The decision with its next actions. Events come before the statuses: what a status shows is reported once, also
-    if the process dies in between.
+    """The decision with its next actions and notices. Events come before the status that shows them, so that none is
+    lost if the process dies in between.
     """
     actions, later = _steps(world)
     shows = world.answer is not None and all(isinstance(each, PutStatus | TakeBack) for each in actions)
@@ -340,7 +340,7 @@ def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
         return intent, resources
     actions = resources or tuple(_statuses(world, plan)) or tuple(_last(world))
     if world.begun and any(each.slot in world.refusals for each in actions):
-        # No other pass knows the created objects.
+        # No other pass knows the objects created in this one.
         return (*actions, TakeBack(handle=world.handle, definitions=world.begun)), ()
     return actions, ()
 
@@ -359,22 +359,20 @@ def _updates(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
 
 
 def _last(world: HandleWorld) -> Iterator[Action]:
-    """The check that the handle still exists, unless a later write of it has shown that."""
+    """The check, after creations, that the handle still exists, unless a later write of it has shown that."""
     version = ("metadata", "resourceVersion")
     if world.begun and text_at(world.handle, *version) == text_at(world.begun_upon, *version):
         yield TakeBack(handle=world.handle, definitions=world.begun)
 
 
 def _is_to_send(world: HandleWorld, operations: Operations) -> bool:
-    """Whether the patch is new in this pass and the limit of patches is not reached, because the API server may
-    drop fields.
-    """
+    """Whether to send the patch: at most MOST_PATCHES in a pass, none twice, as the API server may drop fields."""
     tried = world.sent.get(operations.index, ())
     return operations.patch not in tried and len(tried) < MOST_PATCHES
 
 
 def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
-    """The next write of a status: the handle's before the claim's, whose spec comes first if its end moves."""
+    """The next write: the handle's status, the claim's spec if its requested end moves, then the claim's status."""
     handle, claim, now = world.handle, world.claim, world.question.now
     if _HANDLES_STATUS not in world.wrote:
         status = with_stalled(plan.handle_status, summed(world.faults), now)

@@ -1,9 +1,9 @@
-"""The handle's resource list: changes by its provider and its claim, entry by entry.
+"""The handle's resource list, and its changes by provider and claim.
 
-An entry stands for an object in the cluster. It is identified by provider and name (Poolboy's index mixed providers
-up), and never moved, removed or given to another provider. New resources are appended, no longer yielded ones stay. In
-list mode entries are paired by index, and one with another provider is refused. Claim edits are merged over the
-handle's templates without filters, and remove nothing.
+Each entry belongs to one object in the cluster. It is identified by provider and name (Poolboy's index mixed providers
+up), and never moved, removed or given to another provider. New resources are appended; entries that the provider no
+longer yields stay. In list mode the claim's resources and the entries are paired by index; a change of the provider is
+refused. Claim edits are merged over the handle's templates without filters, and remove nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from domain.model import Model
 
 
 class Pushed(Model):
-    """The provider and resources to write from the claim. `provider` is None if the claim lists its resources."""
+    """The `spec.provider` and `spec.resources` that a claim gives its handle; `provider` is None in list mode."""
 
     provider: JsonObject | None
     resources: tuple[JsonObject, ...]
@@ -25,9 +25,7 @@ class Pushed(Model):
 
 
 def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[JsonObject]:
-    """The entries with what the providers yield now; the resource of `own`, the handle's provider, is the same under
-    any name.
-    """
+    """The entries, updated to the yielded resources. `own`: the handle's provider, whose resource may be renamed."""
     result = list(entries)
     for resource, index in zip(yielded, paired(entries, yielded, own), strict=True):
         if index is None:
@@ -38,9 +36,9 @@ def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own
 
 
 def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[int | None]:
-    """For each yielded resource the index of its entry: same provider and name, else a nameless one of the provider.
+    """For each yielded resource the index of its entry: of the provider, with the name or none; None if it is new.
 
-    Handles extended by older releases have nameless entries, taken in order. A renamed own resource keeps its entry.
+    Handles extended by older releases have nameless entries, used in order. A renamed own resource keeps its entry.
     """
     free = list(range(len(entries)))
     found: list[int | None] = [None] * len(yielded)
@@ -59,7 +57,7 @@ def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: st
 
 
 def _in_order(yielded: Sequence[JsonObject], found: Sequence[int | None]) -> list[int | None]:
-    """The indices, ascending within resources of the same provider and name, which are indistinguishable."""
+    """The indices, sorted among resources of the same provider and name, which are indistinguishable."""
     groups: dict[tuple[str, str], list[int]] = {}
     for resource, index in zip(yielded, found, strict=True):
         if index is not None:
@@ -82,8 +80,8 @@ def _replaced(entry: JsonObject, resource: JsonObject) -> JsonObject:
 
 
 def pushed(scene: Scene, provider_names: Sequence[str]) -> Pushed:
-    """The provider and resources to write from the claim. In list mode `provider_names` are those of its entries;
-    ProviderMissing if a new entry's does not exist.
+    """The provider and resources that the claim gives its handle. In list mode `provider_names` has one for each entry;
+    ProviderMissing if that of a new entry does not exist.
     """
     claim, handle = scene.claim or {}, scene.handle or {}
     entries = objects_at(handle, "spec", "resources")

@@ -3,12 +3,12 @@
     created for a pool --unclaimed--> deleted
     bound or created for a claim: end = requested, else default --first ready: default restarts--> end --> deleted
 
-Providers, pools and handles give terms: a default, a maximum counted from first readiness (before that from the start),
-and a relative maximum, the farthest distance of the end from now. Handles store them as templates, claims show the
-result. One step uses one `now` in whole seconds: clients compare differences. Only a requested end is cut to the
-maxima; one in the past means now. A requested end beyond the relative maximum is approached step by step: the end moves
-forward when less than half of that maximum is left, or when the request or the terms differ from those applied last. So
-a short outage ends nothing; after a longer one, settle the end before checking whether it has passed.
+Providers, pools and handles have terms: a default, a maximum counted from first readiness (before that from the
+start), and a relative maximum: how far ahead of now the end may lie. Handles store them as templates, claims show the
+result. One step uses one `now` in whole seconds, because clients compare differences. Only a requested end is cut to
+the maxima; one in the past means now. If it lies beyond the relative maximum, the end moves towards it in steps: when
+less than half of that maximum is left, or when the request or the terms have changed. So a short outage ends nothing;
+after a longer one, compute the end before checking whether it has passed.
 """
 
 from __future__ import annotations
@@ -74,15 +74,15 @@ class HandleLifespan(Model):
 
 
 class RequestedEnd(Model):
-    """An end that a claim has requested. `relative_maximum` is the one under which it was settled."""
+    """An end that a claim has requested, with the relative maximum that applied to it."""
 
     end: datetime
     relative_maximum: timedelta | None = None
 
 
 class SettledEnd(Model):
-    """The end that results from a request. `cut`: the terms allow less than requested; `news`: not yet reported for
-    this request; settle again at `moves_at`.
+    """The end that results from a request. `cut`: it is earlier than requested; `news`: that was not reported yet;
+    `moves_at`: when to compute it again.
     """
 
     end: datetime
@@ -106,7 +106,7 @@ def terms_of(lifespan: JsonValue, rendered: Mapping[str, JsonValue]) -> Terms:
 
 
 def least(terms: Iterable[Terms]) -> Terms:
-    """For each setting the shortest of all terms, as it is written there. Raises UnreadableDuration."""
+    """For each setting the shortest of all terms, with its original text. Raises UnreadableDuration."""
     several = tuple(terms)
     return Terms(
         default=_shortest((each.default for each in several), "lifespan.default"),
@@ -116,7 +116,7 @@ def least(terms: Iterable[Terms]) -> Terms:
 
 
 def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> HandleLifespan:
-    """The lifespan that a claim gets. Raises UnreadableDuration."""
+    """The lifespan of a handle created for a claim. Raises UnreadableDuration."""
     now = whole_seconds(now)
     default, maximum, relative = terms.default_duration, terms.maximum_duration, terms.relative_maximum_duration
     granted = next((duration for duration in (default, relative, maximum) if duration is not None), None)
@@ -133,10 +133,10 @@ def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> Ha
 
 
 def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> HandleLifespan:
-    """The lifespan from the pool's `spec.lifespan` or else its provider's; UnreadableDuration if `unclaimed` is none.
+    """The lifespan of a pool's new handle, from the pool's `spec.lifespan`, else from its provider's.
 
-    The end counts from `created`: call it with `now` for the request, and again with the returned `creationTimestamp`;
-    if the ends differ, correct the handle's.
+    The end counts from `created`, the time of the request; the caller corrects it by the `creationTimestamp`. Raises
+    UnreadableDuration.
     """
     lifespan = pool if isinstance(pool, dict) else provider
     unclaimed = text_at(lifespan, "unclaimed")
@@ -152,8 +152,8 @@ def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> 
 def end_at_binding(
     terms: Terms, *, current: datetime | None, requested_end: datetime | None, now: datetime
 ) -> datetime | None:
-    """The handle's end once it is bound. `terms` and `current` end are the handle's. Without a default or a requested
-    end the claim inherits the unclaimed end.
+    """The handle's end after binding: the requested one, else by the default, else `current`, inherited from the free
+    handle. `terms` are the handle's.
 
     Raises UnreadableDuration.
     """
@@ -197,9 +197,9 @@ def settled_end(
         terms: the handle's.
         requested_end: the claim's `spec.lifespan.end`.
         current: the handle's end.
-        base: the start of the maximum, see `timestamps.base_of`.
+        base: from when the maximum counts: first readiness, else the start.
         now: the time of the step.
-        honoured: the last returned `wish`; None if unknown, which settles the end again.
+        honoured: the `wish` returned last; None if unknown: the end is computed again.
 
     Raises:
         UnreadableDuration: a maximum is not a duration.
@@ -218,10 +218,9 @@ def settled_end(
 
 
 def first_ready(terms: Terms, *, requested_end: datetime | None, start: datetime, now: datetime) -> FirstReady:
-    """The lifespan from first readiness: the default starts again, unless another end is requested. Raises
-    UnreadableDuration.
+    """The lifespan at first readiness: the default restarts, unless another end is requested.
 
-    The caller settles the end with this `requested_end` and `base=first_ready`.
+    The caller passes `requested_end` on to `settled_end`, with `first_ready` as `base`. Raises UnreadableDuration.
     """
     now = whole_seconds(now)
     default = terms.default_duration

@@ -1,4 +1,4 @@
-"""Lifespan terms of providers and handles are rendered at each use, so an annotation of the claim can change the
+"""Lifespan terms of providers and handles, rendered at each use, so that an annotation of the claim can change the
 maximum of a running environment.
 """
 

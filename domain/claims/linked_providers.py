@@ -1,7 +1,7 @@
 """The resources of one handle during a pass, and the values that they exchange.
 
 A link between providers can make a resource wait for the linked one (`waitFor`, evaluated on the live state), and
-provide values of that state to the `override` (`templateVars`). A link without a resource in the handle (its `when` was
+provide values of that state to the `override` (`templateVars`). A link whose resource is not in the handle (`when` was
 false) does neither.
 """
 
@@ -60,7 +60,7 @@ class Resources:
 
 
 def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
-    """The reference in the spec (up to 1.13) or the status (1.14 on); `{}` if none."""
+    """The resource's reference in the spec (Poolboy up to 1.13), else in the status (1.14 on); `{}` if none."""
     for part in ("spec", "status"):
         for entry in objects_at(handle, part, "resources")[index : index + 1]:
             if found := object_at(entry, "reference"):
@@ -70,7 +70,7 @@ def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
 
 @dataclass(frozen=True)
 class Lent:
-    """Values from linked resources. Variables in `missing` stay undefined, even if the provider or an earlier link
+    """Variables from linked resources. Those in `missing` stay undefined, even if the provider or an earlier link
     defines them.
     """
 
@@ -100,9 +100,9 @@ def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Len
 
 
 def _linked_resource(resources: Resources, provider: JsonObject, link: JsonObject) -> int | None:
-    """The linked resource's index: by provider and resource name, else the provider's first that no other link has.
+    """The linked resource's index: by provider and name, else the provider's first that no other link names.
 
-    A provider may be linked twice; the name may differ in list mode and in older handles.
+    A provider may be linked twice; in list mode and in older handles, resources may have other names than links.
     """
     linked = text_at(link, "name")
     names = {link_resource_name(other) for other in links(provider) if text_at(other, "name") == linked}

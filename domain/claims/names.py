@@ -1,8 +1,7 @@
-"""Derived names of handles, managed resources, and ResourceWatches; deriving one again finds the existing object.
+"""Names of handles, managed resources and ResourceWatches: derived, so that a repeated creation finds the object.
 
 A handle's guid is the suffix of its name, and part of its resources' names. It derives from the uid of the claim or
-pool, so a repeated create is a conflict, not a second handle. There are 14 million: after a collision with another
-owner's handle the next salt is tried.
+pool. There are 14 million guids: if another owner's handle has the name, the next salt is tried.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def pool_handle_name(pool_uid: str, serial: int, salt: int = 0) -> str:
 
 
 def guid_of(name: str, generate_name: str = "") -> str:
-    """The name without its prefix (`demo-base-7` of `guid-demo-base-7`), else its end."""
+    """The name without its prefix (`demo-base-7` of `guid-demo-base-7`), else its last five characters."""
     for prefix in (generate_name, HANDLE_NAME_PREFIX):
         if prefix and name.startswith(prefix):
             return name.removeprefix(prefix)
@@ -37,7 +36,7 @@ def resource_name(name: str, generate_name: str, *, guid: str, index: int) -> st
 
 
 def watch_name(api_version: str, kind: str, namespace: str = "") -> str:
-    """The name of the ResourceWatch; without a namespace it covers the cluster."""
+    """The name of the ResourceWatch; no namespace means the whole cluster."""
     digest = hashlib.sha256(f"{api_version}:{kind}:{namespace}".encode()).digest()
     text = base64.urlsafe_b64encode(digest).decode().translate({ord(char): None for char in "=-_"}).lower()
     return f"{namespace or 'cluster'}-{text[:_WATCH_SUFFIX_LENGTH]}"

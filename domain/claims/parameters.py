@@ -2,8 +2,8 @@
 
 Accepted values stay in the claim's `status.provider.parameterValues` even if they are removed from the spec, would be
 refused today, or their parameter is gone. An unchanged value is never validated again, a rendered default (a generated
-password) stays, and a rejected edit changes nothing. The spec is never completed. A provider's faults are included, so
-that a claim always shows why it waits.
+password) stays, and a rejected edit changes nothing. Defaults are not written into the spec. A provider's faults are
+among the errors, so that a claim always shows why it waits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from domain.model import Model
 
 
 class Accepted(Model):
-    """The complete current values, not only the edited ones."""
+    """All values in force, not only those in the spec."""
 
     values: dict[str, JsonValue]
 
@@ -36,9 +36,7 @@ def settle_parameters(scene: Scene, provider: JsonObject) -> Accepted | Rejected
 
 
 def provider_status(claim: JsonObject, outcome: Accepted | Rejected) -> JsonObject:
-    """The new `status.provider`, replaced because a merge would keep removed members. Accepted values stay beside an
-    edit's errors.
-    """
+    """The new `status.provider`, complete. After a rejected edit, it has the errors and the values accepted before."""
     status: JsonObject = {"name": text_at(claim, "spec", "provider", "name")}
     if isinstance(outcome, Accepted):
         return {**status, "parameterValues": outcome.values}

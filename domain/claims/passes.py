@@ -1,4 +1,4 @@
-"""Each pass of the area is one activity that reads, evaluates, writes, and returns its result."""
+"""Passes of the claims area: each is one activity that reads, evaluates, writes, and returns its result."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from domain.identity import Key
 from domain.model import Model
 from domain.passes import Pass, PassedWorld
 
-# Tens of requests at most; missed heartbeats reveal a dead worker much earlier.
+# A pass makes tens of requests at most; missed heartbeats reveal a dead worker much earlier.
 LONGEST_PASS = timedelta(minutes=2)
-# Claims in one message to the binder or in one batch's input: 50 KB.
+# The most claims in one signal to the binder or in one batch's input, with 50 KB.
 MOST_ASKED = 200
 
 
@@ -25,7 +25,7 @@ class Cadence(Model):
     """When an object is evaluated again without a wake."""
 
     by_clock: timedelta = timedelta(0)  # the interval for time-dependent templates
-    refresh: timedelta = timedelta(0)  # the interval for changes without events
+    refresh: timedelta = timedelta(0)  # the interval for changes that cause no event
     faulty: timedelta = timedelta(0)
 
     def next(self, now: datetime, *, by_clock: bool, faulty: bool) -> datetime:
@@ -34,8 +34,8 @@ class Cadence(Model):
 
 
 class _Memory(Model):
-    """What a lifecycle remembers. `wrote`: by kind, the version that the last pass left, which the next one, maybe
-    another worker's, has to see.
+    """A lifecycle's memory. `wrote`: by kind, the resourceVersion at the end of the last pass; the next one, maybe
+    another worker's, waits for it.
     """
 
     wrote: dict[str, str] = {}
@@ -45,24 +45,24 @@ class _Memory(Model):
 
 
 class ObjectMemory(_Memory):
-    """The last settled request, and repeated changes by others. Losing it costs a pass."""
+    """The requested end applied last, and changes that others revert. Losing it costs a pass."""
 
     honoured: RequestedEnd | None = None
     struggle: RevertedWrites = RevertedWrites()
 
 
 class ObjectWorld(PassedWorld):
-    """A claim or handle after a pass, which began `at`.
+    """A claim or handle after a pass that began `at`.
 
-    During binding the binder and the claim's own workflow report concurrently: the newer result counts, or any answer
-    that a claim has asked for.
+    During binding the binder and the claim's own workflow report concurrently: the newer result counts, but a claim
+    that has asked the binder adopts any result.
     """
 
     known: ObjectMemory = ObjectMemory()
     at: datetime | None = None
 
     def recall(self, before: World) -> ObjectWorld:
-        """The world to keep: the result, unless a newer memory arrived during the pass."""
+        """This result, unless a newer one (`before`) has arrived during the pass."""
         if self.exists and isinstance(before, ObjectWorld) and self.at and before.at and before.at > self.at:
             return before
         return self
@@ -75,7 +75,7 @@ class ObjectWorld(PassedWorld):
 
 
 class PoolMemory(_Memory):
-    """When unhealthy handles were last deleted. If lost, newer unhealthy ones may be deleted too early."""
+    """When unhealthy handles were last deleted. If lost, replacements may be deleted too early."""
 
     gave_up: datetime | None = None
 
@@ -85,13 +85,13 @@ class PoolWorld(PassedWorld):
 
 
 class BinderMemory(Model):
-    """Claims that have asked and were not answered yet."""
+    """Claims that have asked for a handle and were not answered yet."""
 
     asked: tuple[Key, ...] = ()
 
 
 class BinderWorld(PassedWorld):
-    """The binder after a batch. `more`: it stopped before all claims were handled."""
+    """The result of the binder's batch. `more`: it stopped before all claims were handled."""
 
     known: BinderMemory = BinderMemory()
     more: bool = False
@@ -102,7 +102,7 @@ class BinderWorld(PassedWorld):
 
 
 class _Pass(Pass):
-    """A pass over claims. `seen`: by kind, the version up to which something has woken the lifecycle."""
+    """A pass of the area. `seen`: by kind, the newest resourceVersion that a wake has named."""
 
     queue: ClassVar[str] = Queue.CLAIMS
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
@@ -133,7 +133,7 @@ class PassHandle(_ObjectPass):
 
 class PassPool(_Pass):
     activity: ClassVar[str] = "claims.pass_pool"
-    title: ClassVar[str] = "count the pool's handles, create missing and delete surplus ones, write the status"
+    title: ClassVar[str] = "count the pool's handles, create missing and delete unhealthy ones, write the status"
     result: ClassVar[type[Model] | None] = PoolWorld
 
     memory: PoolMemory = PoolMemory()
@@ -144,7 +144,7 @@ class Asked(Model):
 
 
 class Serve(Action):
-    """Handle claims for some seconds; those in `asked`, at most `MOST_ASKED`, in any case."""
+    """One batch of the binder. Claims in `asked` (at most `MOST_ASKED`) are answered in any case."""
 
     activity: ClassVar[str] = "claims.serve"
     title: ClassVar[str] = "bind or create handles for claims without one, delete claims that have expired"

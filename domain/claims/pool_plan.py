@@ -1,15 +1,15 @@
-"""The numbers of handles that a pool creates and deletes.
+"""How many handles a pool creates, and which it deletes.
 
 A pool keeps `minAvailable` unclaimed handles; `maxUnready` limits unready ones, which every new handle is at first.
-Pools never scale down. Unhealthy replacements are deleted at the pace of Poolboy's polls, which bounds creations.
+Pools never scale down. Unhealthy replacements are deleted at most as often as Poolboy polled, which bounds creations.
 
 A ResourcePoolScaling adds `count` handles once, at its time, after the minimum is met:
 
-    waiting --at--> scaling --count reached--> done        (a deleted unhealthy handle reopens it for one more)
+    waiting --at--> scaling --count reached--> done        (deleting an unhealthy handle reopens it for one more)
 
-Its status counts created handles, because these may be claimed and deleted. For crashes between writes, each handle has
-a serial number from which its name derives (`status.serials` is how many were used), and deleted ones are listed in
-`status.givenBack` first, so that they count once. Order of writes: statuses that give slots back, deletions, creations,
+Its status counts created handles, because these may be claimed and deleted. For crashes between writes, each handle's
+name derives from a serial number (`status.serials` is how many were used), and a handle is listed in `status.givenBack`
+before it is deleted, so that it counts once. Order of writes: statuses that give slots back, deletions, creations,
 statuses.
 """
 
@@ -31,15 +31,15 @@ from domain.claims.timestamps import born
 from domain.decision import earliest
 from domain.model import Model
 
-# A status with two hundred handles has 15 KB, which all watchers receive.
+# From so many free handles on, passes are paced: a status of two hundred has 15 KB, which all watchers receive.
 MANY = 100
 REST_PER_HANDLE = timedelta(milliseconds=5)
 LONGEST_REST = timedelta(seconds=2)
 
 
 class PoolHandle(Model):
-    """A handle as its pool counts it. None is unknown. `scaling` names the scaling that created it. A `paused` one
-    counts, and is not deleted.
+    """A free handle of a pool; health and readiness are None if unknown. `scaling` names the scaling that created it. A
+    `paused` one counts, and is not deleted.
     """
 
     name: str
@@ -84,7 +84,7 @@ class PoolPlan(Model):
     giving_back: tuple[Scaling, ...] = ()  # statuses to write before deleting the handles in `delete`
     scalings: tuple[Scaling, ...] = ()  # statuses to write after the handles in `create`
     begins_at: datetime | None = None  # when the next scaling begins
-    gives_up_at: datetime | None = None  # when spared unhealthy handles are deleted
+    gives_up_at: datetime | None = None  # when the unhealthy handles spared now are deleted
 
 
 def plan(
@@ -97,10 +97,10 @@ def plan(
     pace: timedelta = MANAGE_POOLS_INTERVAL,
     made: Collection[str] = (),
 ) -> PoolPlan:
-    """What to create and to delete. `handles` are free ones that are not being deleted.
+    """What to create and to delete. `handles` are the pool's free ones that are not being deleted.
 
-    `gave_up` is the last deletion of unhealthy ones: newer ones are spared for `pace`. `made` are the slots of new
-    handles that no status counts yet.
+    `gave_up` is when unhealthy ones were last deleted: newer ones are spared until `pace` has passed. `made` are the
+    slots of new handles that no status counts yet.
     """
     unhealthy = _unhealthy(wants, handles)
     at_once = gave_up is None or now >= gave_up + pace
@@ -138,7 +138,7 @@ def pool_status(remaining: Iterable[PoolHandle], made: Iterable[str]) -> JsonObj
 def rest(handles: int) -> timedelta:
     """The least time between passes over a pool with this many free handles.
 
-    Each change of a handle requests a pass, which writes all of them into the status. A single one is handled at once.
+    Each change of a handle requests a pass, which writes all handles into the status. A single change is not delayed.
     """
     return min(LONGEST_REST, handles * REST_PER_HANDLE) if handles >= MANY else timedelta(0)
 
@@ -153,7 +153,7 @@ def wants_of(pool: JsonObject) -> Wants:
 
 
 def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
-    """The handle as the pool counts it; None if it belongs to another, or is bound, being deleted or ignored."""
+    """The handle as the pool counts it; None if it is another pool's, bound, being deleted or ignored."""
     owner = object_at(handle, "spec", "resourcePool")
     ours = all(text_at(owner, field) == text_at(pool, "metadata", field) for field in ("name", "namespace"))
     labels = object_at(handle, "metadata", "labels")

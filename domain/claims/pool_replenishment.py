@@ -1,11 +1,11 @@
-"""Replenishment of a ResourcePool: create missing handles, delete unhealthy ones, serve its scalings, write the status.
+"""Replenishment of a ResourcePool: create missing and delete unhealthy handles, carry out scalings, write the status.
 
     finalizer --> slots of scalings given back --> unhealthy handles deleted --> handles created, with their resources
       --> statuses of scalings --> status of the pool --> lifecycles of the new handles started
     being deleted --> its free handles deleted --> finalizer removed
 
-A scaling's handle is named by the scaling and its serial number, any other by the pass and its number there, so a
-second attempt finds the first one's handles.
+A handle's name derives from its scaling and serial number or, without a scaling, from the pass and the handle's number
+in it, so a second attempt finds the first one's handles.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from domain.decision import Action, Decision, World, earliest
 from domain.identity import Key
 from domain.model import Model
 
-# Handles that become ready at once make room for more under `maxUnready`.
+# A pass creates at most this many times `maxUnready` handles: those that are ready at once make room for more.
 MOST_TURNS = 50
 
 
@@ -46,7 +46,7 @@ class Pool(ObjectsWorld):
     names: DomainNames = DomainNames(domain="")
     pool: GivenObject = {}
     handles: tuple[PoolHandle, ...] = ()  # free ones that are not being deleted
-    scalings: tuple[Scaling, ...] = ()  # from their statuses
+    scalings: tuple[Scaling, ...] = ()  # with the progress in their statuses
     made: tuple[str, ...] = ()  # the slots of handles created in this pass
     opened: tuple[Opened, ...] = ()  # new handles whose lifecycles are not started yet
     fault: Fault | None = None  # why no handle can be created

@@ -27,8 +27,8 @@ class NotAssigned(Faulty):
 
 
 def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str, ...]:
-    """The providers' names, one for each resource. NotAssigned if an entry has no provider, several match, or the named
-    one does not exist.
+    """The providers' names, one for each resource. Raises NotAssigned if a named provider does not exist, or if none or
+    several match.
     """
     before = [provider_name(entry) for entry in objects_at(claim, "status", "resources")]
     matches = {name: value_at(provider, "spec", "match") for name, provider in providers.items()}

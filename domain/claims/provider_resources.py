@@ -1,8 +1,8 @@
 """The resources that a provider yields: those of linked providers first, then its own.
 
-A provider has at most one own resource (with an `override` or a `template.definition`). Linked ones get parameter
-values rendered by the linking provider, which are not validated, as in Poolboy. A provider that reaches itself with the
-same values is an error (Poolboy hangs); with other values its `when` may end it, so only depth and number are limited.
+A provider has one own resource if it has an `override` or a `template.definition`. Linked providers get parameter
+values that the linking provider renders; they are not validated, as in Poolboy. A provider that reaches itself with the
+same values is an error (Poolboy hangs); with other values a `when` may end it, so only depth and number are limited.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ class Scene:
         return self.providers[name]
 
     def vars(self, provider: JsonObject) -> JsonObject:
-        """The provider's variables, overridden by the handle's; all others have precedence. They may be templates."""
+        """The provider's vars, overridden by the handle's; all other variables override both. They may be templates."""
         return {**object_at(provider, "spec", "vars"), **object_at(self.handle, "spec", "vars")}
 
     @property
     def handle_vars(self) -> JsonObject:
-        """The handle's variables, which override those of the providers that its lifespan comes from.
+        """The vars for the handle's own templates: those of its providers, overridden by the handle's.
 
-        Only Poolboy up to 1.12, and only in list mode, copies the providers' into the handle.
+        Only some handles, such as Poolboy 1.12's in list mode, have a copy of the providers' vars.
         """
         top = text_at(self.handle, "spec", "provider", "name")
         listed = [provider_name(entry) for entry in objects_at(self.handle, "spec", "resources")]
@@ -76,7 +76,7 @@ class Scene:
         return every | object_at(self.handle, "spec", "vars")
 
     def newer_vars(self, provider: JsonObject) -> JsonObject:
-        """The variables for `default`, `healthCheck` and `readinessCheck`, which had none before Poolboy 1.13."""
+        """The vars for `default`, `healthCheck` and `readinessCheck`, which had none before Poolboy 1.13."""
         return self.vars(provider) if self.renderer.newer else {}
 
     def views(self, provider: JsonObject) -> dict[str, object]:
@@ -99,8 +99,8 @@ class Scene:
 
 
 def resource_list(scene: Scene, name: str, values: JsonObject | None = None) -> list[JsonObject]:
-    """The resources, `{name, provider, template?}`; without `values` by the accepted ones. Raises ProviderError,
-    TemplateError.
+    """The resources that the provider yields, `{name, provider, template?}`; `values` default to the accepted ones.
+    Raises ProviderError, TemplateError.
     """
     return _Expansion(scene).resources(name, accepted_values(scene) if values is None else values)
 
@@ -112,7 +112,7 @@ def accepted_values(scene: Scene) -> JsonObject:
 
 
 def parameter_defaults(provider: JsonObject) -> JsonObject:
-    """The defaults that are plain values: a pool's handles never use default templates."""
+    """The parameters' default values, without default templates, which a pool's handles never use."""
     defaults: JsonObject = {}
     for parameter in objects_at(provider, "spec", "parameters"):
         given, value = default_value(parameter)
@@ -158,7 +158,7 @@ def named_providers(resource: JsonValue) -> set[str]:
 
 
 def providers_to_fetch(names: Iterable[str], known: Mapping[str, JsonObject]) -> set[str]:
-    """The unknown providers among those named and linked, even if `when` is false now; repeat until empty."""
+    """The unknown providers among those named or linked, even if `when` is false now; repeat until there are none."""
     unknown: set[str] = set()
     reached: set[str] = set()
     ahead = list(names)

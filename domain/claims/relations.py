@@ -6,7 +6,7 @@ ResourceClaim <──> ResourceHandle ──> ResourcePool <── ResourcePoolS
   |     claim, handle and pool ──> ResourceProvider ──> ResourceProvider ──> ...
   +──> Namespace
 
-A claim without a handle waits for any handle that is free, and for any provider: it may match now.
+A claim without a handle is woken by any free handle and any provider, because either may match now.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from domain.pause_and_retry import ABANDONED, RETRIED
 from domain.relations import AnyObject, Linked, News, On, Relation, Scope, WhileNamed, Whom, always
 from domain.resource import KubeObject
 
-# Written by kubectl or by our own levers; no decision reads them.
+# Written by kubectl or by Perdure's levers; no decision reads them.
 UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", RETRIED, ABANDONED})
 # Users write arbitrary text into templates: each character must match in one way only, or matching takes exponential
 # time.
@@ -71,7 +71,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return free(handle) and not paused(handle.document)
 
     def matters_to_claim(handle: KubeObject) -> bool:
-        """Whether changes to the handle wake its claim: always if it is ignored, otherwise until it is being
+        """Whether changes to the handle wake its claim: always if the handle is ignored, otherwise until it is being
         deleted.
         """
         return left_alone(handle) or not is_deleting(handle.document)
@@ -114,14 +114,14 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
             required=True,
         ),
         Relation(of=RESOURCE_CLAIM, to=RESOURCE_HANDLE, by=handle_of, matters=handle_left, required=True),
-        # A pool has counted a handle that it has just made.
+        # A new handle does not wake its pool, which has just created and counted it.
         Relation(
             of=RESOURCE_HANDLE,
             to=RESOURCE_POOL,
             by=_pool,
             news=News(_condition, counts=free, as_made=lambda handle: _health(handle) == (None, None)),
         ),
-        # A pool writes its scalings' status itself.
+        # Perdure's own writes do not count: a pool writes the status of its scalings itself.
         Relation(
             of=RESOURCE_POOL_SCALING,
             to=RESOURCE_POOL,
@@ -142,7 +142,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
             News(_fit, on=frozenset({On.COMES, On.CHANGES}), whom=Whom.ONE, counts=may_be_taken),
         ),
         _waiting(RESOURCE_PROVIDER, unbound, News(_as_rendered, whom=Whom.ONE)),
-        # Watched while there are claims: an installation without any need not be allowed to.
+        # Watched only while there are claims: an installation without claims needs no right to watch Namespaces.
         Relation(
             of=RESOURCE_CLAIM,
             to=built_in.NAMESPACE,
@@ -206,7 +206,7 @@ def _condition(handle: KubeObject) -> Hashable:
 
 
 def _fit(handle: KubeObject) -> Hashable:
-    """The version of its template, and whether claims may take it."""
+    """What a match depends on: the handle's generation, and whether it is unhealthy."""
     return handle.metadata.generation, _health(handle)[0] is not False
 
 

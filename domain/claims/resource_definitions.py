@@ -5,8 +5,8 @@ live state (`templateVars`). The provider's `override` is merged over the handle
 resource only through `template.definition`.
 
 A resource is pinned to its recorded reference: edits of name and namespace are ignored, so that they never create a
-second object; a change of apiVersion or kind is an error, unless the recorded one is not served. Of two entries with
-the same name, the first recorded one, else the first in order, owns the object; the other waits for a new definition.
+second object; a change of apiVersion or kind is an error while the recorded one is served. If two entries have
+the same name, the first recorded one, else the first in order, owns the object; the other waits for another name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KIND = ("apiVersion", "kind")
 class WaitingFor(StrEnum):
     CLAIM = "ResourceClaim"
     LINKED = "Linked ResourceProvider"
-    DEFINITION = "Resource Definition"  # it would be the object of another resource
+    DEFINITION = "Resource Definition"  # its definition has the name of another resource of the handle
 
 
 class DefinitionError(Exception):
@@ -37,7 +37,7 @@ class DefinitionError(Exception):
 
 
 def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:
-    """The definitions in order; each uses the references recorded before it.
+    """Each resource's definition or wait, in order; templates read the references of earlier resources.
 
     Raises:
         DefinitionError: a definition is invalid, or of a different kind than recorded.
@@ -71,7 +71,9 @@ def reference_of(defined: JsonObject) -> JsonObject:
 
 
 def reference_for(resources: Resources, index: int, defined: JsonObject) -> JsonObject:
-    """The reference to store: the recorded one, with a missing object's namespace added if it lacks one."""
+    """The recorded reference, or a new one if the kind differs. A namespace that it lacks is added while the object is
+    missing.
+    """
     recorded, namespace = resources.recorded(index), text_at(defined, "metadata", "namespace")
     if any(defined[field] != recorded.get(field) for field in _KIND):
         return reference_of(defined)
@@ -128,7 +130,7 @@ def _override(resources: Resources, index: int, provider: JsonObject, lent: Lent
 
 
 def _fixed_variables(resources: Resources, index: int) -> dict[str, object]:
-    """The variables that provider, handle or link cannot override."""
+    """Variables that vars of provider, handle or link cannot override."""
     entries, requester = resources.entries, resources.requester
     return {
         "guid": _guid(resources.handle),

@@ -1,7 +1,7 @@
-"""Health, readiness and waits of a handle's resources, individually and in total, for its status.
+"""Health, readiness and waits of a handle's resources, each and overall, for its status.
 
-Unknown is an absent field. Resources that cannot be read keep their values. A check that cannot be evaluated is
-unknown, because young objects often lack the checked fields; the error texts are for people.
+An unknown value is an absent field. Resources that cannot be read keep their values. A check that cannot be evaluated
+is unknown, because new objects often lack the checked fields; the error texts are for people.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _checked(scene: Scene, provider: JsonObject, state: JsonObject, check: str) 
 
 
 def overall(each: Iterable[bool | None]) -> bool | None:
-    """The value of all together: False if one is False, None if one is None or there is none, else True."""
+    """The value for all: False if any is False, else None if any is None or there are none, else True."""
     found = list(each)
     if any(one is False for one in found):
         return False
@@ -72,7 +72,7 @@ def overall(each: Iterable[bool | None]) -> bool | None:
 
 
 def handle_status(resources: Resources, waits: Sequence[str | None]) -> HandleStatus:
-    """The handle's status. `waits` has each resource's wait from `definitions`. Fields of others stay."""
+    """The handle's new status. `waits` has what each resource waits for, or None. Other fields stay."""
     before = object_at(resources.handle, "status")
     entries_before = objects_at(before, "resources")
     faults: list[str] = []

@@ -2,8 +2,8 @@
 clients compare in a claim's `status.resources[].validationError` (list mode).
 
 The dialect is OpenAPI 3.0: JSON Schema draft 4 with `nullable`; `format` is not enforced. The first violation is
-reported, in the order of the schema's keywords, as in Poolboy. Unknown keywords are ignored; unusable ones (an unknown
-`type`, a broken `pattern` or reference) are a `SchemaError` of the provider. References stay within the schema.
+reported, in the order of the schema's keywords, as in Poolboy. Unknown keywords are ignored; invalid ones (an unknown
+`type`, a broken `pattern` or reference) raise `SchemaError`. References cannot leave the schema.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class SchemaError(Exception):
 
 
 def violation(schema: JsonValue, value: JsonValue, what: str = "") -> str | None:
-    """The first violation as text of several lines; None if valid; SchemaError if the schema itself is at fault.
+    """The first violation as text of several lines; None if valid. Raises SchemaError if the schema is invalid.
 
-    A `pattern` may run endlessly: `what` names it to the process that ends it.
+    `what` names the schema in the error if a `pattern` runs too long and the process is killed.
     """
     if not isinstance(schema, dict):
         raise SchemaError(f"openAPIV3Schema is not an object but {json.dumps(schema)[:100]}")
@@ -69,7 +69,7 @@ def _bounded(text: str) -> str:
 
 
 def validation_errors(scene: Scene, provider_names: Sequence[str]) -> list[str | None]:
-    """The first fault of each entry, None if valid; raises ProviderMissing."""
+    """Each listed resource's first error, None if valid; raises ProviderMissing."""
     entries = objects_at(scene.claim, "spec", "resources")
     return [
         _fault(scene, object_at(entry, "template"), scene.provider(name))

@@ -1,8 +1,8 @@
-"""The condition `Stalled` of claims, handles and pools: something needs a person. Absent without a fault.
+"""The condition `Stalled` of claims, handles and pools: a person must correct a fault. Otherwise it is absent.
 
-kstatus (Argo CD, Flux) reads it as "will not progress by itself". A claim shows its own faults and its handle's, found
-in different passes; the handle's have a common reason, so that each pass leaves the other kind alone. The claim's own
-win: with one, nothing of the claim reaches the handle.
+kstatus (Argo CD, Flux) reads it as "will not progress by itself". A claim shows its own fault or its handle's, which
+different evaluations find; the handle's has a reason of its own, so that each evaluation leaves the other's condition
+alone. The claim's own fault has precedence: with one, no edit of the claim reaches the handle.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def with_own_stalled(status: JsonObject, fault: Fault | None, now: datetime, *, 
 
 
 def with_handles_stalled(status: JsonObject, faults: Iterable[Fault], now: datetime, *, accepted: bool) -> JsonObject:
-    """The status with the handle's faults; the claim's own stays unless it was `accepted` in this pass."""
+    """The claim's status with the handle's faults; its own fault stays if it was not `accepted` in this pass."""
     stalled = condition_at(status, STALLED) is not None
     if stalled and not accepted and not stalled_by_handle(status):
         return status

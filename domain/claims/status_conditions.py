@@ -1,4 +1,4 @@
-"""The states of claims, handles and pools as decisions for people, with the time of the next evaluation."""
+"""Decisions for each state of claims, handles and pools: phase, explanation, and when to evaluate again."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from domain.claims.pool_plan import PoolHandle, Wants
 from domain.decision import Decision, Outcome, earliest
 
 BINDING, STALLED, DELETING, BUG = "Binding", "Stalled", "Deleting", "Bug"
-# The binder deletes expired claims; after this time a claim deletes itself. A shorter time would make claims of one
-# batch evaluate themselves at once, which takes longer than the batch.
+# How long after its end a claim waits for the binder to delete it; then its own workflow does. With a shorter time, all
+# claims of a batch would start passes of their own, which take longer than the batch.
 LEFT_TO_BINDER = timedelta(seconds=20)
-# After a failed deletion.
+# The pause after a failed deletion.
 SOON = timedelta(seconds=10)
-# A correction may cause no event.
+# A person can retry in these phases, because a correction may cause no event.
 RETRYABLE = (STALLED, DELETING, BUG)
 
 GONE = Decision(phase="Deleted", outcome=Outcome.GONE, why="it does not exist any more")
@@ -50,7 +50,7 @@ def awaiting_binder(look_at: datetime) -> Decision:
 
 
 def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
-    """The decision on a claim that stopped before binding; evaluated again only if time may change that."""
+    """The decision on an unapproved, invalid or faulty claim; evaluated again at `look_at` if time may help."""
     if plan.halt is Halt.APPROVAL:
         state = text_at(plan.status, "approval", "state")
         message = text_at(plan.status, "approval", "message")
@@ -113,15 +113,15 @@ def settled(
     look_at: datetime | None,
     binder_ends_at: datetime | None = None,
 ) -> Decision:
-    """The decision on a handle whose resources are reconciled as far as possible now.
+    """The decision on a handle and its claim once the resources are reconciled as far as possible.
 
-    `binder_ends_at`: when the binder deletes it with its claim; None if their own lifecycle does.
+    `binder_ends_at`: when the binder deletes both; None if their own lifecycle does.
     """
     status = plan.handle_status
     name, end = text_at(handle, "metadata", "name"), plan.end
     deadline = earliest([end, plan.look_at, look_at])
     at_deadline = _ends(claimed=claimed) if deadline is not None and deadline == end else "observe again"
-    of = f"by ResourceHandle {name}" if claimed else "for a claim"
+    of = f"of ResourceHandle {name}" if claimed else "of this free handle"
     common: dict[str, Any] = {
         "deadline": deadline,
         "at_deadline": at_deadline,
@@ -140,7 +140,7 @@ def settled(
         return Decision(
             phase="Unhealthy",
             outcome=Outcome.WAITING,
-            why=f"a resource bound {of} is not healthy",
+            why=f"a resource {of} is not healthy",
             waits_for=_unready(status),
             **common,
         )
@@ -151,7 +151,7 @@ def settled(
     return Decision(
         phase="Bound" if claimed else "Provisioning",
         outcome=Outcome.WAITING if waits else Outcome.SETTLED,
-        why="; ".join(plan.waits) or (f"bound {of}" if claimed else "its resources are not ready"),
+        why="; ".join(plan.waits) or (f"holds the resources {of}" if claimed else "its resources are not ready"),
         waits_for=waits,
         **common,
     )

@@ -1,6 +1,6 @@
 """Start and end of claims and handles, from their objects.
 
-An unreadable time in a user's spec is reported; in a status, damaged by people, it counts as absent.
+An invalid time in a claim's spec raises UnreadableMoment; elsewhere it counts as absent.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from domain.claims.json_objects import JsonObject, text_at, value_at
 
 
 def start_of(claim: JsonObject) -> datetime:
-    """The start by the status (the binding), else the spec, else the creation; UnreadableMoment if the spec's is no
-    time.
+    """The claim's start: by its status (the binding), else its spec, else its creation. Raises UnreadableMoment if the
+    spec's is invalid.
     """
     recorded = _recorded(claim, "status", "lifespan", "start")
     if recorded is not None:
@@ -45,7 +45,7 @@ def end_of_detached(claim: JsonObject) -> datetime | None:
 
 
 def agreed_end(claim: JsonObject | None, handle: JsonObject | None) -> datetime | None:
-    """When both end, if claim and handle agree, so that nothing is left to settle then; otherwise None."""
+    """The common end of claim and handle; None if their specs and the claim's status do not agree on one."""
     if claim is None or handle is None:
         return None
     end, requested = end_of_handle(handle), text_at(claim, "spec", "lifespan", "end")

@@ -1,12 +1,12 @@
 """JSON Patches in Poolboy's fixed order, and the filters that decide which operations reach a live object.
 
-Mappings: changes and removals in the order of the old keys, then additions in the order of the new ones. Lists: the
-common prefix, removals from the end, additions at the end. No move, copy or test; a type change is one replace, a new
+Mappings: changes and removals in the order of the old keys, then additions in the order of the new ones. Lists: changes
+index by index, then removals or additions at the end. No move, copy or test; a type change is one replace, a new
 subtree one add at its top, which a filter on a leaf does not match.
 
-The first filter whose `pathMatch` matches the whole path decides; without a match nothing changes, because a live
-object has much that its definition lacks. The operator's annotations are an implied last filter. Paths come partly from
-users, so the `regex` package matches with a timeout: a `BadPattern` is reported on the provider.
+The first filter whose `pathMatch` matches the whole path decides; operations that no filter matches are dropped,
+because a live object has much that its definition lacks. The operator's annotations are an implied last filter. Paths
+come partly from users, so the `regex` package matches with a timeout, after which it raises `BadPattern`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from domain.claims.deep_merge import DEEPEST, TooDeep
 Op = Literal["add", "remove", "replace"]
 
 ANNOTATIONS_PATH = "/metadata/annotations"
-# Real paths have less than 300 characters; matching takes microseconds.
+# Real paths have fewer than 300 characters; matching takes microseconds.
 LONGEST_PATH = 2_000
 LONGEST_PATTERN = 2_000
 PATTERN_SECONDS = 0.05
@@ -73,10 +73,10 @@ def update_filters(update_filters: JsonValue) -> tuple[UpdateFilter, ...]:
 def update(
     live: dict[str, JsonValue], definition: dict[str, JsonValue], filters: Iterable[UpdateFilter], *, own_path: str
 ) -> tuple[Operation, ...]:
-    """The patch of a live object towards its definition, as far as the filters allow; raises BadPattern, TooDeep.
+    """The operations from a live object to its definition that the filters allow. Raises BadPattern, TooDeep.
 
-    An adopted object without annotations needs one add of all, which the implied filter does not match: then only the
-    operator's own, matched by `own_path`, are added.
+    If an adopted object has no annotations, all are one add, which the implied filter does not match: then only the
+    operator's annotations, matched by `own_path`, are added.
     """
     every = (*filters, UpdateFilter(own_path))
     patch = []

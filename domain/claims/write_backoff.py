@@ -1,6 +1,6 @@
 """Backoff when another controller reverts a claim's or handle's changes of a live object.
 
-The first changes are made at once, because a person may have caused them; from the sixth identical change on, the pause
+The first five identical changes are made at once, because a person may have reverted them; from the sixth on, the pause
 between passes grows. The same applies to objects that are deleted after each creation. Pauses never delay an expiry.
 Patches without effect on the API server do not count.
 """

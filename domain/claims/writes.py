@@ -1,4 +1,4 @@
-"""Writes of the area's objects, each as a whole, with the decision's resourceVersion as precondition."""
+"""Actions that write the area's objects as a whole, with the decision's resourceVersion as precondition."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class ObjectsWorld(World):
         raise NotImplementedError(f"{type(self).__name__} holds no {kind}")
 
     def with_refused(self, write: PutObject, refusal: Refusal) -> ObjectsWorld | None:
-        """The world that shows the refusal as a fault; None if the write is only tried again."""
+        """The world that shows the refusal as a fault; None if the write is merely tried again."""
         return None
 
     def to_write(self, *writes: PutObject) -> tuple[PutObject, ...]:
-        """The writes still needed, each at most once a pass, since fields dropped by the API server would always
-        differ.
+        """The writes that change something and were not made in this pass; fields that the API server drops would
+        always differ.
         """
         return tuple(each for each in writes if each.mark not in self.wrote and each.differs)
 
@@ -61,7 +61,7 @@ class PutObject(ClaimsAction):
 
     @property
     def slot(self) -> str:
-        """The slot that serializes an object's writes, so that each has the resourceVersion of the one before."""
+        """One slot for each object, so that its writes run in sequence, each with the last one's resourceVersion."""
         return f"write {self.kind.name} {text_at(self.before, 'metadata', 'name')}"
 
     @property

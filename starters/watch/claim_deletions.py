@@ -1,9 +1,9 @@
-"""Which changes are steps of an end in progress: claim, handle and resources that are deleted together.
+"""Which changes are steps of a deletion in progress: claim, handle and resources that are deleted together.
 
     handle marked ──► resources gone ──► claim marked ──► handle gone ──► claim gone
 
-The workflow that carries out the end makes these changes; each wake would cost it a workflow task. An end is recognised
-by an expired lifespan or a deleted claim.
+The workflow that deletes them makes these changes; each wake would cost it a workflow task. A deletion is recognised by
+an expired lifespan or a deleted claim.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from domain.resource import parse_timestamp
 from starters.watch.projection import Projection
 from starters.watch.projection_index import Index
 
-# Clocks differ; and an object deleted just before its expiry is observed right after it.
+# Clocks differ, and an object that is deleted just before its expiry is observed just after it.
 ABOUT_TO_END = timedelta(seconds=3)
 
 
 def claim_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """Whether a claim is being deleted because its lifespan has expired, or is gone after that."""
+    """Whether a claim is being deleted because its lifespan has expired, or is gone afterwards."""
     if after is None:
         return before is not None and before.deleting
     return after.deleting and _over(after) and not _let_go(before, after)
 
 
 def handle_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """Whether a handle is being deleted because it or its claim has expired or is deleted, or is gone after that."""
+    """Whether a handle is being deleted because it or its claim has expired or is deleted, or is gone afterwards."""
     if after is None:
         return before is not None and before.deleting
     namespace, _, name = after.fact("claim").partition("/")
@@ -37,7 +37,7 @@ def handle_ending(before: Projection | None, after: Projection | None, index: In
 
 
 def _let_go(before: Projection | None, after: Projection) -> bool:
-    """Whether the object was just resumed, so that no workflow is carrying out its end yet."""
+    """Whether the object was just resumed, so that no workflow is deleting it yet."""
     return before is not None and bool(before.fact("paused")) and not after.fact("paused")
 
 

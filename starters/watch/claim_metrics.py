@@ -1,7 +1,7 @@
 """The resource claims area's gauges, computed from the watcher's index.
 
-They are per pool, which Poolboy lacks and operators asked for, and counted from the handles, since a pool's status lags
-until its pass. Workers report events (`activities/claims/metrics.py`).
+Gauges of pools, which Poolboy lacks, are counted from the handles, since a pool's status lags until its next pass.
+Workers count events (`activities/claims/metrics.py`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""How the resource claims area's kinds are read into projections: what counts as a change, and facts.
+"""How the resource claims area's objects become projections: which parts count as a change, and facts.
 
 Any difference in a status counts, since people, older clients and restore tools write it; Perdure's own writes are
 recognised by their field manager (`watcher.py`). The facts are:
 
 - `handle` of a claim: its handle's name;
-- `unbound` of a claim: the binder has to serve it;
+- `unbound` of a claim: the binder has to handle it;
 - `detached` of a claim, `ignored` and `paused` also of a handle or pool: other lifecycles leave it alone;
 - `stalled` of a claim, handle or pool: its status shows a fault;
 - `claim`, `pool` of a handle: namespace and name;
@@ -81,7 +81,7 @@ class Readings:
         free = not (bound or ignored or _deleting(obj))
         return View(
             fingerprint=self._content(obj),
-            handed=(paused,),  # a pause by its own workflow concerns the claim's, which reconciles both
+            handed=(paused,),  # written by the handle's own workflow; concerns the claim's, which reconciles both
             settled=self._left_in_peace(obj) if ignored else _complete(obj, free=free) and not _retry_wanted(obj),
             facts=_facts(
                 pool=_path(mapping(spec, "resourcePool")),
@@ -115,8 +115,8 @@ class Readings:
         )
 
     def _content(self, obj: JsonObject) -> tuple[object, ...]:
-        """Everything except what Kubernetes, kubectl and former frameworks store for themselves; the generation stands
-        for the spec.
+        """Everything except what Kubernetes, kubectl and former frameworks store for themselves. The generation
+        represents the spec.
         """
         metadata, status = mapping(obj, "metadata"), mapping(obj, "status")
         return (

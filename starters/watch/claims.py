@@ -1,7 +1,7 @@
 """What the resource claims area watches: its kinds, claims' Namespaces, and the kinds that handles manage.
 
 `domain/claims/relations.py` says which lifecycles a change wakes. A provider's change may concern every claim, and
-edits come in bursts, so those wakes are gathered.
+edits come in bursts, so its wakes are gathered.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from starters.watch.watched_kinds import Carried, Pacing, Watched, read_nothing
 
 AREA = "claims"
 
-# Seconds in which a set of providers is applied; their effect is delayed as much.
+# Seconds in which the wakes of edited providers gather, because providers are often applied in sets.
 PROVIDER_EDITS_GATHER = 0.5
-# Seconds. The binder opens claims' workflows when no claim waits, after fifteen seconds at most; one that is not open
-# by then was lost in a crash. Opening them sooner would slow a burst down. A pool opens the workflows of its new
-# handles, except of those whose resources could not be made.
+# Seconds until the watcher opens a workflow that the binder or a pool should have opened. The binder opens claims'
+# workflows when no claim waits, after fifteen seconds at most; to open them sooner would slow a burst down. A pool
+# opens the workflows of its new handles, except of those whose resources could not be created.
 RELIEVED = 20.0
 MADE_BY_POOL = 5.0
 
 
 def handle_delegate(handle: Projection, index: Index) -> Key:
-    """The bound claim, unless one of both is ignored or the claim is detached from the handle."""
+    """The handle's claim; the handle itself if either is ignored, or the claim detached or paused."""
     namespace, _, name = handle.fact("claim").partition("/")
     claim = index.get(RESOURCE_CLAIM.name, namespace, name) if name else None
     return claim.key if claim and not handle.fact("ignored") and not _gives_up(claim) else handle.key

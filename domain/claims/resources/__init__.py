@@ -1,9 +1,8 @@
-"""The area's custom resources: the superset of Poolboy 1.12 to 1.17.3, so that nothing is pruned.
+"""The area's custom resources, with the fields of all Poolboy releases from 1.12 to 1.17.3, so that none is pruned.
 
 Reading is tolerant: free-form parts (templates, variables, parameter values, schemas, states) are plain JSON, times and
-durations stay strings, unknown fields remain, and only a wrong type makes an object unreadable (`domain/reading.py`
-names it). Absent fields are None where absence has a meaning, otherwise the operator's default; the schemas have no
-defaults.
+durations stay strings, unknown fields remain, and only a wrong type makes an object unreadable. Absent fields are None
+where absence has a meaning, otherwise the operator's default; the schemas have no defaults.
 """
 
 from domain.claims.resources.claim import (

@@ -1,7 +1,7 @@
 """ResourceClaim: a user's request in the user's namespace, and its state.
 
-A claim names a provider with parameter values (provider mode) or lists resources (list mode); the schema allows both
-and neither, and the lifecycle reports errors. Approvers and restore tools write `/status`.
+A claim names a provider with parameter values (provider mode) or lists resources (list mode). The schema allows both
+or neither, which the lifecycle reports as a fault. Approvers and restore tools write `/status`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ClaimResource(Open):
 
     name: str = Field("", description="The resource's name, unique in the claim.")
     provider: ProviderReference | None = Field(
-        None, description="The provider; without it the one provider whose `match` fits the template."
+        None, description="The provider; if absent, the one provider whose `match` fits the template."
     )
     template: JsonObject = Field({}, description="The part of the resource that the user decides on.")
 
@@ -55,7 +55,7 @@ class ResourceClaimSpec(Open):
 
     auto_delete: Condition | None = Field(None, description="Deletes the claim once the condition holds.")
     auto_detach: Condition | None = Field(
-        None, description="Detaches the claim from its resources once the condition holds, and keeps the claim."
+        None, description="Deletes the claim's handle and resources once the condition holds, and keeps the claim."
     )
     disable_creation: bool = Field(False, description="True to bind an existing free handle only, and create none.")
     lifespan: ClaimLifespan | None = Field(None, description="When the claim should begin and end.")
@@ -66,7 +66,7 @@ class ResourceClaimSpec(Open):
 
 
 class Approval(Open):
-    """Whether the claim may be served; set to pending by the operator, decided by an approver."""
+    """Whether the claim may get a handle; set to pending by the operator, decided by an approver."""
 
     state: Annotated[
         Required[str],
@@ -82,7 +82,7 @@ class ClaimLifespanStatus(Open):
     end: DateTime[str] = Field("", description="When the claim will be deleted.")
     first_ready: DateTime[str] = Field("", description="When all its resources were ready for the first time.")
     maximum: Duration = Field("", description="Maximum lifespan from the first time that all resources are ready.")
-    relative_maximum: Duration = Field("", description="Maximum time from now until the end.")
+    relative_maximum: Duration = Field("", description="How far ahead the end may lie at any time.")
 
 
 class ClaimProviderStatus(Open):
@@ -108,8 +108,8 @@ class ClaimResourceStatus(Open):
     provider: ObjectReference | None = Field(None, description="The resource's provider.")
     reference: ResourceReference | None = Field(None, description="The resource itself.")
     state: JsonObject | None = Field(None, description="The resource as last observed.")
-    healthy: bool | None = Field(None, description="What the provider's health check says; absent if unknown.")
-    ready: bool | None = Field(None, description="What the provider's readiness check says; absent if unknown.")
+    healthy: bool | None = Field(None, description="The result of the provider's health check; absent if unknown.")
+    ready: bool | None = Field(None, description="The result of the provider's readiness check; absent if unknown.")
     validation_error: str = Field("", description="What is wrong with the claim's template.")
     waiting_for: WaitingReason = Field("", description="What must happen before the resource is created.")
 
@@ -142,7 +142,7 @@ class ResourceClaim(CustomResource):
         PrinterColumn(name="Healthy", type="boolean", json_path=".status.healthy"),
         PrinterColumn(name="Ready", type="boolean", json_path=".status.ready"),
         AGE,
-        # Poolboy has no column with the reason why a claim does not progress.
+        # Poolboy lacks these two columns, which show why a claim does not progress.
         PrinterColumn(name="Approval", type="string", json_path=".status.approval.state"),
         PrinterColumn(name="Stalled", type="string", json_path='.status.conditions[?(@.type=="Stalled")].reason'),
     )
@@ -152,7 +152,7 @@ class ResourceClaim(CustomResource):
 
     @property
     def approved(self) -> bool:
-        """Whether an approver approved it, or it was bound before approval was required."""
+        """Whether an approver has approved the claim, or it has a handle."""
         status = self.status
         granted = status.approval is not None and status.approval.state == ApprovalState.APPROVED
         return granted or status.resource_handle is not None

@@ -1,4 +1,4 @@
-"""ResourceHandle: the holder of a claim's resources, or of a pool's until a claim takes them.
+"""ResourceHandle: the resources of a claim or, until a claim gets them, of a pool.
 
 Clients of Poolboy up to 1.13 read `spec.resources[].reference`, later ones `status.resources[].reference`; Perdure
 writes both and reads either. Durations may be templates.
@@ -33,7 +33,7 @@ class HandleLifespan(Open):
 
     default: str = Field("", description="Lifespan from binding, for claims that set no end.")
     maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
-    relative_maximum: str = Field("", description="Maximum time from now until the end.")
+    relative_maximum: str = Field("", description="How far ahead the end may lie at any time.")
     end: DateTime[str] = Field("", description="When the handle is deleted, with its resources and its claim.")
 
 
@@ -53,15 +53,15 @@ class ResourceHandleSpec(Open):
 
     lifespan: HandleLifespan | None = Field(None, description="How long the handle lives.")
     preference_score: float | None = Field(
-        None, description="Of handles that fit a claim equally well, the one with the higher score is taken."
+        None, description="Of handles that fit a claim equally well, the one with the highest score is bound."
     )
     provider: ProviderChoice | None = Field(None, description="The provider that determines the resources.")
     resource_annotations: dict[str, str] = Field({}, description="Annotations for every resource.")
-    resource_claim: OwnerLink | None = Field(None, description="The claim that holds the handle, if one does.")
+    resource_claim: OwnerLink | None = Field(None, description="The claim that the handle is bound to, if any.")
     resource_labels: dict[str, LabelValue] = Field({}, description="Labels for every resource.")
     resource_pool: OwnerLink | None = Field(None, description="The pool that the handle was created for, if any.")
     resources: tuple[HandleResource, ...] = Field((), description="The resources that the handle holds.")
-    vars: JsonObject = Field({}, description="Variables of templates, before the provider's.")
+    vars: JsonObject = Field({}, description="Variables of templates; they override the provider's.")
 
 
 class HandleResourceStatus(Open):
@@ -69,8 +69,8 @@ class HandleResourceStatus(Open):
 
     name: str = Field("", description="The resource's name, unique in the handle.")
     reference: ResourceReference | None = Field(None, description="The resource itself, once it has its name.")
-    healthy: bool | None = Field(None, description="What the provider's health check says; absent if unknown.")
-    ready: bool | None = Field(None, description="What the provider's readiness check says; absent if unknown.")
+    healthy: bool | None = Field(None, description="The result of the provider's health check; absent if unknown.")
+    ready: bool | None = Field(None, description="The result of the provider's readiness check; absent if unknown.")
     waiting_for: WaitingReason = Field("", description="What must happen before the resource is created.")
 
 
@@ -108,7 +108,7 @@ class ResourceHandle(CustomResource):
         return guid_of(self.metadata.name, self.metadata.generate_name)
 
     def reference(self, index: int) -> ResourceReference | None:
-        """The resource's reference, by the status or, in objects of older releases, the spec."""
+        """The resource's reference in the status or, in objects of older releases, in the spec."""
         for resources in (self.status.resources, self.spec.resources):
             if index < len(resources) and (found := resources[index].reference):
                 return found

@@ -1,4 +1,4 @@
-"""ResourcePool: a wanted number of unclaimed handles; ResourcePoolScaling: additional ones, once.
+"""ResourcePool: a wanted number of unclaimed handles; ResourcePoolScaling: additional handles, created once.
 
 Pools never scale down: a smaller `minAvailable` deletes nothing.
 """
@@ -30,7 +30,7 @@ class PoolLifespan(Open):
 
     default: str = Field("", description="Lifespan from binding, for claims that set no end.")
     maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
-    relative_maximum: str = Field("", description="Maximum time from now until the end.")
+    relative_maximum: str = Field("", description="How far ahead the end may lie at any time.")
     unclaimed: Duration = Field("", description="Lifespan of a handle without a claim.")
 
 
@@ -121,7 +121,7 @@ class PoolReference(Open):
 
 
 class ResourcePoolScalingSpec(Open):
-    """The number of handles to make, for which pool, and when."""
+    """The number of handles to create, for which pool, and when."""
 
     at: DateTime[str] = Field("", description="When to begin; at once if absent.")
     count: Required[Count] = Field(0, description="Number of handles to create above the pool's minimum.")

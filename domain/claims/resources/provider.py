@@ -1,6 +1,6 @@
 """ResourceProvider: how a resource is created, checked and updated, and what claims may request.
 
-Its status is no subresource, and contains Perdure's conditions. Expressions, templates and regular expressions stay
+Its status is not a subresource; it contains Perdure's conditions. Expressions, templates and regular expressions stay
 strings until they are used.
 """
 
@@ -19,9 +19,9 @@ from domain.schema import Json, JsonObject, Marker, Preserved, Required
 
 
 class ProviderApproval(Open):
-    """Whether a person must approve a claim before it is served."""
+    """Whether a person must approve a claim before it gets a handle."""
 
-    required: bool = Field(False, description="True to serve approved claims only.")
+    required: bool = Field(False, description="True if only approved claims get a handle.")
     pending_message: str = Field(
         APPROVAL_PENDING_MESSAGE, description="What the claim shows until it is approved or rejected."
     )
@@ -32,7 +32,7 @@ class ProviderLifespan(Open):
 
     default: str = Field("", description="Lifespan of a claim without an end.")
     maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
-    relative_maximum: str = Field("", description="Maximum time from now until the end.")
+    relative_maximum: str = Field("", description="How far ahead the end may lie at any time.")
     unclaimed: Duration = Field("", description="Lifespan of a handle without a claim.")
 
 
@@ -44,7 +44,7 @@ class TemplateVariable(Open):
 
 
 class LinkedProvider(Open):
-    """Another provider whose resource is made along with this one's."""
+    """Another provider whose resource is created along with this one's."""
 
     name: Required[str] = Field("", description="The other ResourceProvider's name.")
     parameter_values: JsonObject = Field({}, description="Values of its parameters; strings are templates.")
@@ -57,7 +57,7 @@ class LinkedProvider(Open):
 class Check(Open):
     """A condition that valid values fulfil."""
 
-    name: Required[str] = Field("", description="What the message calls the check.")
+    name: Required[str] = Field("", description="The check's name in error messages.")
     check: Required[str] = Field("", description="A Jinja2 expression that is true of valid values.")
 
 
@@ -71,7 +71,7 @@ class Validation(Open):
 
 
 class ParameterDefault(Open):
-    """The value of a parameter that the claim does not give; a template wins over a value."""
+    """The value of a parameter that the claim does not give; a template has precedence over a value."""
 
     template: str = Field("", description="Jinja2 template of the value.")
     value: Json = Field(None, description="The value, of any type.")
@@ -98,20 +98,20 @@ class ProviderTemplate(Open):
 class UpdateFilter(Open):
     """A part of the live resource that may be changed after its creation."""
 
-    path_match: Required[str] = Field("", description="Regular expression for whole JSON pointers.")
+    path_match: Required[str] = Field("", description="Regular expression that matches a whole JSON pointer.")
     allowed_ops: tuple[str, ...] = Field(
         DEFAULT_ALLOWED_OPS, description="The allowed operations, of add, remove and replace; all if absent."
     )
 
 
 class ResourceProviderSpec(Open):
-    """How a resource is made, checked and kept."""
+    """How a resource is created, checked and updated."""
 
     approval: ProviderApproval | None = Field(None, description="Whether claims need an approval.")
     default: JsonObject | None = Field(
         None, description="Merged once into claims' templates, where these have no value."
     )
-    disable_creation: bool = Field(False, description="True to serve claims from free handles only.")
+    disable_creation: bool = Field(False, description="True to bind claims to existing free handles only.")
     health_check: str = Field("", description="Expression over the resource: true if it is healthy.")
     lifespan: ProviderLifespan | None = Field(None, description="Lifespan of handles and claims of the provider.")
     linked_resource_providers: tuple[LinkedProvider, ...] = Field(
@@ -128,7 +128,7 @@ class ResourceProviderSpec(Open):
     readiness_check: str = Field("", description="Expression over the resource: true if it is ready.")
     resource_claim_annotations: dict[str, str] = Field({}, description="Annotations that its claims get.")
     resource_claim_labels: dict[str, str] = Field({}, description="Labels that its claims get.")
-    resource_name: str = Field("", description="The resource's name among a handle's, by default the provider's.")
+    resource_name: str = Field("", description="The resource's name in a handle; by default the provider's name.")
     resource_requires_claim: bool = Field(
         False, description="True to create the resource only once the handle is bound to a claim."
     )
@@ -148,7 +148,7 @@ class ResourceProviderStatus(KubeModel):
 
 
 class ResourceProvider(CustomResource):
-    """How a resource is made, checked and kept, and what claims may ask of it."""
+    """How a resource is created, checked and updated, and what claims may ask of it."""
 
     kind_of: ClassVar[Kind] = RESOURCE_PROVIDER
     definition: ClassVar[Definition] = DEFINITION.model_copy(update={"status_subresource": False})

@@ -15,7 +15,7 @@ Count = Annotated[int, Marker(minimum=0)]
 NAME_LENGTH = 63
 NAME_PATTERN = r"^[a-z0-9A-Z]([a-z0-9A-Z\-._]*[a-z0-9A-Z])?$"
 
-# Poolboy's CRDs are written by hand and have no generator's annotation.
+# No annotations: Poolboy's CRDs are written by hand, without a generator's annotation.
 DEFINITION = Definition(
     annotations={},
     required=("apiVersion", "kind", "metadata", "spec"),
@@ -52,7 +52,7 @@ WaitingReason = Annotated[str, Marker(enum=(WaitingFor.CLAIM, WaitingFor.LINKED_
 
 
 class Open(KubeModel):
-    """A part of an object that preserves unknown fields, because entries of lists are written whole."""
+    """A part of an object that preserves unknown fields, because entries of lists are written as a whole."""
 
     model_config = {**KubeModel.model_config, "extra": "allow"}
 

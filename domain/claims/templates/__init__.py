@@ -2,8 +2,8 @@
 
 Authors are administrators (providers and pools) and every creator of a claim (`autoDelete.when`, `autoDetach.when`).
 Soft limits (`limits`) turn excessive templates into clear errors; the evaluating process ends the rest
-(activities/claims/evaluator.py). All times derive from a `Renderer`'s `now`. Never import it in workflow code, because
-Jinja2 compiles and imports at run time.
+(activities/claims/evaluator.py). All times derive from a `Renderer`'s `now`. Never import this package in workflow
+code, because Jinja2 compiles and imports at run time.
 """
 
 from domain.claims.templates.errors import TemplateError

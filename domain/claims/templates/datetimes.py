@@ -1,8 +1,8 @@
 """The time-related names in templates: `datetime`, `timedelta`, `timezone`, `now` and `timestamp`.
 
 All, also `datetime.now()`, use one `Clock`: the start of the pass plus the elapsed monotonic time. As in Poolboy, a
-timestamp prints seconds with a `Z`, parses only one format, and compares only with its kind. Additions: seconds can be
-added, a parsed offset is converted to UTC before printing, and `timedelta("10m")` works as documented.
+timestamp prints seconds with a `Z`, parses only one format, and compares only with timestamps. Unlike in Poolboy,
+seconds can be added, a parsed offset is converted to UTC before printing, and `timedelta("10m")` works as documented.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Timestamp:
         self._moment = moment or clock.instant()
 
     def __call__(self, moment: str | datetime | Timestamp | None = None) -> Timestamp:
-        """The current time for None; a datetime without a zone is UTC. ValueError if a text is not like
+        """The timestamp of a text or datetime (without a zone: UTC); None means now. ValueError if a text is not like
         `2021-05-01T12:30:00Z`.
         """
         if isinstance(moment, Timestamp):

@@ -37,7 +37,7 @@ COMPILED = 6_000
 COMPILED_LENGTH = 512 * 1024
 
 _CLOCK_WAYS = frozenset({"now", "utcnow", "today"})
-# Their integer arguments determine the result's length.
+# Methods whose integer arguments determine the result's length.
 _SIZED_METHODS = frozenset({"center", "expandtabs", "ljust", "rjust", "to_bytes", "zfill"})
 _JINJA_NAMES = ("_loop_vars", "_block_vars")  # added by Jinja2 to every call's arguments
 
@@ -84,7 +84,7 @@ class LazyVariable:
         self._text = text
 
     def value(self) -> object:
-        """The rendered value; after an error, a value that fails when used.
+        """The rendered value; after an error, a value that raises it when used.
 
         Jinja2 resolves names at the start of a template, even for branches not taken.
         """
@@ -130,7 +130,7 @@ def _containers(values: Iterable[object]) -> set[int]:
 
 class _Generator(CodeGenerator):
     def visit_ExprStmt(self, node: nodes.ExprStmt, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
-        """Count a step for each bare context reference: these are inserted, as templates cannot contain them."""
+        """Count a step for each bare context reference; only `_generate` inserts these."""
         if isinstance(node.node, nodes.ContextReference):
             self.writeline("context.budget.step()", node)
         else:
@@ -213,7 +213,7 @@ class Sandbox(SandboxedEnvironment):
         return super().getitem(obj, argument)
 
     def unsafe_undefined(self, obj: object, attribute: str) -> Undefined:
-        """Fail at once, because an undefined value is false in a condition."""
+        """Raise SecurityError, because an undefined value would be false in a condition."""
         if isinstance(obj, Undefined):
             return obj
         raise SecurityError(f"access to attribute {attribute!r} of {type(obj).__name__!r} object is unsafe.")

@@ -1,7 +1,7 @@
-"""The filters: Poolboy's additions and Jinja2's own, each guarded.
+"""The filters: Poolboy's additions and Jinja2's own, each guarded by limits.
 
-`json_query` is the community edition of JMESPath (`zip`, `from_items`, `items`, `let`, ...) under its own module name,
-because as `jmespath` it would replace the library that boto3 needs.
+`json_query` uses the community edition of JMESPath (`zip`, `from_items`, `items`, `let`, ...) under a module name of
+its own, because as `jmespath` it would replace the library that boto3 needs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FALSE = {"n", "no", "f", "false", "off", "0"}
 
 
 def truth(value: object, *, unknown_is_false: bool = False) -> bool:
-    """Read words such as `yes` and `false` as truth values; raises ValueError for other texts."""
+    """The truth of words such as `yes` and `false`; other texts raise ValueError, or are false if requested."""
     if not isinstance(value, str):
         return bool(value)
     word = value.lower()
@@ -98,7 +98,7 @@ ADDED: dict[str, Filter] = {
     "to_json": to_json,
 }
 
-# They print a value, so its whole content counts.
+# Filters that print a value, so that its whole content counts.
 _WRITES_OUT = {
     "e",
     "escape",
@@ -116,7 +116,7 @@ _WRITES_OUT = {
 }
 
 
-# The first argument is a width or count that determines the cost, under this name.
+# Filters whose first argument, a width or count of this name, determines the cost.
 _SIZED = {"batch": "linecount", "center": "width", "indent": "width", "round": "precision", "slice": "slices"}
 
 
@@ -129,7 +129,7 @@ def guarded(name: str, filter_: Filter) -> Filter:
     @functools.wraps(filter_)
     def limited(*args: object, **kwargs: object) -> object:
         value, rest = args[first], args[first + 1 :]
-        if name == "join" and isinstance(value, Iterator):  # its length counts
+        if name == "join" and isinstance(value, Iterator):  # a list, because its length is checked
             value = list(islice(value, limits.ITEMS + 1))
             args = (*args[:first], value, *rest)
         if size:

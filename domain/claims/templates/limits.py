@@ -1,6 +1,6 @@
 """Soft limits of templates, far above normal use and far below damage; the error names the limit.
 
-A template can be slow in other ways; then its process is ended (activities/claims/evaluator.py). The API server refuses
+A template that is slow in other ways is ended with its process (activities/claims/evaluator.py). The API server refuses
 requests above 3 MiB, and etcd objects above 1.5 MiB.
 """
 
@@ -20,9 +20,9 @@ TEMPLATE_DEPTH = 150  # Python compiles at most 200 nested brackets
 STEPS = 200_000  # loop rounds and calls per rendering
 STRING_LENGTH = 1024 * 1024
 RESULT_LENGTH = 2 * 1024 * 1024  # all texts of one rendering
-ITEMS = MAX_RANGE  # of a list, and of all values in a printed one
+ITEMS = MAX_RANGE  # items of a list, and values within a printed one
 RESULT_NODES = 200_000
-DEPTH = 100  # of nested mappings and lists
+DEPTH = 100  # levels of nested mappings and lists
 INTEGER_BITS = 16_384
 FIELD_WIDTH = 10_000  # of a number or text in a format
 WORDS = 10_000  # of lipsum
@@ -89,7 +89,7 @@ def bits(count: int) -> None:
 
 
 def values(value: object) -> None:
-    """Limit the members: nested lists that share them are small in memory and endless in print."""
+    """Limit all nested members: lists that share members are small in memory and huge in print."""
     if not _is_container(value):
         return
     seen, length = 0, 0

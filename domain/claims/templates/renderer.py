@@ -1,12 +1,12 @@
 """Rendering of values whose strings are templates, and of conditions (docs/templates.md).
 
 Keys are not rendered, and results are not rendered again. A string is typed only if it consists of one expression on
-one line, without outer blanks, that ends with a typing filter (`bool`, `int`, `float`, `object`). `omit` leaves out the
-entry or item; the whole value becomes null.
+one line, without outer blanks, that ends with a typing filter (`bool`, `int`, `float`, `object`). An entry or item that
+renders to `omit` is left out; a whole value is null then.
 
-With `newer`, the default, the rules are those of Poolboy 1.13 and later: untypable values stay text, `bool` treats
-unknown words as false, `| list }}` gives a list, and vars in `lazy` are rendered when used. In 1.12 untypable values
-are null, unknown words are errors, `| list }}` gives text, and vars with Jinja tags are plain text.
+With `newer`, an installation's default, the rules are those of Poolboy 1.13 and later: values that cannot be converted
+stay text, `bool` treats unknown words as false, `| list }}` gives a list, and vars in `lazy` are rendered when used. In
+1.12 such values are null, unknown words are errors, `| list }}` gives text, and vars with Jinja tags are plain text.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> bool:
-        """Whether the expression renders true; several lines do, even "False", as in Poolboy. Raises as `render`."""
+        """Whether the expression is true; in Poolboy one over several lines always was. Raises as `render`."""
         announce(what)
         run = _Run(self, variables, lazy or {})
         return self._guarded(lambda: truth(run.text(condition_template(expression))), what)
@@ -126,7 +126,7 @@ class _Run:
         self._names = {**(self._rendered_when_used(lazy) if self._newer else lazy), **given}
 
     def value(self, template: Json, depth: int) -> object:
-        """The rendered value, still with the markers of omitted ones."""
+        """The rendered value, still with the markers of values to omit."""
         self.budget.node()
         if isinstance(template, str):
             return self.typed(template)
@@ -182,7 +182,7 @@ class _Run:
 
 
 def is_rendered_when_used(value: object) -> TypeGuard[str]:
-    """Whether it is a template, which only the newer rules render."""
+    """Whether a variable is a template, which only the newer rules render."""
     return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 

@@ -1,7 +1,6 @@
-"""Templates whose results change without an event.
+"""Whether templates' results may change without an event, judged by their text.
 
-The text decides; in doubt it counts as dependent: a needless rendering is cheap, a missed one keeps an environment
-running too long.
+In doubt, they are dependent: a needless rendering is cheap, a missed one keeps an environment running too long.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from collections.abc import Iterable
 _CLOCK_OR_CHANCE = re.compile(
     r"\b(?:now|utcnow|today|timestamp|datetime|strgen|random|lipsum|timedelta_to_lifespan_end)\b"
 )
-# A filter or attribute with a computed name may be any of them.
+# A filter or attribute whose name is computed may be one of these.
 _BY_COMPUTED_NAME = re.compile(
     r"\|\s*(?:map|select|selectattr|reject|rejectattr|attr)\s*\(\s*(?:attribute\s*=\s*)?[^'\"\s]"
 )
-# Except fields that no pass writes.
+# The claim or handle, except their fields that no pass writes.
 _OWN_WRITES = re.compile(
     r"\bresource_(?:claim|handle)\b"
     r"(?!\s*\.\s*(?:metadata|meta|name|namespace|uid|guid|kind|annotations|labels|vars)\b)"
@@ -27,7 +26,7 @@ _TAGS = ("{{", "{%")
 
 
 def depends_on_time(texts: Iterable[str]) -> bool:
-    """Whether a result may change by time or chance. A condition is given as `condition_template`."""
+    """Whether a result may change by time or chance. Conditions must be given as `condition_template`."""
     return any(_CLOCK_OR_CHANCE.search(text) or _BY_COMPUTED_NAME.search(text) for text in _templates(texts))
 
 

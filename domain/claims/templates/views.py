@@ -1,8 +1,8 @@
 """Objects in templates: the raw mapping plus Poolboy's derived attributes.
 
-A derived attribute without a value is None, a missing mapping is empty, and an unknown attribute is undefined. So are
+A derived attribute without a value is None, a missing mapping is empty, and an unknown attribute is undefined, as are
 uid and creation time of a new object, because names made of them would change later. Templates cannot change views.
-Where upstream's releases differ: a claim's `parameter_values` are the accepted ones, overridden by its spec.
+Poolboy's releases differ on a claim's `parameter_values`: here they are the accepted ones, overridden by its spec.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class View:
     _kind: ClassVar[str]
 
     def __init__(self, raw: Mapping[str, object], *, now: datetime | None = None, domain: str = "") -> None:
-        """`now` is for time differences; `domain` is the API group in annotations' keys, the object's own if empty."""
+        """`now` is for time differences; `domain` is the API group in annotations' keys, by default the object's."""
         self._raw = raw
         self._now = now
         self._domain = domain or str(raw.get("apiVersion", "")).partition("/")[0]

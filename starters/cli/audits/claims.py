@@ -1,7 +1,7 @@
-"""Resource claims: compares claims with handles, handles with managed resources, and all with workflows.
+"""Audit of resource claims: claims against handles, handles against their annotated resources, all against workflows.
 
-A mismatch counts only if two comparisons both show it: Temporal's lists lag, and a pass may be correcting it. Each
-unreadable kind is reported in one line.
+A mismatch counts only if two comparisons both show it: Temporal's lists lag, and the next pass corrects what a crash
+left. A kind that cannot be read is reported in one line.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from starters.cli.output import warn
 from starters.cli.session import Session
 
 AREA = "claims"
-# Seconds between the two looks: more than Temporal's lag, and than a pass takes.
+# Seconds between the two comparisons: more than Temporal's lag, and than a pass takes.
 APART_SECONDS = 3.0
 
-_LOOK = "`perdure why` it; `perdure wake` reconciles it"
+_LOOK = "see `perdure why`; `perdure wake` reconciles it"
 _WORKFLOWS = "ExecutionStatus = 'Running' AND WorkflowType IN ('ResourceClaim', 'ResourceHandle', 'ResourcePool')"
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the audit reads. `things` are the managed resources, annotated with a handle's name."""
+    """What the audit reads. `things` are the managed resources, whose annotations name a handle."""
 
     names: DomainNames
     claims: Sequence[JsonObject] = ()
@@ -103,7 +103,7 @@ def without_handle(found: Snapshot) -> Iterator[Finding]:
             yield _finding(_subject(claim), f"names ResourceHandle {held}, which does not exist", _LOOK)
         elif found.stays(handle) and _holder(handle) != _path(claim):
             holder = _holder(handle)
-            problem = f"names ResourceHandle {held}, which {f'{holder} holds' if holder else 'is free'}"
+            problem = f"names ResourceHandle {held}, which is {f'bound to {holder}' if holder else 'free'}"
             yield _finding(_subject(claim), problem, _LOOK)
 
 
@@ -123,7 +123,7 @@ def bound_twice(found: Snapshot) -> Iterator[Finding]:
     for path, handles in sorted(held.items()):
         if len(handles) > 1:
             problem = f"several handles are bound to it: {', '.join(sorted(handles))}"
-            yield _finding(f"ResourceClaim {path}", problem, "keep the handle that its status names; delete the others")
+            yield _finding(f"ResourceClaim {path}", problem, "keep the one in its status; delete the others")
 
 
 # --- managed resources ---
@@ -165,7 +165,7 @@ def without_workflow(found: Snapshot) -> Iterator[Finding]:
         for each in objects:
             if _key(found, kind, each).workflow_id not in found.workflows and not found.ignored(each):
                 yield _finding(
-                    _subject(each, kind), "it has no running workflow", "`perdure wake` it; is a watcher up?"
+                    _subject(each, kind), "it has no running workflow", "use `perdure wake`; check that a watcher runs"
                 )
 
 
@@ -178,7 +178,7 @@ def without_object(found: Snapshot) -> Iterator[Finding]:
             yield _finding(
                 f"workflow {id_}",
                 "runs for an object that is gone",
-                "send its workflow the signal `wake`: it ends by itself",
+                "send the workflow the signal `wake`: it then ends by itself",
             )
 
 
@@ -192,7 +192,7 @@ def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
 
 
 async def _look(session: Session, discovery: Discovery) -> Snapshot:
-    """Read the snapshot: resources before handles, as a handle exists longer than its resources."""
+    """Read what the audit compares: resources before handles, because handles outlive their resources."""
     namespace = session.settings.claims_namespace
     kube = session.kube
     before = (await kube.list(RESOURCE_HANDLE, namespace)).items

@@ -100,7 +100,7 @@ def test_a_world_that_fits_has_no_findings(found: Snapshot) -> None:
         (
             world(claims=(claim(), claim("late")), workflows=running("late")),
             [
-                "ResourceClaim users/late: names ResourceHandle guid-aaaaa, which users/mine holds",
+                "ResourceClaim users/late: names ResourceHandle guid-aaaaa, which is bound to users/mine",
                 "ResourceHandle guid-aaaaa: named by several claims: users/late, users/mine",
             ],
         ),

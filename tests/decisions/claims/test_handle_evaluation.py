@@ -135,8 +135,8 @@ def test_two_resources_are_never_one_object() -> None:
     assert "resource b of ResourceProvider base would be the same ConfigMap things/box-b7k2q as resource a" in message
     assert "resource c" in message
     assert plan.waits == (
-        "resource b of base waits for its definition: it has no name yet",
-        "resource c of base waits for its definition: it has no name yet",
+        "resource b of base waits for a definition with a name of its own",
+        "resource c of base waits for a definition with a name of its own",
     )
 
 
