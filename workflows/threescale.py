@@ -1,11 +1,11 @@
 """Lifecycles of 3scale objects. `domain/threescale/` decides, within a pass. The phases of every kind:
 
     New ─► Syncing ─► Synced ─new spec, other referents, drift─► Syncing
-      any ─► Orphan: something it refers to is missing; looked for again after 5 s, doubling to ten minutes
-      any ─► Invalid, Failed: shown in the status; tried again after 5 s, doubling to ten minutes
+      any ─► Orphan: something it refers to is missing; observed again after 5 s, doubling to ten minutes
+      any ─► Invalid: waits for a change    any ─► Failed: tried again after 5 s, doubling to ten minutes
       any ─deletion─► Deleting ─► (end)
 
-A wake makes the next pass at once, and drops 3scale's earlier refusals, whose reasons may be gone.
+A wake starts the next pass at once, and drops 3scale's earlier refusals, whose reasons may be gone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class BackendWorkflow(_Object):
 
 @lifecycle("CustomPolicyDefinition", world=ThreescaleWorld, observe=PassObject)
 class CustomPolicyDefinitionWorkflow(_Object):
-    """A custom policy, whose deletion 3scale refuses while a product's policy chain has it."""
+    """A custom policy, whose deletion 3scale refuses while a product's policy chain uses it."""
 
 
 @lifecycle("OpenAPI", world=ThreescaleWorld, observe=PassObject)
@@ -67,7 +67,7 @@ class TenantWorkflow(_Object):
 
 @lifecycle("DeveloperAccount", world=ThreescaleWorld, observe=PassObject)
 class DeveloperAccountWorkflow(_Object):
-    """An organisation that uses APIs. It waits for the DeveloperUser, an admin, with which 3scale creates it."""
+    """An organisation that uses APIs. It waits for an admin DeveloperUser, with which 3scale creates it."""
 
 
 @lifecycle("DeveloperUser", world=ThreescaleWorld, observe=PassObject)
@@ -87,11 +87,11 @@ class ApplicationAuthWorkflow(_Object):
 
 @lifecycle("ThreescaleTenants", world=ThreescaleWorld, observe=SweepTenants)
 class ThreescaleTenantsWorkflow(Passes[ThreescaleWorld]):
-    """Compares the lists of all tenants with the objects, every hour while there are any.
+    """Compares the lists of all tenants with the objects, every hour while there are objects.
 
-        woken by a new object --> wait for the first sweep --> sweep (one list of each kind a tenant) --> wait
+        woken by a new object --> wait for the first sweep --> sweep (per tenant one list of each kind) --> wait
 
-    The sweep wakes an object that differs by an annotation.
+    By an annotation the sweep wakes each object that differs.
     """
 
     has_object: ClassVar[bool] = False

@@ -39,7 +39,7 @@ class TerminationActivities(Activities):
         Raises:
             Absent: the Node is gone.
             Denied: the role may not terminate it.
-            Invalid: Node or instance is another one by now, or the Node is uncordoned, paused or being deleted.
+            Invalid: the Node was replaced, has another instance, or is uncordoned, paused or being deleted.
         """
         try:
             return await self._terminated(termination)
@@ -63,7 +63,7 @@ class TerminationActivities(Activities):
 
 def _unlike(node: Node, key: InstanceKey, uid: str) -> str:
     if node.metadata.uid != uid or node.instance_id != key.instance_id:
-        return "is another one by now"
+        return "is now another Node or of another instance"
     if region_of_provider_id(node.spec.provider_id) not in ("", key.region):
         return "is in another region"
     if node.metadata.deleting:

@@ -1,4 +1,4 @@
-"""3scale: the Account Management API, and the passes over the objects that are synchronised with it.
+"""3scale: the client of the Account Management API, and the passes that synchronise objects with it.
 
-`passes.py` has the pass, `effects.py` what it observes and does; each kind's subject is in a file of its own.
+`passes.py` has the pass, `effects.py` what it observes and does, the subclasses of `Subject` what differs by kind.
 """

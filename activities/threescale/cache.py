@@ -1,6 +1,6 @@
-"""The informer cache of 3scale's objects, indexed by the names by which objects refer to each other, and in 3scale.
+"""The informer cache of the 3scale kinds, indexed by names, by references, and by names in 3scale.
 
-Objects that their models cannot parse are not found. Secrets are not cached: a worker may not list them.
+Objects that cannot be parsed are not found. Secrets are not cached: a worker may not list them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ThreescaleCache(InformerCache):
             mirror.listen(self._forget)
 
     async def reached(self, seen: Mapping[str, str]) -> None:
-        """Wait until every kind is listed and these versions are reached; `Unavailable` if a kind cannot be listed.
+        """Wait until every kind is listed and has reached its version in `seen`; `Unavailable` if one cannot be listed.
 
         If a stream hangs, the kinds are listed from the API server.
         """

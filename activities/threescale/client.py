@@ -1,6 +1,6 @@
 """The HTTP calls of one tenant of 3scale (`domain/threescale/calls.py`).
 
-Redirects are not followed: they would send the token elsewhere. A retried creation first looks for its natural key.
+Redirects are not followed: they would send the token elsewhere. A retried creation first searches for its result.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Tenant:
         self._guard = guard
 
     async def read(self, read: Read) -> object:
-        """3scale's answer; None if no object has that id. Raises Absent if the list's parent is gone."""
+        """3scale's answer; None if the object does not exist. Raises Absent if a list's parent is gone."""
         try:
             if read.paged:
                 return await self._pages(read.path, read.query)
@@ -49,7 +49,7 @@ class Tenant:
                 return {write.resource.value: made}
         fields = {**write.fields, **{name: texts[key] for name, key in write.secrets.items()}}
         if repeated and write.resource is Resource.KEY and await self._has_key(write.path, fields):
-            return None  # 3scale refuses a duplicate of such a creation
+            return None  # it was created before, and 3scale would refuse a duplicate
         try:
             return await self._call(write.method, write.path, fields=fields, api=api_of(write.resource))
         except Absent:
@@ -58,7 +58,7 @@ class Tenant:
             raise
 
     async def _made_before(self, write: Write) -> JsonObject | None:
-        """An object that an earlier attempt made: found by natural key, an account by its admin's name."""
+        """What an earlier attempt may have made, or None: found by natural key, an account by its admin's name."""
         if write.resource is Resource.ACCOUNT:
             query = {"username": str(write.key["username"])}
             found = await self.read(Read(resource=write.resource, path="accounts/find", query=query))
@@ -143,10 +143,10 @@ def _may_be_absent(read: Read) -> bool:
 
 
 def _last_page(answer: object, number: int) -> int:
-    """The number of the last page, as far as page `number` shows it.
+    """The number of the last page, as far as the answer to page `number` shows.
 
-    3scale gives it if there is more than one, except for backend usages, whose list ends with an empty page. One entry
-    needs no second call: the server's page size is larger.
+    3scale tells the number of pages if there are several, but not for backend usages, which are read until a page has
+    at most one entry.
     """
     if isinstance(answer, list):
         return number + (len(answer) > 1)

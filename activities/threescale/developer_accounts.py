@@ -58,7 +58,7 @@ class ApplicationSubject(Subject[Application]):
         )
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """The other objects' applications, read once more: the found one may belong to them."""
+        """The field `holders`, read again: a found application may belong to another object."""
         return {} if read.resource is Resource.PLAN else {"holders": self._others()}
 
     def _others(self) -> tuple[Holder, ...]:

@@ -27,7 +27,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 async def fetch(http: httpx.AsyncClient, url: str, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> str:
-    """The document's text; raises ApiError without one within the limits."""
+    """The document's text. Raises ApiError if none arrives within the limits."""
     try:
         async with asyncio.timeout(timeout_seconds):
             return await _fetched(http, url)
@@ -49,7 +49,7 @@ async def _fetched(http: httpx.AsyncClient, url: str) -> str:
         finally:
             await answer.aclose()
         if await private(where) and not origin:
-            raise Denied(f"{_shown(url)}: redirects to {_shown(where)}, inside the network: name that address itself")
+            raise Denied(f"{_shown(url)}: redirects to {_shown(where)}, inside the network: use that URL directly")
     raise Unavailable(f"{_shown(url)}: more than {_MOST_REDIRECTS} redirects")
 
 
@@ -70,8 +70,8 @@ async def _read(answer: httpx.Response, url: str) -> str:
 
 
 async def private(url: str) -> bool:
-    """Whether the address is inside the network. An unknown name is not: a proxy may know it. Raises `Denied` for a
-    forbidden address.
+    """Whether the URL's host is inside the network; False for a name that does not resolve, as a proxy may know it.
+    Raises `Denied` for a forbidden address.
     """
     parts = _split(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:

@@ -1,7 +1,7 @@
-"""API documents from the places that their objects name: the only key of a Secret, or a URL.
+"""API documents from the only key of a Secret, or from a URL.
 
-3scale gets an ActiveDoc as JSON, whatever its format. An unreadable document makes its object invalid; one that is
-missing, or cannot be fetched now, is waited for.
+3scale gets an ActiveDoc as JSON, whatever its format. An unreadable document makes its object Invalid; a missing
+document, or one that cannot be fetched now, is waited for.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Sources:
         return await fetch(self._http, url)
 
     async def in_secret(self, field: str, where: ObjectReference, namespace: str, secrets: Secrets) -> Text:
-        """The Secret's only entry, unchanged; `field` is the reference's path, for messages."""
+        """The document in a Secret, unchanged; `field` is the reference's path, for messages."""
         place = where.namespace or namespace
         content = await secrets.content(place, where.name)
         data, version = (content.values, content.version) if content else (None, "")
@@ -46,7 +46,7 @@ class Sources:
 
 
 async def understood(text: str) -> None:
-    """Parse on a thread, so that a long document does not block other passes (`read_api` remembers it)."""
+    """Parse in a thread, so that a long document does not block other passes; `read_api` caches the result."""
     with contextlib.suppress(Unreadable):
         await asyncio.to_thread(read_api, text)
 

@@ -18,7 +18,7 @@ from engine.clock import now
 
 
 class Comparison:
-    """Compares objects with 3scale. `lists` are those that the sweep has read."""
+    """Compares objects with 3scale. `lists`: the entries that the sweep has read."""
 
     def __init__(self, context: PassContext, lists: Lists) -> None:
         self._context = context

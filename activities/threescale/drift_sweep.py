@@ -1,8 +1,8 @@
-"""The sweep: reads every tenant's lists periodically, since 3scale sends no events; products and backends in turn, with
-everything below them.
+"""The sweep: periodically compares tenants' lists with the objects, since 3scale sends no events; some products and
+backends, in turn, with everything below them.
 
 An object that differs gets an annotation, which wakes it: its pass compares and corrects all of its entries, and until
-then the sweep skips it. Tenants are compared concurrently, each within its own budget of calls.
+then the sweep skips it. Tenants are compared concurrently, each with its own limit of calls.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from engine.clock import now
 from engine.errors import Absent, ApiError, Denied
 from engine.pauses import held
 
-# How long a sweep compares objects; those that it does not reach wait for their next turn.
+# How long a sweep compares objects completely; objects that it does not reach wait for their next turn.
 COMPARES_FOR = LONGEST_PASS / 2
 SWEEP = timedelta(hours=1)
 # Products and Backends per tenant that a sweep compares with everything below them, in turn; about ten reads each.
@@ -57,8 +57,8 @@ _OF_THE_TENANT = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
 
 class Members(Model):
-    """The objects of a tenant. `accounts` are the Secrets that lead to it, each with its own token; `insecure` if one
-    trusts any certificate.
+    """The objects of a tenant, and its provider accounts, each with its own token. `insecure`: an object trusts any
+    certificate.
     """
 
     accounts: tuple[ProviderAccount, ...]
@@ -157,7 +157,7 @@ class SweepActivities(Activities):
     async def _compared(
         self, tenant: Members, lists: Lists, differing: Sequence[CustomResource], look: SweepTenants
     ) -> tuple[list[CustomResource], list[str]]:
-        """Which of the products and backends in turn differ below, and the errors of failed comparisons."""
+        """This turn's products and backends that differ in anything below them, and errors of comparisons."""
         comparison, found, unread = Comparison(self._context, lists), list[CustomResource](), list[str]()
         known, ends = {each.metadata.uid for each in differing}, now() + COMPARES_FOR
         for each in in_turn(tenant.objects, look.memory.sweeps, COMPARED_PER_SWEEP):
@@ -176,7 +176,7 @@ class SweepActivities(Activities):
         return found, unread
 
     async def _answer(self, tenant: Members, read: Read, secrets: Secrets) -> object:
-        """Read with the first of the tenant's tokens that is allowed to."""
+        """The answer, read with the first of the tenant's tokens that may read it."""
         *others, last = tenant.accounts
         for account in others:
             with suppress(Denied):

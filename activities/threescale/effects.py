@@ -1,7 +1,7 @@
 """What a pass over one object observes and does; `domain/threescale/reconciliation.py` decides.
 
 Calls are sequential, in a slot of the tenant. After a change that may be incomplete, a pass compares with 3scale even
-if the change was reverted.
+if the spec has been changed back.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 
 
 class Effects(Activities):
-    """The effects of a pass over one object: an asynchronous context manager that returns the tenant's slot."""
+    """The effects of a pass over one object: an asynchronous context manager that releases the tenant's slot."""
 
     _request: PassObject
     _resource: CustomResource
@@ -80,10 +80,10 @@ class Effects(Activities):
 
     @classmethod
     def of(cls, context: PassContext, request: PassObject, half_done: set[str]) -> Self:
-        """Make the effects of a pass; `half_done` are uids of objects that a pass of this worker left incomplete."""
+        """The effects of a pass. `half_done`: uids of objects that a pass of this worker left incomplete."""
         made = cls(context)
         made._request, made._half_done = request, half_done
-        # A change may be incomplete, and the object's recorded digest does not say so.
+        # True if a change may be incomplete although the object's stored digest does not show it.
         made._died = attempt.repeated() or request.key.uid in half_done
         made._begun = request.memory.begun or made._died
         return made
@@ -141,7 +141,7 @@ class Effects(Activities):
 
     def decide(self, world: World, at: datetime) -> Decision:
         if isinstance(world, Observed):
-            if self._calls is not None:  # else no call was made, and no progress was shown
+            if self._calls is not None:  # else no call was made, so no long sync was reported
                 more = {
                     "resource": self._resource,
                     "slot_held_for": self._slot_held_for,
@@ -200,14 +200,14 @@ class Effects(Activities):
         return Stored(obj=obj)
 
     async def _show(self, patch: JsonPatch) -> Stored:
-        """Write the status. Fields that the replaced operator's CRDs may drop are written separately."""
+        """Write the status. Digests that the replaced operator's CRDs drop are written to an annotation."""
         stored = await self._store(patch, status=True)
         status = patch["status"]
         dropped = annotated(self._resource, status) if isinstance(status, dict) else {}
         return await self._store(dropped) if dropped else stored
 
     async def delete(self, action: Delete) -> Stored:
-        """The object that a finalizer still retains; empty if it is gone."""
+        """Delete the object; returns it if a finalizer retains it, otherwise empty."""
         left = await self._context.deleted(self._resource)
         if left is not None:
             self._resource = type(self._resource).model_validate(left)
@@ -263,7 +263,7 @@ class Effects(Activities):
                 raise
 
     async def _with_slot(self) -> Calls:
-        """The tenant's calls, in the pass's slot; an ApiError if none is free, or the tenant does not answer."""
+        """The tenant's calls, in the pass's slot; ApiError if no slot is free or the tenant does not answer."""
         if self._silent is not None:
             raise self._silent
         if self._calls is None:

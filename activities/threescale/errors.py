@@ -1,13 +1,13 @@
 """Maps 3scale's answers to our errors.
 
     400 406 422   invalid: the request itself; with fields and their faults
-    403           denied: the token, its scope; and every refused deletion, which a change elsewhere can permit
-    404           absent, if 3scale says so; an intermediary's page counts as no answer
+    401 403       denied: the token or its scope; also every refused deletion, which a change elsewhere can permit
+    404           absent, if the body is JSON; an intermediary's page counts as no answer
     409           conflict: concurrent writes
-    429           throttled, with the delay that it asks for
-    408 5xx       unavailable, as are a missing and an unreadable answer
+    429           throttled, with the delay from Retry-After
+    3xx 408 5xx   unavailable, like a missing or unreadable answer
 
-Messages have neither the token nor the request's body, which may come from a Secret.
+Messages contain neither the token nor the request's body, which may come from a Secret.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def unreadable(call: Call, text: str) -> Unavailable:
 
 @contextmanager
 def of_known_shape(call: Call) -> Iterator[None]:
-    """Raise `Unavailable` for an answer of an undocumented shape, which counts as none."""
+    """Raise `Unavailable` for an answer of an undocumented shape, which counts as no answer."""
     try:
         yield
     except (UnexpectedAnswerError, ValidationError) as error:
@@ -86,7 +86,7 @@ def _kind(status: int, body: object) -> type[ApiError]:
 
 
 def _is_validation(body: object) -> bool:
-    """Whether fields are at fault. 3scale also reports what blocks a deletion in this form, with a 403."""
+    """Whether the body lists faults by field. 3scale also reports what blocks a deletion so, with a 403."""
     return isinstance(body, Mapping) and "errors" in body
 
 

@@ -11,7 +11,8 @@ from collections import Counter
 from domain.threescale.calls import Write
 from engine.errors import Denied
 
-# A pass that recreates a metric may need two deployments, each repeated after an unexpected answer.
+# How often a pass may repeat a write: if it recreates a metric, it may deploy twice, and each deployment is repeated
+# after an unexpected answer.
 MOST = 4
 KEPT_OTHERWISE = "KeptOtherwise"
 

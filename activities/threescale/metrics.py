@@ -1,7 +1,7 @@
 """The 3scale area's metrics that workers count as events happen; `docs/metrics.md` lists them.
 
-`controller_runtime_*` and `threescale_version_info` have the replaced operator's names and labels, with kinds in lower
-case as controllers.
+`controller_runtime_*` and `threescale_version_info` have the replaced operator's names and labels; `controller` is the
+kind in lower case.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CALL_TIME = Histogram(
 )
 _REFUSALS = Counter("perdure_threescale_refusals", "Calls that were refused or had no answer.", ["kind", "type"])
 _DRIFT = Gauge("perdure_threescale_drift", "Objects that differed at the last sweep.", ["tenant"])
-_LOST = Gauge("perdure_threescale_without_owner", "Marked objects without an owner at the last sweep.", ["tenant"])
+_LOST = Gauge("perdure_threescale_without_owner", "Marked entries without an object at the last sweep.", ["tenant"])
 _SWEPT = Gauge("perdure_threescale_swept_timestamp_seconds", "When a tenant was last swept.", ["tenant"])
 _VERSION = Gauge(
     "threescale_version_info",

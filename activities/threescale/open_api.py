@@ -1,4 +1,4 @@
-"""OpenAPI: a document from which a Product and a Backend are made, with their own lifecycles."""
+"""OpenAPI: a document from which a Product and a Backend are generated."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return await super().write(write)
 
     async def _label_source(self) -> dict[str, Any]:
-        """Label the Secret; a refusal is no error: the Secret is read without it."""
+        """Label the Secret; a refusal is only logged, because the label is not needed."""
         place, source = self._place(), await self._source()
         if place is None or source is None:
             return {"source": source}
@@ -93,7 +93,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return {"source": source.model_copy(update={"labelled": True})}
 
     async def _write_child(self, child: WriteChild) -> None:
-        """Write the child; after a conflict the cache gets the newest version."""
+        """Write the child; after a conflict or absence the cache gets the newest version."""
         kind = all_kinds()[child.kind]
         try:
             if child.delete:

@@ -1,4 +1,4 @@
-"""What the area's passes share: objects, subjects, tenants, Events."""
+"""What all passes share: caches, tenants, and access to objects."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from engine.settings import Settings
 
 log = logging.getLogger(__name__)
 
-# Those of ActiveDocs and OpenAPIs need more.
+# Subjects of ActiveDocs and OpenAPIs are missing here, because they take more arguments.
 _SUBJECTS: dict[type[CustomResource], Callable[[Any, ThreescaleCache, Secrets], Subject[Any]]] = {
     Application: ApplicationSubject,
     ApplicationAuth: AuthSubject,

@@ -1,6 +1,6 @@
 """Whether the 3scale operator still leads.
 
-It has a leader election only with `--enable-leader-election`, by a Lease in its own namespace.
+It elects a leader only with `--enable-leader-election`, by a Lease in its own namespace.
 """
 
 from __future__ import annotations

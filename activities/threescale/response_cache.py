@@ -1,8 +1,7 @@
 """What a worker remembers of 3scale between two passes over a product or backend, so that a change costs few calls.
 
-It is valid while the object has the same tenant and digest, which another worker's pass changes, and for a product
-while the same holds for its backends. It does not notice manual changes in 3scale: the sweep and `retry` compare, and
-after an unexpected answer a pass reads everything again.
+An entry is valid while the object has the same tenant and digest and, for a product, while its backends have the same
+digests. The cache misses manual changes in 3scale, which the sweep and `retry` find.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class ResponseCache:
         self._known: OrderedDict[str, tuple[_Standing, object]] = OrderedDict()
 
     def recall(self, world: Observed) -> object:
-        """Take out what the last pass stored; None if that is invalid."""
+        """Remove and return what the last pass stored; None if it is invalid."""
         meta = world.resource.metadata
         before, known = self._known.pop(meta.uid, (("", None), None))
         return None if before != _standing(world) or meta.deleting else known

@@ -1,5 +1,5 @@
-"""Reads Secrets for a pass: each once, from the API server. Their content does not outlive it; decisions see only
-keys.
+"""Reads Secrets for a pass, each once, from the API server. Their content does not outlive the pass; decisions get
+keys, and values only for a product's gateway.
 """
 
 from __future__ import annotations
@@ -85,15 +85,15 @@ class Secrets:
         self._read.pop((namespace, name), None)
 
     async def may_put(self, namespace: str, name: str, keys: Iterable[str]) -> None:
-        """Check by a dry run whether the Secret can be written."""
+        """Check by a dry run that the Secret can be written; raises ApiError if not."""
         secret = {"metadata": {"name": name, "namespace": namespace}, "stringData": dict.fromkeys(keys, "")}
         await self._kube.applied(SECRET, secret, namespace)
 
     async def account(self, resource: CustomResource, reference: LocalReference | None) -> ProviderAccount | NoAccount:
-        """The tenant of an object's reference; without a reference, the default one."""
+        """The tenant that `reference` leads to; without a reference, the namespace's default."""
         place = _place(resource, reference)
         found = await self._account(*place)
-        if place not in self._noted:  # later answers may be as old as the first
+        if place not in self._noted:  # a pass reads each Secret once, so later answers are as old as the first
             self._noted.add(place)
             self._homes.note(place, found.url)
         return found

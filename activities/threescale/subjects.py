@@ -1,4 +1,4 @@
-"""What a pass observes of one object besides itself, and its kind's own effects."""
+"""What a pass observes besides the object itself, and the effects that differ by kind."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Subject(ABC, Generic[R]):
         return {"key": self.resource.key, "resource": self.resource, "provider": provider, "tenants": tenants}
 
     async def find_tenant(self) -> None:
-        """Find its tenant, and those of siblings whose status shows none."""
+        """Find the object's tenant, and those of siblings whose status shows none."""
         self.provider = await self.secrets.account(self.resource, _reference(self.resource))
         if isinstance(self.provider, NoAccount):
             return
         for each in self.cache.siblings(self.resource):
             if not _host(each):
-                with suppress(ApiError):  # then only siblings count that name the tenant as it does
+                with suppress(ApiError):  # then a sibling counts only if it has the same namespace and reference
                     self._homes[each.metadata.uid] = await self.secrets.home(each, _reference(each))
 
     def siblings(self) -> tuple[R, ...]:
@@ -59,7 +59,7 @@ class Subject(ABC, Generic[R]):
         return tuple(each for each in self.cache.siblings(self.resource) if self.is_of_tenant(each))
 
     def is_of_tenant(self, other: CustomResource) -> bool:
-        """Whether the other is of the same tenant, by its status or else its reference."""
+        """Whether the other object has the same tenant, by its status or else its reference."""
         if home := _host(other) or self._homes.get(other.metadata.uid):
             return same_tenant(home, self.provider.url)
         return other.metadata.namespace == self.namespace and _reference(other) == _reference(self.resource)
@@ -73,13 +73,13 @@ class Subject(ABC, Generic[R]):
         return known_at(self.provider.url, _host(resource), remembered_id(resource))
 
     async def prepare(self, write: Write) -> None:
-        """Ensure before a write that its answer can be stored; raises an ApiError."""
+        """Ensure before a write that its answer can be stored; raises ApiError if not."""
 
     async def keep(self, write: Write, body: object) -> dict[str, Any]:
         return {}
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """The related objects that matter for an answer, by the world's fields."""
+        """Fields of the world, with related objects that matter for an answer."""
         return {}
 
     async def fetch(self, read: Read) -> str:

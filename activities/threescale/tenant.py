@@ -1,7 +1,7 @@
 """Tenant: a tenant of an installation, created by the installation's master.
 
-Only the answer to its creation has a new tenant's token, so a dry run first proves that its Secret can be written, and
-the write is retried until it succeeds.
+Only the answer to the creation contains the new tenant's token, so a dry run first proves that the Secret can be
+written, and the write is retried for up to two minutes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from domain.threescale.tenant import TOKEN_SECRET_LABELS, ObservedTenant, master
 from domain.threescale.tenant_sync import password_of_admin
 from engine.errors import ApiError, Denied
 
-# A second apart: an API server that is down recovers within that time, or not at all.
+# One second apart: an API server that is down recovers within two minutes, or not soon.
 MOST_ATTEMPTS = 120
 
 log = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
-"""Addresses of the tenants that objects belong to, as passes read them some seconds ago.
+"""Addresses of tenants that passes have read from Secrets in the last seconds.
 
-Each pass has to know which products of the same name are in its own tenant, and must not read all their Secrets.
+Each pass must know which objects of the same name are in its tenant, without reading all their Secrets.
 """
 
 from __future__ import annotations

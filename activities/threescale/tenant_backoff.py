@@ -1,8 +1,8 @@
-"""When a pass that found no slot comes back: one after another, about as fast as slots become free.
+"""When passes that found no slot are retried: one after another, about as fast as slots become free.
 
-Hundreds of objects of one tenant may arrive at once. If each came back every five seconds, that alone would take the
-CPU of the passes that have a slot. The last passes show how long a slot is occupied. If no pass has left a slot with an
-answer for a while, none is expected for as long again. The longest pause is a minute.
+If hundreds of objects of a tenant were retried every five seconds, that alone would take the CPU of the passes that
+have a slot. The last passes show how long a slot is occupied. If no pass has left its slot with an answer for some
+time, the retry waits at least as long again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TenantBackoff:
         self._slots = slots
         self._clock = clock
         self._holding = 0.0  # average seconds that a pass keeps its slot
-        self._next = 0.0  # when the next refused pass finds a slot
+        self._next = 0.0  # when the next refused pass is expected to find a slot
 
     def freed(self, seconds: float) -> None:
         self._holding += _SHARE * (min(seconds, _LONGEST_HOLDING) - self._holding)

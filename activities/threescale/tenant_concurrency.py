@@ -1,11 +1,9 @@
 """The tenants that a worker calls, identified by their normalized addresses.
 
-Each has its limits (`call_limits.py`), slots for passes, and lists that several passes request at the same time. A pass
-takes its slot at its first call and keeps it. Without a free slot it waits for a while; if many wait already or the
-tenant does not answer, it ends at once as throttled and comes back (`tenant_backoff.py`). So a tenant that hangs never
-occupies all activities of the worker.
-
-A list is shared by passes; after a call whose effect is unknown it is read again.
+Each tenant has limits (`call_limits.py`), slots for passes, and lists that passes share if they request them at the
+same time. A pass takes a slot at its first call and keeps it. Without a free slot it waits for a while; if many passes
+wait already or the tenant does not answer, it ends at once as throttled, and is retried (`tenant_backoff.py`). So a
+tenant that hangs never occupies all activities of the worker.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ MOST_WAITING = 25
 # Passes of one tenant that call 3scale concurrently, each with one call at a time.
 SLOTS = 8
 LONGEST_WAIT = 20.0
-# Seconds after its start in which a list is shared.
+# For how many seconds after the start of its read a list is shared.
 SHARED_SECONDS = 1.0
 
 _Shared = tuple[float, "asyncio.Task[object]"]
@@ -88,7 +86,7 @@ class Calls:
             yield
 
     async def read(self, read: Read, *, fresh: bool) -> object:
-        """3scale's answer; None if no object has that id. `fresh`: the list's read begins now."""
+        """3scale's answer; None if the object does not exist. `fresh`: read a list now, do not share it."""
         if not read.paged or "/" in read.path:
             return await self._tenant.read(read)
         key = (self._token, read.path, *(f"{name}={value}" for name, value in sorted(read.query.items())))

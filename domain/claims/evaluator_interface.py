@@ -156,6 +156,4 @@ class HandlePlan(Model):
     faults: tuple[Fault, ...] = ()
     unevaluated: tuple[str, ...] = ()  # errors of checks and summaries, usual for new objects: no faults
     by_clock: bool = False
-    by_objects: bool = (
-        True  # the definitions to create may depend on the claim, or on the handle beyond its spec
-    )
+    by_objects: bool = True  # the definitions to create may depend on the claim, or on the handle beyond its spec

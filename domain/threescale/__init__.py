@@ -1,7 +1,7 @@
-"""3scale: the eleven kinds of capabilities.3scale.net, as in the 3scale operator.
+"""The eleven 3scale kinds of capabilities.3scale.net, as the 3scale operator defines them.
 
-`reconciliation.py` is the entry point. Most kinds have a module with their lifecycle (`product.py`) and one with their
-calls (`product_sync.py`). `observed.py` is the input of decisions, `remote_state.py` 3scale's state.
+`reconciliation.py` is the entry point. Each kind has a module with its lifecycle (`product.py`), some also one with
+their calls (`product_sync.py`). `observed.py` has the input of decisions, `remote_state.py` 3scale's state.
 """
 
 from domain.identity import Key, Kind
@@ -42,7 +42,7 @@ OPEN_API = _kind("OpenAPI", OPEN_API_FINALIZER)
 DEVELOPER_ACCOUNT = _kind("DeveloperAccount", ACCOUNT_FINALIZER)
 DEVELOPER_USER = _kind("DeveloperUser", USER_FINALIZER)
 APPLICATION = _kind("Application", APPLICATION_FINALIZER)
-APPLICATION_AUTH = _kind("ApplicationAuth", reporter=APPLICATION.name)  # as with the replaced operator
+APPLICATION_AUTH = _kind("ApplicationAuth", reporter=APPLICATION.name)  # of Events, as with the replaced operator
 CUSTOM_POLICY_DEFINITION = _kind("CustomPolicyDefinition", POLICY_FINALIZER)
 PROXY_CONFIG_PROMOTE = _kind("ProxyConfigPromote")
 TENANT = _kind("Tenant", TENANT_FINALIZER, TENANT_VERSION)

@@ -14,7 +14,7 @@ SECRET = "Secret"  # noqa: S105 - no secret itself
 
 
 class Stored(writes.Written):
-    """The object after a write; `obj` is empty if it is gone. If its spec has changed, it is observed again."""
+    """The object after a write: `obj` is empty if it is gone, `world` a new observation if its spec has changed."""
 
     obj: JsonObject = {}
     world: Any = None
@@ -30,7 +30,7 @@ class _OwnWrite(writes.Write):
         return (stored.world.recall(world) if stored.world is not None else world).stored(stored.obj)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Count a conflict as a failure, unlike for other writes."""
+        """Record every refusal, also a conflict, which `writes.Patch` ignores."""
         return Action.refuse(self, world, refusal)
 
 
@@ -38,23 +38,22 @@ class PatchObject(_OwnWrite, writes.Patch):
     note: str = "write the object"
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Keep the refusal of the spec with defaults for the status."""
+        """Store the message of an invalid spec in `unwritable`, for the status."""
         if refusal.type is ErrorType.INVALID and "spec" in self.patch:
             return world.model_copy(update={"unwritable": refusal.message})
         return super().refuse(world, refusal)
 
 
 class ShowStatus(_OwnWrite, writes.Patch):
-    """Write the status. `in_sync`: only to report that the synchronization takes long."""
+    """Write the status. `in_sync`: the write only adds the condition InSync, during a long sync."""
 
     subresource: str = "status"
     note: str = "write the status"
     in_sync: bool = False
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Ignore a conflict of an `InSync` report.
-
-        The replaced operator's CRD of Tenants requires ids in the status.
+        """Ignore conflicts of `InSync` reports. Set `mute` if a Tenant's status is invalid: the replaced operator's CRD
+        requires ids in it.
         """
         if self.in_sync and refusal.type is ErrorType.CONFLICT:
             return world
@@ -94,7 +93,7 @@ class ClusterWrite(Action):
 
 
 class WriteSecret(ClusterWrite):
-    """Write a Secret: random values for the keys in `generated`, given ones for `values`."""
+    """Write a Secret: random values under the keys in `generated`, and the given `values`."""
 
     generated: tuple[str, ...] = ()
     values: dict[str, str] = {}

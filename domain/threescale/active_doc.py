@@ -1,9 +1,9 @@
-"""The lifecycle of an ActiveDoc: a document for readers of an API, which may belong to a product.
+"""The lifecycle of an ActiveDoc: the documentation of an API, which may belong to a product.
 
     New ─► Orphan: product or Secret is missing ─► found by its system name, or created ─► Ready ─deletion─► deleted
 
-3scale never changes a system name: a renamed document is created again, then the former one is deleted. A product of
-another tenant makes the document Invalid. Bodies are compared as JSON, because 3scale may reformat them.
+3scale cannot change a system name: after a rename the document is created again, then the former one is deleted. A
+product of another tenant makes the ActiveDoc Invalid. Bodies are compared as JSON, because 3scale may reformat them.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class ObservedDocument(ObservedOne):
     resource: ActiveDoc
     text: Text = Text()
     products: tuple[Product, ...] = ()
-    siblings: tuple[ObjectMeta, ...] = ()  # other ActiveDocs with its system name and tenant
+    siblings: tuple[ObjectMeta, ...] = ()  # other ActiveDocs with the same system name and tenant
     holders: tuple[Holder, ...] = ()  # siblings that have a document in 3scale, with its id
     found: One[FoundDocument] = One()
-    wanted: bool = False  # another ActiveDoc now wants the system name of this one's document
+    wanted: bool = False  # another ActiveDoc now has the former system name, under which the document is in 3scale
 
     def decide(self, now: datetime) -> Decision:
         document = self.resource
@@ -66,7 +66,7 @@ class ObservedDocument(ObservedOne):
         return fetched_again(decision, document.spec.active_doc_open_api_ref, now)
 
     def read(self, read: Read, body: object) -> Self:
-        """The world with the answer. The document of the former name stays if another ActiveDoc wants the name."""
+        """The world with the answer. A document with the former name stays if another ActiveDoc has that name now."""
         found = read_document(self.found, read, body, self.resource)
         return self.beside({"found": found.model_copy(update={"former": 0}) if self.wanted else found})
 
@@ -75,9 +75,7 @@ class ObservedDocument(ObservedOne):
 
 
 def fetched_again(decision: Decision, document: Document, now: datetime) -> Decision:
-    """The decision with a deadline at which the document is fetched again, because changes at its address cause no
-    event.
-    """
+    """Add a deadline for the next fetch if the document is at a URL, because changes there cause no event."""
     if not document.url:
         return decision
     deadline = earliest([decision.deadline, now + FETCH_EVERY])
@@ -101,7 +99,7 @@ def is_document(found: FoundDocument, document: ActiveDoc) -> bool:
 
 
 def read_document(found: One[FoundDocument], read: Read, answer: object, document: ActiveDoc) -> One[FoundDocument]:
-    """The search's result with the answer. A document of the remembered id with another name is the former one."""
+    """The search's result from the answer. A document that has the remembered id but another name is the former one."""
     former = found.former or (found.item.id if found.item and _is_former(found.item, document) else 0)
     known = read_one(FoundDocument, read, answer, lambda each: is_document(each, document))
     return known.model_copy(update={"former": former})
@@ -160,7 +158,7 @@ def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, objec
     if settled and not observed.look and found.untouched:
         return observed.fine(now, fields)
     whole = sync_document(document, observed.text.body, service_id, found, observed.known_id)
-    if found.item is not None and not found.former:  # a former document is found by the recorded id
+    if found.item is not None and not found.former:  # the recorded id still finds a former document
         fields = {**fields, "active_doc_id": found.item.id}
     return observed.compared(whole, now, fields, desired)
 

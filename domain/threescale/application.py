@@ -5,9 +5,9 @@
         any ─deletion─► deleted    its account is gone ─► deleted too
         its product is gone, or no longer offers its plan ─► waits; deleted too if the product has `cascade`
 
-3scale is not called while an object in the cluster is missing. A creation is recorded with the account's applications
-before it: one of the same name and product that was not among them, and that no other Application has, is its result.
-Credentials are set once.
+3scale is not called while a referenced object is missing. A creation is first recorded with the ids of existing
+applications of the same name and product; its result is the one with another id that no other Application has.
+Credentials are set only at the creation.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class ObservedApplication(ObservedOne):
     resource: Application
     account: DeveloperAccount | None = None
     product: Product | None = None
-    # Other Applications of the account that have an application in 3scale, with its id.
+    # Other Applications of the account that have an application in 3scale, each with that application's id.
     holders: tuple[Holder, ...] = ()
-    secrets: tuple[SecretKey, ...] = ()  # existing keys of Secrets
+    secrets: tuple[SecretKey, ...] = ()  # the keys of its credentials that exist in the Secret
     found: One[FoundApplication] = One()
     listed: tuple[FoundApplication, ...] = ()  # the account's applications, if they were listed
     plans: tuple[FoundPlan, ...] | None = None  # the product's plans; None if not read
@@ -89,7 +89,7 @@ def _decided(observed: ObservedApplication, now: datetime) -> Decision:
     owner = owned(application.metadata, account) if account else {}
     patch = combined(finalizer_set(application), owner)
     if patch:
-        return acts(Phase.NEW, "set its finalizer and record its account", *observed.patched(patch))
+        return acts(Phase.NEW, "set its finalizer, and its account as owner", *observed.patched(patch))
     if account is None or product is None:
         return observed.blocked(_absent(observed), now)
     if (unknown := observed.without_account(now)) is not None:
@@ -104,7 +104,7 @@ def _decided(observed: ObservedApplication, now: datetime) -> Decision:
 def _goes_with_product(observed: ObservedApplication) -> str:
     """Why the application is deleted with its product or plan; empty if it stays.
 
-    An application that is not in sync may want a future plan, and waits.
+    An application that is not in sync stays: its plan may be added later.
     """
     application, product = observed.resource, observed.product
     if product is None or not takes_along(product.metadata) or retained(application.metadata):
@@ -214,9 +214,9 @@ def _synced(
 
 
 def _own(observed: ObservedApplication) -> tuple[One[FoundApplication], bool]:
-    """Its own application, and whether the remembered id belongs to another object.
+    """The object's application in 3scale, and whether its remembered id must be ignored.
 
-    If two objects find the same application, it belongs to the one that recorded it, otherwise to the older one.
+    An id that several objects recorded belongs to the oldest of them; an id that only another one recorded, to that.
     """
     application, found = observed.resource, observed.found
     known_id = known_id_of(application, observed.provider.url)
@@ -252,7 +252,7 @@ def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blo
 
 
 def _leaving(observed: ObservedApplication) -> Leaving:
-    """The deletion; if the account is gone or being deleted, 3scale deletes the application with it."""
+    """The deletion. If the account is gone or being deleted, 3scale deletes the application with the account."""
     application, account, provider = observed.resource, observed.account, observed.provider
     known_id = known_id_of(application, provider.url)
     leaving = Leaving(holders=observed.holders)

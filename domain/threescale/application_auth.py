@@ -1,11 +1,11 @@
 """The lifecycle of an ApplicationAuth: set an application's credentials from a Secret, once.
 
-    waits for application, account, product, Secret ─► generate what the Secret lacks ─► write it to 3scale
-        ─► write the application's id, and the keys that are missing, into the Secret ─► Ready
+    waits for application, account, product, Secret ─► generate values that the Secret lacks ─► write them to 3scale
+        ─► write the application's id, and missing keys as empty ones, into the Secret ─► Ready
 
-Random values are stored in the Secret before they are sent, so that a pass after a crash repeats the same write. The
-product's authentication determines which keys are generated; without one, both. A key that the application already has
-is refused by 3scale, which counts as success.
+Random values are stored in the Secret before they are sent, so that a pass after a crash repeats the same write. An
+application key is always generated; a user key only if the product has user keys or sets no authentication. A key that
+3scale refuses because the application has it counts as written.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ USER_KEY, APPLICATION_ID, APPLICATION_KEY = "UserKey", "ApplicationID", "Applica
 
 
 class SecretContent(Model):
-    """A Secret's keys, without their values, except for the application id's."""
+    """A Secret's keys, and of their values only the application's id."""
 
     name: str
     there: tuple[str, ...] = ()  # the Secret's keys
-    filled: tuple[str, ...] = ()  # keys with a value
+    filled: tuple[str, ...] = ()  # keys with a value that is not empty
     application_id: str = ""
 
 
@@ -67,7 +67,7 @@ class ObservedAuth(ObservedOne):
         return False
 
     def wrote(self, write: Write, body: object) -> Self:
-        """The world with the state that was read before, because the write changes only credentials."""
+        """Record the write as done. The application that was read stays valid: only credentials change."""
         return self.beside({"done": (*self.done, write.slot)})
 
 

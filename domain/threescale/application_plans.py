@@ -1,7 +1,7 @@
 """The calls for application plans with their limits and prices.
 
-Limits are identified by period and metric, and changed in place. Prices cannot be changed: the old one is deleted
-first, because ranges may not overlap. 3scale refuses to delete a plan with applications.
+Limits are identified by period and metric, and changed in place. Prices cannot be changed: an old price is deleted
+before its replacement is created, because ranges may not overlap. 3scale refuses to delete a plan with applications.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from domain.threescale.resources.shared import MetricReference
 _PUBLISHED = "published"
 
 MetricIds = Mapping[tuple[str, str], int]
-"""Ids of metrics, by the system names of backend (empty for the product's own) and metric."""
+"""Ids of metrics, by two system names: the backend's (empty for the product's own metrics) and the metric's."""
 
 
 def metric_ids(
@@ -36,7 +36,7 @@ def references(plans: Mapping[str, ApplicationPlan]) -> set[MetricReference]:
 
 
 def reads(found: Sequence[FoundPlan], wanted: Mapping[str, ApplicationPlan]) -> Iterable[Read]:
-    """The reads of plans' parts, only for plans that stay."""
+    """The reads of unread limits and prices, for plans that the spec has."""
     for plan in found:
         if plan.system_name not in wanted:
             continue

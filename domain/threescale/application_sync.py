@@ -1,8 +1,8 @@
 """The calls for an application.
 
-    find plan and application ─► create it, or delete the one of another product ─► plan, state, names
+    find plan and application ─► create it, or delete one of another product ─► change plan, state, names
 
-The response to a changed plan contains the plan, so the application is read again.
+The response to a change of plan contains only the plan, so the application is read again.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ CREDENTIALS = {
 
 
 def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: Iterable[int] = ()) -> bool:
-    """Whether the found application is the recorded creation's result: neither one that existed before nor one of other
-    objects (`claimed`).
+    """Whether the found application results from the creation recorded in `noted`: it did not exist before, and no
+    other object has it (`claimed`).
     """
     others = noted.get(OTHERS)
     before = others if isinstance(others, list) else []
@@ -58,8 +58,8 @@ def sync_application(
     *,
     forgets: bool = False,
 ) -> Sync:
-    """What is to be done in 3scale. `claimed` are applications of other objects that may have its name; `forgets`: the
-    remembered id is one of them.
+    """The next calls. `claimed`: ids of applications that cannot be the result of a creation. `forgets`: the remembered
+    id belongs to another object and is ignored.
     """
     known_id = 0 if forgets else known_id_of(application, product.status.provider_account_host or "")
     service_id, path = product.status.product_id or 0, f"accounts/{account_id}/applications"

@@ -1,7 +1,7 @@
-"""3scale's state after a call, computed from the response, so nothing is read again.
+"""3scale's state after a call, computed from the response.
 
-Deleting a metric also deletes its rules, limits and prices; deleting a backend usage those of that backend's metrics.
-Only a new product's metric and rule are read.
+Deleting a metric also deletes its rules, limits and prices; deleting a backend usage, the limits and prices of that
+backend's metrics. Only parts that the response leaves unknown become None, and are read again.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
         case Resource.SERVICE:
             service = FoundService.model_validate(answer_of(wrapper, answer))
             if write.method == "PUT":
-                # The fields of the proxy depend on the authentication.
+                # The fields of the proxy depend on the authentication, so they are read again.
                 unread = {"proxy": None} if touches_gateway(write) else {}
                 return found.model_copy(update={"service": service, **unread})
             return FoundProduct(
@@ -139,7 +139,7 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
                 found, write.of, {"pricing_rules": _changed(FoundPricingRule, plan.pricing_rules or (), write, answer)}
             )
         case Resource.PROXY:
-            # This deploys, which creates another version.
+            # A change of the proxy deploys, which creates another version.
             return found.model_copy(update={"proxy": answer_of(wrapper, answer), "configs": {}})
         case Resource.CHAIN:
             return found.model_copy(update={"chain": answers_of("", answer), "configs": {}})
@@ -151,7 +151,7 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
 
 
 def _lookup_result(read: Read, found: object) -> dict[str, bool]:
-    """Flags of the lookup: an object not found by its remembered id is searched by name."""
+    """The lookup's flags. `lost`: no object has the remembered id, so it is searched for by name."""
     lost = bool(read.of) and found is None
     return {"looked": not lost, "lost": lost}
 

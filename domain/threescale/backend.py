@@ -4,10 +4,10 @@
          any ─► Orphan: the tenant is missing    any ─► Invalid    any ─► Failed: 3scale refuses something
          any ─deletion─► Deleting ─no product uses it─► gone
 
-A new gateway digest makes the products that use the Backend deploy. They may have deployed a manual change in 3scale,
-so they deploy again after its correction, whose time is remembered. A metric used by a gateway is deleted only after
-the products have deployed without it; a temporary digest triggers that. A deleted Backend waits until no Product uses
-it; meanwhile such Products are Orphans. Other uses in 3scale make the deletion fail.
+A new gateway digest makes the products that use the Backend deploy. They may have deployed a manual change, so after
+its correction a new time (`mended`) makes them deploy again. A metric used by a gateway is deleted only after the
+products have deployed without it, which a temporary gateway digest causes. A Backend being deleted waits until no
+Product uses it; meanwhile such Products are Orphans. Uses by other products in 3scale make the deletion fail.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class ObservedBackend(Observed):
     """A Backend and its backend in 3scale."""
 
     resource: Backend
-    products: tuple[Product, ...] = ()  # those of its namespace, which may use it
-    siblings: tuple[ObjectMeta, ...] = ()  # other Backends with its system name and tenant
+    products: tuple[Product, ...] = ()  # Products that name it; observed only while it is being deleted
+    siblings: tuple[ObjectMeta, ...] = ()  # other Backends with the same system name and tenant
     holders: tuple[Holder, ...] = ()  # siblings that have a backend in 3scale, with its id
     found: FoundBackend = FoundBackend()  # empty, or left by a previous pass of this process
 
@@ -106,8 +106,8 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
 
 
 def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """The status that marks the Backend as not in sync before a correction without a new spec, so that a crash is
-    noticed.
+    """The write that clears the `synced` digest before gateway settings are corrected without a new spec, so that a
+    crash is noticed; else empty.
     """
     if before.gateway != desired.gateway or not any(shows_in_gateways(each) for each in sync.writes):
         return ()
@@ -122,8 +122,8 @@ def _mends(before: Digests, desired: Digests) -> bool:
 def _releasing(
     backend: Backend, before: Digests, desired: Digests, refused: Mapping[str, Refusal]
 ) -> dict[str, object]:
-    """The fields that make the products deploy without the metrics, and again later; empty unless every refusal is for
-    a metric in use by gateways.
+    """Status fields with a temporary gateway digest, which makes the products deploy without the metrics that 3scale
+    refuses to delete. Empty if a refusal has another reason.
     """
     if not all(IN_USE in each.message for each in refused.values()):
         return {}

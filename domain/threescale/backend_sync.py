@@ -1,8 +1,8 @@
 """The calls for a backend.
 
-    find it ─► create it ─► read metrics and rules ─► metrics ─► rules ─► delete metrics
+    find it ─► create it ─► read metrics and rules ─► write metrics ─► write rules ─► delete metrics
 
-3scale refuses to delete a metric used by a product's gateway until that product is deployed again.
+3scale refuses to delete a metric used by a product's gateway until that product is deployed without it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from domain.threescale.resources.backend import BackendSpec
 
 
 def sync_backend(spec: BackendSpec, found: FoundBackend, known_id: int = 0, refused: Iterable[str] = ()) -> Sync:
-    """The next calls. `spec` has its defaults; slots in `refused` are skipped."""
+    """The next calls. `spec` includes the defaults; writes with a slot in `refused` are skipped."""
     backend, held = found.backend, set(refused)
     if backend is None:
         if not found.looked:

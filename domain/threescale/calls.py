@@ -1,7 +1,7 @@
 """Calls of 3scale's Account Management API, as decisions request them.
 
-A response is folded into the known state (`apply_response.py`). After a lost response 3scale is read again, and a
-creation is searched for by its natural key.
+A response updates what is known of 3scale's state (`apply_response.py`). After a lost response the state is read again,
+and a creation first searches for an object with its natural key.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Resource(StrEnum):
 
 
 def api_of(resource: Resource) -> str:
-    """The master's API for tenants, else the tenant's own."""
+    """The API's path: the master's for tenants, else the tenant's own."""
     return "/master/api" if resource is Resource.TENANT else "/admin/api"
 
 
@@ -58,12 +58,12 @@ class SecretKey(Model):
 class Answer(Model):
     """3scale's answer."""
 
-    body: Any = None  # JSON; None of a read means absent, of a write no content
-    beside: dict[str, Any] = {}  # other changed fields of the world
+    body: Any = None  # JSON; None if a read's object is absent, or a write's answer has no content
+    beside: dict[str, Any] = {}  # further fields of the world that the answer changes
 
 
 class Call(Action):
-    """A call of 3scale. `unsure`: a response was lost, so lists are not cached, and creations follow a search."""
+    """A call of 3scale. `unsure`: a response was lost, so shared lists are not used, and a creation searches first."""
 
     queue: ClassVar[str] = Queue.THREESCALE
     result: ClassVar[type[Model] | None] = Answer
@@ -89,7 +89,9 @@ class Call(Action):
         raise NotImplementedError
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Note that the known state may be wrong. A refusal caused by the previous pass's state does not count."""
+        """Forget the known state if it may be wrong. A refusal that the previous pass's state may have caused is not
+        recorded.
+        """
         by_what_was_kept = world.recalled and refusal.type in _BY_WHAT_WAS_KEPT
         if by_what_was_kept or refusal.type in _FORGETTING:
             world = world.forget()
@@ -97,7 +99,7 @@ class Call(Action):
         return world if by_what_was_kept else super().refuse(world, refusal)
 
 
-# The known state is or may be wrong: absent, concurrent change, no response.
+# Refusals after which the known state may be wrong: absent, concurrent change, no response.
 _FORGETTING = frozenset({ErrorType.ABSENT, ErrorType.CONFLICT, ErrorType.UNAVAILABLE})
 # Refusals that a wrong cached state may have caused.
 _BY_WHAT_WAS_KEPT = frozenset({ErrorType.INVALID, ErrorType.DENIED})
@@ -107,9 +109,9 @@ LATER_UNTIL_CHANGED = timedelta(days=1)
 
 
 class Read(Call):
-    """A list or an object. `of` is the id of its parent where several are read (plans, used backends).
+    """A list or an object. `of` is the object's id, or that of the list's parent (plan, used backend); else 0.
 
-    `path` is relative to `api_of` the resource, without `.json`; for a text it is the complete address.
+    `path` is relative to `api_of(resource)`, without `.json`; for a text it is the complete URL.
     """
 
     activity: ClassVar[str] = "threescale.read"
@@ -138,7 +140,7 @@ TAKEN = "has already been taken"
 
 
 class Write(Call):
-    """A call that changes something. `path` is relative to `api_of` the resource, without `.json`."""
+    """A call that changes something. `path` is relative to `api_of(resource)`, without `.json`."""
 
     activity: ClassVar[str] = "threescale.write"
 
@@ -147,8 +149,8 @@ class Write(Call):
     of: int = 0  # the parent's id
     fields: dict[str, Json] = {}
     secrets: dict[str, SecretKey] = {}
-    key: dict[str, Json] = {}  # the natural key of a creation; `others` are ids of other entries that may have it
-    others: tuple[int, ...] = ()
+    key: dict[str, Json] = {}  # the natural key of a creation
+    others: tuple[int, ...] = ()  # ids of entries that have that key but are not the creation's result
     about: str = ""
     deploys: str = ""  # the digest of the configuration that it deploys to staging
 
@@ -169,9 +171,9 @@ class Write(Call):
         return named(self.method, self.path, tenant)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Retry after a long pause: it stays invalid until the object or 3scale's settings change.
+        """Give an invalid write a long pause: it stays invalid until the object or 3scale's settings change.
 
-        Taken names and prevented deletions may become possible at any time, so they keep the normal pause.
+        A taken name or a refused deletion may become possible at any time, so it keeps the normal pause.
         """
         if refusal.type is ErrorType.INVALID and self.method != "DELETE" and TAKEN not in refusal.message:
             pause = UNTIL_CHANGED if refusal.attempts == 1 else LATER_UNTIL_CHANGED
@@ -187,7 +189,7 @@ _SHAPE = "Check that the address is that of 3scale's Account Management API, and
 
 
 def unexpected(call: str, error: ValueError) -> str:
-    """The message, without values, which may be secret."""
+    """The message about an unexpected answer, without values, which may be secret."""
     problems = [str(error)]
     if isinstance(error, ValidationError):
         problems = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_input=False)]

@@ -1,7 +1,7 @@
 """Cascading deletion by the annotation `perdure.dev/cascade`: of objects with their Tenant (the replaced operator
-always does), of Applications with their Product.
+always cascades), of Applications with their Product.
 
-Without it a Product's Applications wait, because 3scale keeps plans with subscribers.
+Without it a deleted Product's Applications become Orphans: 3scale keeps plans with subscribers.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def takes_along(meta: ObjectMeta) -> bool:
 
 
 def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, tenants: Iterable[Tenant]) -> JsonPatch:
-    """The patch that makes the Tenant with this account's Secret the owner; empty if not needed.
+    """The patch that makes the object's Tenant its owner, if that Tenant cascades; else empty.
 
-    `tenants` are those that reference the account's Secret. An object with another controller is deleted with that one.
+    `tenants` are those that reference the account's Secret. An object with another controller gets no owner.
     """
     meta = resource.metadata
     if not isinstance(resource, Product | Backend | DeveloperAccount | OpenApi) or isinstance(account, NoAccount):

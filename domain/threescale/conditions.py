@@ -4,11 +4,11 @@
     waiting   Orphan (of an account: Waiting) and, except for accounts and users, Failed
     invalid   Invalid and, except for accounts, users, OpenAPIs and policies, Failed
     failed    Failed
-    syncing   InSync (of an OpenAPI, whose product is not synced yet)
+    syncing   InSync (only an OpenAPI, while its Product is not synced)
 
-A long sync adds `InSync` to the previous conditions: 3scale's state stays valid, and referrers continue. `Failed` and
-`Invalid` are also written as False, because clients treat absent as True. A waiting user is not Failed (clients create
-the admin before its account); a user without its password is. Clients expect an Application's Ready first.
+A long sync adds `InSync` and keeps the previous conditions, so referrers are not blocked. `Failed` and `Invalid` are
+written also while False, because clients treat an absent one as True. A user that waits for its account is not Failed
+(clients create the admin first), one without its password is. Clients expect Ready first in an Application.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ INVALID = "Invalid"
 FAILED = "Failed"
 IN_SYNC = "InSync"
 
-# Always present.
+# The condition types that are always present, by kind.
 TYPES = {
     PRODUCT.name: (SYNCED, ORPHAN, INVALID, FAILED),
     BACKEND.name: (SYNCED, INVALID, FAILED),

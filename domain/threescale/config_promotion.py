@@ -31,7 +31,7 @@ NOTHING_FOR_STAGING = (
 
 
 class FoundConfigs(Model):
-    """The newest configuration version of each environment, 0 if there is none."""
+    """The newest configuration version by environment, 0 if there is none."""
 
     deployed: bool = False
     newest: dict[str, int] = {}
@@ -82,7 +82,7 @@ def _decided(observed: ObservedPromotion, product: Product, now: datetime) -> De
 
 
 def sync_promotion(once: ProxyConfigPromote, service_id: int, found: FoundConfigs) -> Sync:
-    """The calls; without backends 3scale deploys nothing, and staging is `missing`."""
+    """The next calls. `missing`: staging, if 3scale deployed nothing, as without backends."""
     if not found.deployed:
         path = f"services/{service_id}/proxy/deploy"
         return Sync(writes=(Write(resource=Resource.PROXY, method="POST", path=path),))
@@ -113,11 +113,11 @@ def _without_product(once: ProxyConfigPromote) -> Blocker:
 
 
 def _blocker(once: ProxyConfigPromote, product: Product, provider: ProviderAccount) -> Blocker | None:
-    """Why not to promote yet: a product that changes is promoted after it is synced, not halfway."""
+    """Why the promotion must wait, else None. A product that changes is promoted once it is synced."""
     if is_true(product.status.conditions, INVALID):
         return invalid(f"product CR {product.metadata.name} is invalid", *_waits_for(once))
     status = product.status
-    there = known_at(provider.url, status.provider_account_host, status.product_id)  # else it is moving
+    there = known_at(provider.url, status.provider_account_host, status.product_id)  # 0 while it moves to this tenant
     current = there and (status.observed_generation or 0) >= product.metadata.generation
     if usable(product.status.conditions) and current and not product.metadata.deleting:
         return None if product.spec.backend_usages else _nothing_deployed(once, product)

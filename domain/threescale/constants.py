@@ -10,7 +10,8 @@ ACCOUNT_FINALIZER = f"developeraccount.{GROUP}/finalizer"
 USER_FINALIZER = f"developeruser.{GROUP}/finalizer"
 APPLICATION_FINALIZER = f"application.{GROUP}/finalizer"
 TENANT_FINALIZER = f"tenant.{GROUP}/finalizer"
-# The replaced operator never deleted these in 3scale, or left them to the garbage collector.
+# The replaced operator sets no finalizer on these kinds: their entries stay in 3scale, or garbage collection deletes
+# the generated objects.
 ACTIVE_DOC_FINALIZER = "perdure.dev/activedoc"
 OPEN_API_FINALIZER = "perdure.dev/openapi"
 POLICY_FINALIZER = "perdure.dev/custompolicydefinition"

@@ -1,8 +1,8 @@
 """The lifecycle of a CustomPolicyDefinition: a tenant's own policy for its products' chains.
 
-    New ─► found by name and version, or created ─► Ready ─new schema─► Ready ─deletion─► deleted, once no chain has it
+    New ─► found by name and version, or created ─► Ready ─new schema─► Ready ─deletion─► deleted, once no chain uses it
 
-3scale refuses to change or delete a policy in a chain.
+3scale refuses to change or delete a policy that a product's chain uses.
 """
 
 from __future__ import annotations

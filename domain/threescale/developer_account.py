@@ -3,8 +3,8 @@
     New ─► Waiting ─a DeveloperUser with the role admin waits for it─► signup ─► Ready ─new spec, drift─► Ready
         any ─deletion─► the account is deleted with its users and applications
 
-The waiting user counts as created (`conditions.py`); the signup creates account and user together, and the user's
-lifecycle then finds its user. A signup whose response was lost is found by the admin's name.
+Clients count the waiting user as created (`conditions.py`). The signup creates account and user together; then the
+user's lifecycle finds its user. After a lost response the account is found by the admin's name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ NO_ADMIN = "valid admin developer user CR not found"
 
 
 class ObservedAccount(ObservedOne):
-    """A DeveloperAccount. `holders` are others with its organisation name and tenant. `secrets` are existing keys."""
+    """A DeveloperAccount. `holders`: others with its organisation name and tenant. `secrets`: the admin's password key,
+    if it exists.
+    """
 
     item: ClassVar[type[FoundAccount]] = FoundAccount
     wrapper: ClassVar[Resource] = Resource.ACCOUNT
@@ -82,7 +84,7 @@ def _taken(observed: ObservedAccount, known_id: int) -> Blocker | None:
 
 
 def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str) -> DeveloperUser | None:
-    """The oldest admin that references the account and waits for it."""
+    """The oldest DeveloperUser with the role admin that waits for the account; else None."""
     waiting = [
         user
         for user in users
@@ -97,9 +99,9 @@ def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str
 
 
 def _waits_there(user: DeveloperUser, account: DeveloperAccount, url: str) -> bool:
-    """Whether the user does not exist in the account's tenant, or its former account is gone.
+    """Whether the user waits for the account: it has no id in the account's tenant, or is an Orphan.
 
-    One that moves to the tenant with its account references the same Secret.
+    A user without a tenant, or of another one, must reference the account's Secret.
     """
     host, known_id = user.status.provider_account_host, user.status.developer_user_id
     if host and same_tenant(host, url):

@@ -4,9 +4,9 @@
         any ─deletion─► deleted; the last admin is deleted with its account only
         its account is gone ─► deleted too
 
-The account creates the first admin (`developer_account.py`), which is found by name and email. State and role are
-changed by separate calls. A user that moves to another account is first deleted in the old one. The password is set
-once.
+The account's signup creates the first admin (`developer_account.py`), which is found by name and email. State and role
+are changed by separate calls. A user that moves to another account is first deleted in the old account. The password
+is set only at the creation.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PENDING, ACTIVE, SUSPENDED = "pending", "active", "suspended"
 
 
 class ObservedUser(ObservedOne):
-    """A DeveloperUser. `holders` are other DeveloperUsers of its account, `secrets` its Secrets' existing keys."""
+    """A DeveloperUser. `holders`: the account's other DeveloperUsers. `secrets`: its password's key, if it exists."""
 
     item: ClassVar[type[FoundUser]] = FoundUser
     wrapper: ClassVar[Resource] = Resource.USER
@@ -103,7 +103,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     user, found = observed.resource, observed.found
     patch = owned(user.metadata, account)
     if patch:
-        return acts(Phase.SYNCING, "record its account", *observed.patched(patch))
+        return acts(Phase.SYNCING, "set its account as owner", *observed.patched(patch))
     account_id = account.status.account_id or 0
     fields = {**fields, "account_id": account_id}
     desired = Digests(synced=digest(account.status.provider_account_host, account_id, user.spec))
@@ -121,7 +121,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
 
 
 def _without_password(observed: ObservedUser, fields: dict[str, object], now: datetime) -> Decision:
-    """The state Failed, because clients count a waiting user as created."""
+    """The decision to show Failed, not Orphan: clients count an Orphan user as created."""
     password = password_of(observed.resource)
     message = f"Secret {password.name} is missing, or lacks the key {password.key}"
     waits_for = (f"Secret/{password.namespace}/{password.name}",)
@@ -140,7 +140,7 @@ def sync_user(user: DeveloperUser, account_id: int, found: One[FoundUser], known
     if not found.looked:
         if known_id and before != account_id and not found.lost:
             old = f"accounts/{before}/users/{known_id}"
-            about = f"{user.spec.username} of the account before"
+            about = f"{user.spec.username} of its former account"
             return Sync(writes=(Write(resource=Resource.USER, method="DELETE", path=old, id=known_id, about=about),))
         by_id = known_id and not found.lost
         where = f"{path}/{known_id}" if by_id else path
@@ -185,7 +185,7 @@ def _put(user: DeveloperUser, found: FoundUser, path: str, fields: dict[str, Jso
 
 
 def _leaving(observed: ObservedUser) -> Leaving:
-    """The deletion; if the account is gone or being deleted, 3scale deletes the user with it."""
+    """The deletion. If the account is gone or being deleted, 3scale deletes the user with the account."""
     user, account, provider = observed.resource, observed.account, observed.provider
     known_id = observed.known_id
     leaving = Leaving(holders=observed.holders)

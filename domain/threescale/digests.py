@@ -1,16 +1,15 @@
 """Digests of the last synced state, in the object's status (`status.digests`).
 
-    synced        everything wanted, with ids and versions of its inputs
-    gateway       the part in a gateway's configuration, as deployed to staging
-    production    that part in production, with automatic promotion
-    mended        of a backend: when that part was last corrected without a new spec
+    synced        the whole desired state, with ids and versions of its inputs
+    gateway       the part in the gateway's configuration, as deployed to staging
+    production    the same part in production, if promotion is automatic
+    mended        of a backend: when the gateway part was last corrected without a new spec
 
-While the wanted state has the stored digest, no call is made, even after a restart; the sweep finds drift. They are in
-the status so that a pass ends with one write, to avoid conflicts with clients that replace the object. The replaced
-operator's CRDs drop the field; then an annotation stores it. Objects without our mark in 3scale record a creation
-before it begins, until in sync: if the object is deleted earlier, only its result is searched for. Before a correction
-of a product's gateway part without a new spec, the digests are cleared, so that a crash before the deployment is
-noticed.
+While the desired state has the stored digest, no call is made, even after a restart; the sweep finds drift. A pass ends
+with one write of the status, which avoids conflicts with clients that replace the object. The replaced operator's CRDs
+drop the field; then an annotation stores the digests. Kinds without our mark in 3scale record a creation before it
+begins, until in sync: if the object is deleted earlier, only the creation's result is searched for. Before a product's
+gateway part is corrected without a new spec, its digests are cleared, so that a crash before the deployment is noticed.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ from domain.schema import Json
 from domain.threescale.resources.shared import Digests, SyncedStatus
 from domain.writes import JsonPatch, merge
 
-# JSON, if the CRD has no `status.digests`.
+# Stores the digests as JSON if the CRD drops `status.digests`.
 DIGESTS = "perdure.dev/3scale-digests"
 # The natural key of a creation with an unknown result, as JSON.
 CREATING = "perdure.dev/3scale-creating"
-# In that JSON: ids of entries that match the key but existed before or belong to other objects.
+# A field of that JSON: ids of entries that match the key but existed before or belong to other objects.
 OTHERS = "others"
 # "true": keep the counterpart in 3scale when the object is deleted.
 RETAIN = "perdure.dev/retain"
-# Any new value requests a comparison without a new spec; and the last one honoured.
+# DRIFT: each new value requests a comparison with 3scale. LOOKED: the last value that was honoured.
 DRIFT = "perdure.dev/3scale-drift"
 LOOKED = "perdure.dev/3scale-looked"
 
-# A different number causes one comparison of every object.
+# The version of the digests: another number makes every object be compared once.
 _FORM = 1
 _LENGTH = 24
 
@@ -59,7 +58,7 @@ def remembering(resource: CustomResource, digests: Digests) -> dict[str, object]
 
 
 def annotated(resource: CustomResource, patch: JsonPatch) -> JsonPatch:
-    """The patch of the annotation, if the status does not store the requested digests."""
+    """The annotation's patch for digests that the status has dropped; empty if the status stores them."""
     if "digests" not in patch or _in_status(resource) is not None:
         return {}
     digests = merge({}, patch["digests"])
@@ -73,7 +72,7 @@ def _in_status(resource: CustomResource) -> Digests | None:
 
 
 def creating(meta: ObjectMeta, key: Mapping[str, Json], others: Iterable[int] = ()) -> JsonPatch:
-    """The patch that records a creation; empty if recorded."""
+    """The patch that records a creation; empty if it is recorded already."""
     listed = sorted(set(others))
     noted = json.dumps({**key, **({OTHERS: listed} if listed else {})}, sort_keys=True)
     return {} if meta.annotations.get(CREATING) == noted else {"metadata": {"annotations": {CREATING: noted}}}

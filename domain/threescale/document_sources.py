@@ -1,7 +1,7 @@
-"""The document of an ActiveDoc or OpenAPI, from the only key of a Secret or from an address.
+"""The document of an ActiveDoc or OpenAPI, from the only key of a Secret or from a URL.
 
-The pass fetches a document at an address (`activities/threescale/document_download.py`) and retries a failed fetch,
-which is not a fault of the object.
+The pass fetches a document from a URL (`activities/threescale/document_download.py`). A failed fetch is retried and
+does not make the object Invalid.
 """
 
 from __future__ import annotations

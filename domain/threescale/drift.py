@@ -1,13 +1,13 @@
-"""Comparison of a tenant's lists with the objects: drift, and marked entries without an object.
+"""Comparison of a tenant's lists with the objects: drift, and entries with our mark but without an object.
 
     one list of each kind, page by page ─► objects in sync ─► missing, or different
                                         └► marked entries ─► without an object
-    objects in rotation ─► all their parts
+    some Products and Backends, in turn ─► all their parts
 
 Objects in sync make no calls (`digests.py`), so only the sweep notices manual changes in 3scale. The lists show no
 metrics, rules or plans, so each sweep compares some products and backends completely, in turn. Users and document
 bodies are compared only by `retry`, or when their object is read anyway. Applications, documents and policies have no
-mark, so they are never orphans.
+mark, so they are never reported as orphans.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def with_list(lists: Lists, read: Read, answer: object) -> Lists:
 
 
 def differences(objects: Iterable[CustomResource], lists: Lists) -> tuple[Difference, ...]:
-    """The differences; objects at work or being deleted are skipped."""
+    """The differences of objects in sync that are not being deleted."""
     found = ((each, _problem(each, lists)) for each in objects if in_step(each))
     return tuple(Difference(resource=each, problem=problem) for each, problem in found if problem)
 
@@ -131,7 +131,7 @@ def listed(lists: Lists, read: Read) -> dict[str, object] | None:
 
 
 def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str, ...]:
-    """Marked entries that no object has, by id or by the name that it may adopt."""
+    """Entries with our mark that no object has by id, or may adopt by name."""
     known = {(type(each), id_) for each in objects if (id_ := _id(each))}
     names = {(type(each), name) for each in objects if (name := _name(each))}
     marked: list[tuple[type[CustomResource], str, int, str, Mapping[str, str]]] = [
@@ -166,12 +166,12 @@ def _problem(each: CustomResource, lists: Lists) -> str:
 def _compared(each: CustomResource, there: Mapping[int, F], differs: Callable[[F], bool]) -> str:
     found = there.get(_id(each))
     if found is None:
-        return f"{_id(each)} is not in 3scale any more"
-    return f"{_id(each)} differs in 3scale from the object" if differs(found) else ""
+        return f"entry {_id(each)} is not in 3scale any more"
+    return f"entry {_id(each)} differs in 3scale from the object" if differs(found) else ""
 
 
 def _other_application(application: Application, found: FoundApplication) -> bool:
-    """Whether the found application differs. The plan is not compared: the object has its name, and the list its id."""
+    """Whether the found application differs. The plan is not compared: the object has its name, the list its id."""
     spec = application.spec
     state = SUSPENDED if spec.suspend else LIVE
     moved = found.state in (LIVE, SUSPENDED) and found.state != state

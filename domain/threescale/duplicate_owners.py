@@ -1,6 +1,6 @@
-"""Objects that manage the same entry in 3scale, because both adopted it, or one was copied with its annotation.
+"""Objects that manage the same entry in 3scale: both adopted it, or one is a copy with the other's id annotation.
 
-If one is deleted, the entry is left to the other.
+If one object is deleted, the other one keeps the entry.
 """
 
 from __future__ import annotations

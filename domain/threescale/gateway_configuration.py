@@ -1,6 +1,6 @@
 """A product's gateway configuration: address, authentication, error responses, policies, flows.
 
-Only fields set in the custom resource are compared; the others keep their values in 3scale. `with_secrets` inserts
+Only fields set in the custom resource are compared; other fields keep their values in 3scale. `with_secrets` inserts
 values from Secrets (an issuer's address, a policy's configuration) before the comparison.
 """
 
@@ -22,7 +22,7 @@ _ADDRESSES = ("endpoint", "sandbox_endpoint")
 
 
 def backend_version(deployment: Deployment | None) -> str | None:
-    """3scale's code for the deployment; None to keep it."""
+    """3scale's code for the authentication of callers; None: unchanged."""
     authentication = deployment.authentication if deployment else None
     if authentication is None:
         return None
@@ -32,7 +32,7 @@ def backend_version(deployment: Deployment | None) -> str | None:
 
 
 def deployment_option(deployment: Deployment | None) -> str | None:
-    """3scale's code for the gateway's place; None to keep it."""
+    """3scale's code for where the gateway runs; None: unchanged."""
     if deployment is None:
         return None
     return "self_managed" if deployment.apicast_self_managed else "hosted"
@@ -130,7 +130,7 @@ def _oidc(spec: ProductSpec) -> OpenIdConnect | None:
 
 
 def _open(policy: Policy) -> bool:
-    """Whether the configuration comes from a Secret, which only happens if the spec's own is empty."""
+    """Whether the policy's configuration comes from a Secret: the spec has none, but a reference."""
     return not policy.configuration and policy.configuration_ref is not None
 
 

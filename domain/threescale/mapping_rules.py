@@ -1,6 +1,6 @@
 """The fewest calls that bring mapping rules into the wanted order.
 
-Inserting a rule moves the following ones down, deleting one moves them up. As many as possible keep their place (a
+Inserting a rule moves the later rules down, deleting one moves them up. As many rules as possible keep their place (a
 longest increasing subsequence); surplus rules are changed into missing ones.
 """
 
@@ -48,12 +48,12 @@ def edits(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> tuple[RuleEdit,
 def _placed(
     wanted: Sequence[Rule], found: Sequence[FoundRule], pairs: dict[int, int], in_place: set[int]
 ) -> Iterator[RuleEdit]:
-    # The list after each call, by wanted places.
+    # The rules after each call, as indexes of `wanted`.
     current = sorted(pairs, key=lambda place: pairs[place])
     for place, rule in enumerate(wanted):
         before = found[pairs[place]] if place in pairs else None
         if place in in_place:
-            assert before is not None  # noqa: S101 - only what was found stands
+            assert before is not None  # noqa: S101 - a rule that keeps its place was found
             if before.rule != rule:
                 yield RuleEdit(call="PUT", id=before.id, rule=rule)
             continue
@@ -95,7 +95,7 @@ def _anything(_: Rule) -> Hashable:
 
 def _in_order(pairs: Sequence[tuple[int, int]]) -> set[int]:
     ends: list[int] = []  # the smallest last index of a run of each length
-    runs: list[int] = []  # how long the longest run is that ends with each pair
+    runs: list[int] = []  # the length, less one, of the longest run that ends with each pair
     for _, index in pairs:
         length = bisect_left(ends, index)
         ends[length : length + 1] = [index]

@@ -4,7 +4,7 @@
 
 3scale refuses to delete a metric used in the gateway's configuration, so deletions come after the deployment; until
 then a surplus metric is renamed if another one needs its friendly name. A metric that becomes a method, or the reverse,
-is recreated after rules, gateway and the old one (`obstacles`).
+is deleted (`obstacles`) once rules and gateway do not use it, then created again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from domain.threescale.resources.shared import MappingRule, Metric, ProductMetho
 class Owner(Model):
     path: str
     rules_path: str
-    backend_id: int = 0  # of a backend; a suffix of its metrics' names
+    backend_id: int = 0  # a backend's id, the suffix of its metrics' system names; 0 for a product
 
     @classmethod
     def product(cls, id_: int) -> Owner:
@@ -45,10 +45,10 @@ class Owner(Model):
 
 
 class Counting(Model):
-    """Calls before the rules, and after the deployment.
+    """Calls: `writes` come before the mapping rules, `farewells` (deletions) after the deployment.
 
-    `obstacles` have a wanted name as the other kind (metric or method): they are deleted first, once no gateway uses
-    them.
+    `obstacles` come first: they delete what has a wanted name but the wrong kind (metric, method), once no gateway
+    uses it.
     """
 
     obstacles: tuple[Write, ...] = ()
@@ -57,7 +57,7 @@ class Counting(Model):
 
 
 class _Wanted(Model):
-    """A wanted metric; an absent description equals an empty one, as with the replaced operator."""
+    """A wanted metric or method; an absent description equals an empty one, as with the replaced operator."""
 
     name: str
     method: bool
@@ -101,7 +101,7 @@ def order(
     found: Sequence[FoundMappingRule],
     refused: Iterable[str] = (),
 ) -> tuple[Write, ...] | None:
-    """The calls that order mapping rules; None while a metric that one uses does not exist yet.
+    """The calls that make and order the mapping rules; None if a rule's metric does not exist yet.
 
     Each call depends on the previous ones, so the list ends before the first slot in `refused`.
     """
@@ -134,7 +134,7 @@ def _is_wanted(owner: Owner, found: FoundMetric, wanted: Mapping[str, _Wanted]) 
 def _changes(
     owner: Owner, wanted: Mapping[str, _Wanted], keeps: Mapping[str, FoundMetric], hits: int
 ) -> Iterable[Write]:
-    """The changes, one call each, with temporary names in between where metrics exchange theirs."""
+    """The changes, one call each; metrics that exchange friendly names get temporary ones in between."""
     by_id = {each.id: name for name, each in keeps.items()}
     differing = {each.id: wanted[name].differing(each) for name, each in keeps.items()}
     names = {id_: str(fields["friendly_name"]) for id_, fields in differing.items() if "friendly_name" in fields}

@@ -19,7 +19,7 @@ _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
 def same_text(wanted: str | None, found: str | None) -> bool:
-    """Whether the text is as wanted (None wants any); an empty one may be null in 3scale."""
+    """Whether the texts are equal. A wanted None equals any text; a found null equals the empty text."""
     return wanted is None or wanted == (found or "")
 
 
@@ -52,7 +52,7 @@ def same_money(wanted: str | None, found: Json) -> bool:
 
 
 def bare_name(system_name: str, backend_id: int) -> str:
-    """The name as custom resources use it."""
+    """The metric's name without the backend's id."""
     return system_name.removesuffix(f".{backend_id}")
 
 

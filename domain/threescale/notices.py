@@ -1,7 +1,7 @@
 """Kubernetes Events of an object, with the replaced operator's reasons.
 
-Waiting is no warning, except for a Tenant's missing Secret. Perdure's own normal Events announce surprising actions: an
-object is deleted with another, or an application is recreated.
+Of waiting objects only Tenants get a warning. Perdure's own normal Events announce surprising actions: an object is
+deleted with another one, or an application is recreated.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def notices(kind: Kind, decision: Decision) -> tuple[Notice, ...]:
     if decision.phase == Phase.DELETING and any(isinstance(each, DeleteObject) for each in decision.actions):
         events = (*events, normal(GOES_ALONG, decision.why))
     if kind == APPLICATION and decision.phase == Phase.SYNCING and any(map(_ends_application, decision.actions)):
-        message = "it is created again for its other product, with a new id and new credentials"
+        message = "the application is created again for another product, with a new id and new credentials"
         events = (*events, normal(MADE_ANEW, message))
     return events
 

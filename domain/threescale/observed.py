@@ -1,9 +1,9 @@
 """The input of decisions on 3scale objects, and the decisions that kinds share.
 
 3scale's state is collected during the pass: each call folds its response into the world (`calls.py`), and a new
-observation keeps it. Actions run in order, and the first refusal ends them. Refusals by 3scale are stored by slot:
-until a retry is due the rest continues without it, and the object's state shows the refusal. An object blocked by its
-spec or a missing referent makes no call.
+observation keeps it. Actions run in order; a refusal stops those after it. 3scale's refusals are stored by slot: until
+its retry is due, a refused call is left out, and the object's state shows the refusal. An object blocked by its spec or
+a missing referent makes no call.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class Phase(StrEnum):
 class Memory(Model):
     """What an object's lifecycle remembers."""
 
-    retried: str = ""  # the person's retry for which refusals were dropped, until it completes
+    retried: str = ""  # the token of the retry for which refusals were dropped, until that retry completes
     begun: bool = False  # 3scale was written to, and the object has not been in sync since
     next_sweep: datetime | None = None
-    sweeps: int = 0  # determines which objects are compared completely
-    compare_at: datetime | None = None  # when to compare after a write based on cached state
+    sweeps: int = 0  # the number of sweeps so far; it selects the objects that are compared completely
+    compare_at: datetime | None = None  # when to compare with 3scale, after a write based on cached state
 
 
 class Unreadable(World):
@@ -108,9 +108,9 @@ def failed(message: str, *waits_for: str) -> Blocker:
 
 
 class Leaving(Model):
-    """The deletion of an object's counterpart."""
+    """The deletion of an object's counterpart in 3scale."""
 
-    look: Read | None = None  # None if the id is known or nothing is searched
+    look: Read | None = None  # the search for the counterpart; None if the id is known or no search is needed
     write: Write | None = None  # None if nothing is left in 3scale
     holders: tuple[Holder, ...] = ()  # other objects of its kind in the tenant
     blocker: Blocker | None = None  # what must stop using it first
@@ -128,7 +128,7 @@ def acts(phase: Phase, why: str, *actions: Action, **more: Any) -> Decision:
 class Observed(World):
     """An object as a pass observes it."""
 
-    # 3scale's state, which is not observed.
+    # The fields with 3scale's state: calls read it, an observation does not.
     learnt: ClassVar[tuple[str, ...]] = ("found",)
 
     resource: CustomResource
@@ -136,13 +136,13 @@ class Observed(World):
     known: Memory = Memory()
     tenants: tuple[Tenant, ...] = ()
     look: bool = False  # the sweep or a person asks for a comparison with 3scale
-    retry: str = ""  # a person's incomplete retry
-    drops_refusals: bool = False  # the pass was woken, or has a new retry
+    retry: str = ""  # the token of a person's incomplete retry
+    drops_refusals: bool = False  # earlier refusals are dropped: the pass was woken, or has a new retry
     recalled: bool = False  # the previous pass's state of 3scale is used
-    slot_held_for: timedelta | None = None  # the time since the first call
-    reported_in_sync: bool = False  # the object shows a long sync, or need not
-    mute: bool = False  # the API server refuses its status
-    unwritable: str = ""  # why it refuses the defaulted spec
+    slot_held_for: timedelta | None = None  # the time since the first call; None before it
+    reported_in_sync: bool = False  # this pass has reported already that it takes long (InSync)
+    mute: bool = False  # the API server refuses the object's status, so it is not written
+    unwritable: str = ""  # why the API server refuses the spec with defaults
 
     @property
     def known_id(self) -> int:
@@ -215,7 +215,7 @@ class Observed(World):
         return next_look(since, now, resource.metadata.uid)
 
     def reported(self, situation: Situation, now: datetime, fields: Mapping[str, object]) -> JsonPatch:
-        """The status patch, from fields by their model names; empty if nothing changes."""
+        """The status patch with `situation` and `fields` (by model names); empty if nothing changes."""
         resource: Any = self.resource
         before = resource.status
         known = {} if _stays_behind(resource, fields) else fields
@@ -233,7 +233,7 @@ class Observed(World):
         phase: Phase | None = None,
         until: datetime | None = None,
     ) -> Decision:
-        """A decision without calls; an orphan is observed again with growing pauses."""
+        """The decision to show the blocker, without calls; a waiting object is observed with growing pauses."""
         situation = Situation(state=blocker.state, message=blocker.message)
         if blocker.state is SyncState.WAITING:
             until = self.observe_again_at(_waits(self.resource.kind_of), now)
@@ -269,7 +269,7 @@ class Observed(World):
         now: datetime,
         fields: Mapping[str, object] | None = None,
     ) -> Decision:
-        """The decision to make the writes, or to show the refusal of one as the object's state."""
+        """The decision to make the writes or, while one is refused, to show that as the object's state."""
         refused = {each.slot: self.refusals[each.slot] for each in writes if each.slot in self.refusals}
         if held(refused, now):
             return self.as_refused(refused, now, fields)
@@ -295,9 +295,9 @@ class Observed(World):
     def attempted(
         self, sync: Sync, now: datetime, *, marked: bool = True
     ) -> tuple[Decision | None, dict[str, Refusal]]:
-        """The next calls for an object without parts, and the refusals that block some.
+        """The decision with the next calls, None if there are none, and the refusals of the sync's calls.
 
-        An entry's creation without a mark is recorded first (`digests.py`).
+        A creation without our mark is recorded first (`digests.py`).
         """
         refused = blocking(sync, self.refusals)
         slots = held(refused, now)
@@ -313,17 +313,17 @@ class Observed(World):
         return self.as_refused(refused, now, fields) if refused else self.fine(now, fields, digests=digests)
 
     def deprovision(self, leaving: Leaving, now: datetime) -> Decision:
-        """The decision to delete the counterpart; no call is made for a retained object, if the tenant's Secret is
-        gone, or if another object has the same counterpart.
+        """The decision to delete the counterpart. It is left in 3scale if the object is retained, the tenant's Secret
+        is gone, or another object has the same counterpart.
 
-        An incomplete Secret is probably being edited: a known counterpart waits for it.
+        An incomplete Secret is probably being edited, so the deletion of a known counterpart waits.
         """
         resource, provider = self.resource, self.provider
         meta, outside = resource.metadata, resource.outside
         if resource.kind_of.finalizer not in meta.finalizers:
-            return acts(Phase.GONE, "it has released everything")
+            return acts(Phase.GONE, "its finalizer is removed")
         if retained(meta):
-            return self.released("it stays in 3scale, as its annotation says", outside)
+            return self.released("it stays in 3scale, as its annotation perdure.dev/retain asks", outside)
         if isinstance(provider, NoAccount):
             if provider.incomplete and outside:
                 waits = waiting(provider.why, provider.waits_for)
@@ -385,7 +385,7 @@ def status_patch(resource: Any, changed: Mapping[str, object]) -> JsonPatch:
 
 
 def status_in_sync(resource: Any, why: str, now: datetime) -> JsonPatch:
-    """Show the object as in sync; a deleted one's status stays as it is."""
+    """The status patch with the condition InSync; empty if the object is being deleted."""
     if resource.metadata.deleting:
         return {}
     return status_patch(resource, {"conditions": in_sync(resource.kind_of, why, resource.status.conditions, now)})
@@ -439,12 +439,12 @@ def calls(sync: Sync, slots: Iterable[str], *before: Action, phase: Phase = Phas
 def lets_go(
     leaving: Leaving, found: One[T], known_id: int, look: Read | None, deletion: Callable[[int], Write]
 ) -> Leaving:
-    """The deletion of an object without parts: by its id (0 if unknown), or by its recorded creation.
+    """The deletion of an object without parts, by `known_id` (0 if unknown) or else by `look`.
 
-    `look` is None without a creation, or if its result may be another object's.
+    `look` searches for the result of the recorded creation; None without one, or if it may be another object's.
     """
     if look is not None and holder_of(known_id, leaving.holders):
-        known_id = 0  # another object's; search for the result of its own creation
+        known_id = 0  # that entry is another object's; search for the result of this object's creation
     if known_id and (found.untouched or (look is None and not found.lost)):
         return leaving.model_copy(update={"write": deletion(known_id)})
     if look is None:

@@ -6,9 +6,9 @@
         any ─► Orphan: tenant or Secret is missing   any ─► Invalid: the document   any ─► Failed: the generated objects
         any ─deletion─► Product gone ─► Backend gone ─► deleted
 
-It makes no call to 3scale. Changes of the two objects' specs are reverted. A document at an address is fetched every
-five minutes. Names never change, even with a new title: another Product would have no applications. The finalizer
-deletes both objects even without a garbage collector; `--cascade=orphan` keeps them.
+No call to 3scale is made. Changes of both objects' specs are reverted. A document at a URL is fetched every five
+minutes. The objects' names never change, even with a new title: another Product would have no applications. Both are
+deleted with the OpenAPI even without a garbage collector; `--cascade=orphan` keeps them.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ C = TypeVar("C", Product, Backend)
 
 
 class ObservedOpenApi(Observed):
-    """An OpenAPI document and its objects. `text` is None if not fetched yet, `source` if the Secret does not exist.
-    Products and backends: of its namespace.
+    """An OpenAPI, with the Products and Backends that it owns or its status names. `text` is None if not fetched yet,
+    `source` if there is no Secret.
     """
 
     learnt: ClassVar[tuple[str, ...]] = ()
@@ -85,7 +85,7 @@ class ObservedOpenApi(Observed):
         return self.beside({"text": text_at(str(body))})
 
     def forget(self) -> Self:
-        """The world without the document, so that it is fetched again."""
+        """The world without a document from a URL, which is then fetched again."""
         return self if self.resource.spec.openapi_ref.secret_ref else self.beside({"text": None})
 
 
@@ -222,7 +222,7 @@ def _own(open_api: OpenApi, there: Sequence[C]) -> C | None:
 
 
 def _sibling(name: str, there: Sequence[C]) -> C | None:
-    """The object of this name, which contains the uid, so it is ours even without an owner."""
+    """The object of this name. It contains the OpenAPI's uid, so the object is ours even without an owner."""
     return next((each for each in there if each.metadata.name == name), None)
 
 
@@ -260,7 +260,7 @@ def _annotations(meta: ObjectMeta, kind: Kind) -> dict[str, str]:
 
 
 def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
-    """The patch with complete lists, in which null would not remove fields."""
+    """The patch with complete lists: null removes no field within a list."""
     return {
         name: whole.get(name, value)
         if isinstance(value, list)
@@ -272,16 +272,16 @@ def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
 
 
 def _leaving(observed: ObservedOpenApi, now: datetime) -> Decision:
-    """The decision to delete the Product, then the Backend, which it uses."""
+    """The decision to delete the Product, then the Backend, which the Product uses."""
     open_api = observed.resource
     if OPEN_API.finalizer not in open_api.metadata.finalizers:
-        return acts(Phase.GONE, "it has released everything")
+        return acts(Phase.GONE, "its finalizer is removed")
     own = [each for each in (_own(open_api, observed.products), _own(open_api, observed.backends)) if each is not None]
     has_finalizer = _ORPHAN_FINALIZER in open_api.metadata.finalizers
     if has_finalizer or not own:
         left = tuple(f"{each.kind_of.name} {each.metadata.name}" for each in own)
         why = (
-            "the objects that it created stay, as its annotation asks"
+            "the objects that it created stay, as --cascade=orphan asks"
             if has_finalizer and own
             else "all objects that it created are deleted"
         )

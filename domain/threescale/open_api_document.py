@@ -1,7 +1,7 @@
 """Strict parsing of an OpenAPI document, JSON or YAML, which is untrusted.
 
-It is refused if it is too long, too deep, too large after resolving aliases, has a duplicate key, or references outside
-itself. YAML dates stay texts, as in JSON.
+A document is refused if it is too long, too deep, too large after resolving aliases, has a duplicate key, or refers to
+another document. YAML dates stay texts, as in JSON.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from domain.schema import Json, JsonObject
 MOST_BYTES = 2 * 1024 * 1024
 DEEPEST = 100
 MOST_NODES = 200_000
-# A longer chain of references is a cycle.
+# A longer chain of references counts as a cycle.
 _MOST_STEPS = 8
 
 PRODUCT_EXTENSION = "x-3scale-product"
@@ -119,7 +119,7 @@ class _Root(_Strict):
 
 
 def read_api(text: str) -> Api:
-    """Parse the document, cached because a long one takes seconds. Raises Unreadable."""
+    """Parse the document. Results are cached, because long ones take seconds. Raises Unreadable."""
     found = _read(text)
     if isinstance(found, str):
         raise Unreadable(found)
@@ -211,7 +211,7 @@ def _name(key: object) -> str:
 
 
 def _measure(whole: Json) -> None:
-    """Check the size with aliases resolved, before further processing."""
+    """Check depth and size with aliases resolved. Raises Unreadable."""
     left: list[tuple[Json, int]] = [(whole, 1)]
     nodes = 0
     while left:
@@ -268,7 +268,7 @@ def _followed(document: JsonObject, item: JsonObject) -> JsonObject:
 
 
 def _refuse_circles(document: JsonObject) -> None:
-    """Refuse components that contain themselves; schemas, such as a tree's, may."""
+    """Refuse components whose `$ref` leads back to itself; recursion inside a schema is allowed."""
     components = document.get("components")
     for section, named in components.items() if isinstance(components, dict) else ():
         for name, item in named.items() if isinstance(named, dict) else ():

@@ -1,11 +1,11 @@
 """The Product and Backend generated from an OpenAPI document, with the replaced operator's names.
 
-    title ─► names of both          first server ─► address of the backend, beginning of every rule
+    title ─► names of both objects  first server ─► address of the backend, base path of every rule
     operation ─► method and mapping rule          security ─► how callers authenticate
 
 Extensions contain 3scale settings: metrics, policies and plans of the product, and an operation's metric. Operations
-with the same derived system name share a method, described by the first. Duplicate operationIds, and an operation named
-like the metric of all hits, are refused.
+with the same derived system name share a method, described by the first. Duplicate operationIds and an operation with
+the derived name `hits` are refused.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _OperationExtension(KubeModel):
 
 
 def generate(spec: OpenApiSpec, api: Api, uid: str, system_name: str = "") -> Generated:
-    """The Product and the Backend for a document. `uid` makes names unique; `system_name` is the existing objects',
+    """The Product and the Backend for a document. `uid` makes names unique; `system_name` is that of existing objects,
     empty if there are none. Raises Unreadable.
     """
     title = api.info.title
@@ -153,7 +153,7 @@ def _friendly_name(call: Call) -> str:
 
 
 def _named(calls: Iterable[Call]) -> list[tuple[str, Call]]:
-    """The calls with their names, which need not be unique, unlike operationIds. Raises Unreadable."""
+    """The operations with their methods' system names, which may repeat; operationIds may not. Raises Unreadable."""
     named = []
     by_name: dict[str, Call] = {}
     for call in calls:

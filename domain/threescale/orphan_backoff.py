@@ -1,6 +1,6 @@
 """When a waiting object is observed again without a wake.
 
-The intervals double from five seconds to ten minutes, with jitter. They count from the transition time of the object's
+The intervals double from five seconds to ten minutes, with jitter. They start at the transition time of the object's
 condition, so every process computes the same times, and nothing is stored.
 """
 

@@ -4,8 +4,8 @@
                                      ▲                                 │
                                      └── what is known of 3scale ◄─────┘
 
-A pass hands its refusals to the next one, so that they are retried with growing pauses; a wake drops them. Losing them
-costs a few calls. 3scale's state is not stored in the workflow (`digests.py`).
+A pass hands its refusals to the next pass, so that refused calls are retried with growing pauses; a wake drops the
+refusals. 3scale's state is not stored in the workflow (`digests.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from domain.threescale.observed import Memory, Phase
 LONGEST_PASS = timedelta(minutes=10)
 HEARTBEAT = timedelta(seconds=10)
 
-# An object in sync is compared with 3scale, which may have changed.
+# The phases in which a person's retry works. It compares even an object in sync, because 3scale may have changed.
 RETRYABLE = frozenset(each.value for each in (Phase.SYNCED, Phase.ORPHAN, Phase.INVALID, Phase.FAILED, Phase.DELETING))
 
 

@@ -4,9 +4,9 @@
          any ─► Orphan: a backend or the tenant is missing          any ─► Invalid: the spec, or a backend's
          any ─► Failed: 3scale refuses something                    any ─deletion─► Deleting ─► gone
 
-Unless the stored digest equals the wanted state's, 3scale's state is compared part by part (`product_sync.py`), and the
-new digests are stored. A deleted backend makes the product an Orphan. A changed system name makes it Invalid, because
-3scale never changes one and a second product must not be created.
+If the desired state's digest is not the stored one, 3scale is compared part by part (`product_sync.py`), and the new
+digests are stored. A deleted backend makes the product an Orphan. A changed system name makes it Invalid, because
+3scale cannot change it, and a second product must not be created.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from domain.threescale.spec_validation import Fault, faults_of_product, message_
 
 
 class SecretText(Model):
-    """A value that never leaves the process."""
+    """A Secret's value, which never leaves the process."""
 
     key: SecretKey
     text: str
@@ -52,10 +52,10 @@ class ObservedProduct(Observed):
 
     resource: Product
     backends: tuple[Backend, ...] = ()
-    siblings: tuple[ObjectMeta, ...] = ()  # other Products with its system name and tenant
+    siblings: tuple[ObjectMeta, ...] = ()  # other Products with the same system name and tenant
     holders: tuple[Holder, ...] = ()  # siblings that have a product in 3scale
-    applications: tuple[Application, ...] = ()  # while it is being deleted with `cascade`
-    secrets: tuple[SecretText, ...] = ()  # existing values of `secrets_of` its spec
+    applications: tuple[Application, ...] = ()  # its Applications; observed only while it is deleted with `cascade`
+    secrets: tuple[SecretText, ...] = ()  # values of the keys from `secrets_of(spec)` that exist
     found: FoundProduct = FoundProduct()  # empty, or left by a previous pass
 
     def decide(self, now: datetime) -> Decision:
@@ -68,13 +68,13 @@ class ObservedProduct(Observed):
         return self.beside({"found": wrote_product(self.found, write, body)})
 
     def remembered(self) -> object:
-        """3scale's state, and the backends' digests: plans limit and price the backends' metrics."""
-        # Versions are read again, because others may deploy and promote.
+        """3scale's state with the backends' digests (plans use backends' metrics); None if it is unknown."""
+        # Configuration versions are read again, because others may deploy and promote.
         remembered = self.found.model_copy(update={"configs": {}})
         return (remembered, self._behind()) if remembered.service is not None else None
 
     def recalling(self, remembered: object) -> Self:
-        """The world with the memory, if the backends are unchanged."""
+        """The world with the remembered state, if the backends are unchanged."""
         match remembered:
             case (FoundProduct() as found, behind) if behind == self._behind():
                 return self.beside({"found": found})
@@ -115,7 +115,7 @@ def _blocker(observed: ObservedProduct, backends: Mapping[str, Backend], faults:
 
 
 def _without_secrets(observed: ObservedProduct, faults: tuple[Fault, ...]) -> Blocker:
-    """The blocker: missing Secrets or keys are waited for; bad content and a missing reference are invalid."""
+    """The blocker: waiting for a missing Secret or key; invalid for bad content or a missing reference."""
     product, there = observed.resource, {each.key for each in observed.secrets}
     keys = secrets_of(product.spec, product.metadata.namespace)
     missing = [key for key in keys if key not in there]
@@ -180,7 +180,7 @@ def _forgetting(observed: ObservedProduct, before: Digests, desired: Digests, sy
 
 
 def _missing(product: Product, sync: Sync) -> Blocker:
-    """The blocker that waits for the own comparison of a synced backend that lacks a metric in 3scale."""
+    """The blocker if a synced Backend lacks a metric in 3scale: wait until its own pass creates the metric."""
     namespace = product.metadata.namespace
     names = tuple(dict.fromkeys(each.partition("/")[0] for each in sync.missing))
     return waiting(
@@ -189,7 +189,7 @@ def _missing(product: Product, sync: Sync) -> Blocker:
 
 
 def desired_digests(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Digests:
-    """The digests, also of backends, which affect the gateways, and whose metrics plans reference by id."""
+    """The desired digests. They include the backends: gateways use them, and plans refer to their metrics."""
     spec = observed.resource.spec
     versions = sorted((each.key.namespace, each.key.name, each.key.key, each.version) for each in observed.secrets)
     known = {name: digests_of(backend) for name, backend in backends.items()}
@@ -207,7 +207,7 @@ def desired_digests(observed: ObservedProduct, backends: Mapping[str, Backend]) 
 
 
 def _leaving(observed: ObservedProduct) -> Leaving:
-    """The deletion: by id, otherwise by name with our mark if no other object has the name."""
+    """The deletion: by id, otherwise by name if the product has our mark and no other object its name."""
     product, found = observed.resource, observed.found
     known_id = observed.known_id
     leaving = Leaving(
@@ -234,4 +234,4 @@ def _waits_for_applications(observed: ObservedProduct) -> Blocker | None:
         return None
     going = (each for each in observed.applications if each.status.application_id and not retained(each.metadata))
     names = sorted(f"Application/{each.metadata.namespace}/{each.metadata.name}" for each in going)
-    return waiting(f"also deletes {', '.join(names)}", *tuple(names)) if names else None
+    return waiting(f"first deletes {', '.join(names)}", *tuple(names)) if names else None

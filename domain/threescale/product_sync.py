@@ -3,9 +3,9 @@
     find it ─► create it ─► read its parts ─► metrics, backend usages, plans ─► rules, limits, prices
         ─► flows, proxy, policies ─► deploy (─► promote) ─► delete unused metrics
 
-Each decision returns all possible calls; those that need an id from a response follow in the next one. Changes of proxy
-and policies deploy to staging by themselves, so they come last and replace the deployment. A digest identifies the
-configuration in staging: a pass after a crash finds another digest and deploys. A product without backends has no
+Each decision returns all possible calls; calls that need an id from a response follow in the next decision. Changes of
+proxy and policies deploy to staging by themselves, so they come last and replace the deployment. A digest identifies
+the configuration in staging: a pass after a crash finds another digest and deploys. A product without backends has no
 configuration.
 """
 
@@ -35,16 +35,16 @@ _ASIDE = "/perdure-moves{}"
 
 
 class Wanted(Model):
-    """What a product in 3scale should be."""
+    """The desired state of a product."""
 
     spec: ProductSpec  # with defaults and values from Secrets
     backends: dict[str, int] = {}  # ids of the used backends, by system name
     gateway: str = ""  # the digest of the gateway part
-    promote: bool = False  # also deploy it to production
+    promote: bool = False  # also promote the configuration to production
 
 
 class Sync(Model):
-    """The next reads, or else writes. `missing` are backend metrics that 3scale lacks."""
+    """The next calls, reads before writes. `missing` names what 3scale lacks, such as backend metrics."""
 
     reads: tuple[Read, ...] = ()
     writes: tuple[Write, ...] = ()
@@ -56,7 +56,7 @@ class Sync(Model):
 
 
 def sync_product(wanted: Wanted, found: FoundProduct, known_id: int = 0, refused: Iterable[str] = ()) -> Sync:
-    """The next calls. Slots in `refused` are skipped; meanwhile staging is not deployed."""
+    """The next calls, without those in `refused`, and without a deployment that depends on them."""
     spec, service = wanted.spec, found.service
     if service is None:
         if not found.looked:
@@ -132,7 +132,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
 def _cleared(
     spec: ProductSpec, owner: Owner, found: FoundProduct, obstacles: tuple[Write, ...], refused: set[str]
 ) -> list[Write]:
-    """The calls that remove the obstacles from the gateway and then delete them; none while production uses them."""
+    """The calls that remove the obstacles from the gateway and then delete them; none if the deletions are refused."""
     allowed = unless_refused(obstacles, refused)
     if not allowed:
         return []
@@ -145,7 +145,7 @@ def _cleared(
 
 
 def _is_held(spec: ProductSpec, found: FoundProduct, refused: set[str]) -> bool:
-    """Whether the deployment must wait, because rules are incomplete."""
+    """Whether the deployment must wait because a call for rules is refused."""
     assert found.service is not None  # noqa: S101 - it has been made
     owner = Owner.product(found.service.id)
     whole = order(owner, spec.mapping_rules, found.metrics or (), found.rules or ()) or ()
@@ -194,7 +194,7 @@ def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) 
     moves = {each.id: usage_path(paths[id_]) for id_, each in there.items() if not same_path(paths[id_], each.path)}
     backend_of = {each.id: each.backend_id for each in there.values()}
     current = {each.id: each.path for each in there.values()}
-    # A unique temporary path, made of the usage's id.
+    # Temporary paths contain the current ones, so they are unique.
     for id_, to in in_turn(current, moves, aside=_ASIDE, normalized=str.lower):
         yield change(Resource.USAGE, path, id_, {"path": to}, f"backend {backend_of[id_]}")
     for backend_id, to in sorted(paths.items()):
@@ -210,7 +210,7 @@ def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) 
 
 
 def _terms(spec: ProductSpec, plans: Iterable[FoundPlan], ids: Mapping[tuple[str, str], int]) -> Iterable[Write]:
-    """Limits and prices; those of missing plans and metrics wait."""
+    """Calls for limits and prices whose plans and metrics exist."""
     for plan in plans:
         wanted = spec.application_plans.get(plan.system_name)
         if wanted is not None:
@@ -218,7 +218,7 @@ def _terms(spec: ProductSpec, plans: Iterable[FoundPlan], ids: Mapping[tuple[str
 
 
 def _gateway(wanted: Wanted, found: FoundProduct, service: FoundService, before: Iterable[Write]) -> list[Write]:
-    """Calls for the gateway, of which the last deploys to staging."""
+    """Calls for the gateway; the last one deploys to staging."""
     deployment, path = wanted.spec.deployment, f"services/{service.id}/proxy"
     writes = []
     if any((found.flow or {}).get(name) != value for name, value in flows(deployment).items()):

@@ -2,8 +2,8 @@
 
     the Secret that the object names ─► `threescale-provider-account` ─► the APIManager, with `system-seed`
 
-The first Secret that is named or exists decides, even if it lacks a key. In a new tenant an object is searched by name,
-because the same id may be another object's.
+The first source that is named or exists decides, even if it lacks a key. After a move to another tenant an object is
+searched for by name, because its id may be another object's there.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ProviderAccount(Model):
 
 
 class NoAccount(Model):
-    """Why there is no tenant to call. `incomplete`: the Secret exists and lacks something."""
+    """Why there is no tenant to call. `incomplete`: the Secret exists but lacks a key."""
 
     why: str
     waits_for: str
@@ -60,7 +60,7 @@ class NoAccount(Model):
 def provider_account(
     namespace: str, named: str, secrets: Mapping[str, SecretView], installation: Installation | None = None
 ) -> ProviderAccount | NoAccount:
-    """The tenant, and how it is reached. `named` is the referenced Secret, empty if none."""
+    """The tenant's address and token, or why there is none. `named`: the referenced Secret, or empty."""
     chosen = named or DEFAULT_SECRET
     secret = secrets.get(chosen)
     if secret is not None:
@@ -84,7 +84,7 @@ def same_tenant(one: str | None, other: str | None) -> bool:
 
 
 def known_at(url: str, host: str | None, id_: int | None) -> int:
-    """The recorded id, if the status's address `host` is that of `url`; otherwise 0."""
+    """The recorded id; 0 if the status's address `host` is that of another tenant than `url`."""
     elsewhere = bool(host) and not same_tenant(host, url)
     return 0 if elsewhere else id_ or 0
 

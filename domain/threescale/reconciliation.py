@@ -15,9 +15,9 @@ from domain.threescale.notices import notices
 from domain.threescale.observed import Observed, Phase, Unreadable, acts, invalid, outcome_of, status_in_sync
 from domain.writes import JsonPatch
 
-# Shorter syncs are not reported, because clients replace objects that they have just read.
+# Shorter syncs are not reported: clients replace objects that they have just read, and would get a conflict.
 LASTING = timedelta(seconds=10)
-# Probably temporary after the first attempt.
+# Refusals of a first attempt that are probably temporary.
 _PASSING = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
 
@@ -66,11 +66,11 @@ def _written(world: Observed, now: datetime) -> Decision | None:
 
 def _owned(world: Observed) -> Decision | None:
     patch = belonging(world.resource, world.provider, world.tenants)
-    return acts(Phase.NEW, "record its Tenant", *world.patched(patch)) if patch else None
+    return acts(Phase.NEW, "set its Tenant as owner", *world.patched(patch)) if patch else None
 
 
 def _is_passing(world: Observed, decision: Decision, now: datetime) -> bool:
-    """Whether only a first, probably temporary refusal is waited for, which the status does not show."""
+    """Whether the decision only waits after probably temporary refusals, which the status does not show."""
     refused = [each for each in world.refusals.values() if each.retry_at > now]
     quiet = all(each.type in _PASSING and (each.attempts == 1 or _was_throttled(each)) for each in refused)
     idle = all(isinstance(each, ShowStatus) for each in decision.actions)
@@ -91,7 +91,7 @@ def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[
 
 
 def _noted(world: Observed) -> JsonPatch:
-    """The patch after which the next pass compares with 3scale, because something was blocked."""
+    """The patch that marks the sweep's and the person's requests as honoured; empty if they are marked."""
     annotations = world.resource.metadata.annotations
     annotated = {LOOKED: annotations.get(DRIFT, ""), **({RETRIED: world.retry} if world.retry else {})}
     noted = {name: value for name, value in annotated.items() if annotations.get(name, "") != value}

@@ -1,7 +1,7 @@
 """The names by which objects are referenced, and the names that they reference.
 
-A changed object wakes its referrers by its names: an Orphan is woken when its referent arrives. An account waits for
-any user that names it, by the account's name; an OpenAPI waits for the objects that it created, by its own name.
+A changed object wakes the referrers of its names, so an Orphan is woken when its referent is created. One name covers
+all users of an account, another all objects that an OpenAPI created.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def made_by(namespace: str, open_api: str) -> str:
 
 
 def called(resource: CustomResource) -> str:
-    """The name in 3scale, unique in a tenant; empty if it has none yet.
+    """The kind and the name in 3scale, unique in a tenant; empty if there is none.
 
-    A deleted or renamed object wakes those with its former name, because one of them may now have it.
+    A deleted or renamed object wakes objects with its former name, because one of them may now use it.
     """
     kind = resource.kind_of.name
     if isinstance(resource, Product | Backend | ActiveDoc) and resource.spec.system_name:
@@ -66,8 +66,8 @@ def called(resource: CustomResource) -> str:
 
 
 def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
-    """Spec, ids, state, digests, and whether a deleted object has released 3scale. Nothing depends on times and long
-    syncs.
+    """What others depend on: generation, ids, state, digests, and whether a deleted object has lost our finalizer; not
+    times and InSync.
     """
     meta, status = resource.metadata, getattr(resource, "status", None)
     levers = tuple(meta.annotations.get(each) for each in _READ_BY_OTHERS)

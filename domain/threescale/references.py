@@ -1,8 +1,8 @@
 """References: whether a referent is usable, and how it blocks its referrers.
 
-A usable referent is in 3scale, in the same tenant, and not being deleted. An unusable one makes an Orphan, which waits
-for it by name; an Invalid one makes its referrers Invalid. Faults are sorted by name, so that a status does not change
-by itself. Of two objects with one system name the younger is Invalid.
+A usable referent is in 3scale, in the same tenant, and not being deleted. An unusable one makes its referrers Orphans,
+which wait for it by name; an Invalid one makes them Invalid. Faults are sorted by name, so that a status does not
+change by itself. Of two objects with the same system name the younger is Invalid.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def usable(conditions: Conditions) -> bool:
 
 
 def backends_by_name(product: Product, url: str, backends: Iterable[Backend]) -> dict[str, Backend]:
-    """The usable backends by system name; the oldest of duplicates, those of an unknown tenant last."""
+    """Backends of the namespace and tenant by system name; of duplicates the oldest, one of unknown tenant last."""
     there: dict[str, Backend] = {}
     for backend in sorted(backends, key=lambda each: (not _is_at(each, url), seniority(each.metadata))):
         host = backend.status.provider_account_host
@@ -93,7 +93,7 @@ def shared_path(spec: ProductSpec) -> Blocker | None:
 
 
 def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:
-    """The oldest object of the same name, which has precedence; None if it is this one."""
+    """The oldest object of the same name, which has precedence; None if it is the object itself."""
     others = [each for each in siblings if each.uid != meta.uid and not each.deleting]
     oldest = min([meta, *others], key=seniority)
     return None if oldest.uid == meta.uid else oldest
@@ -125,7 +125,7 @@ def id_of_account(account: DeveloperAccount, url: str) -> int:
 
 
 def finalizer_removed(account: DeveloperAccount | None) -> bool:
-    """Whether users and applications need not be deleted, because the account is gone or stays in 3scale."""
+    """Whether the account's users and applications need no deletion, because it is gone or stays in 3scale."""
     if account is None:
         return True
     meta = account.metadata
@@ -133,7 +133,7 @@ def finalizer_removed(account: DeveloperAccount | None) -> bool:
 
 
 def takes_its_own(account: DeveloperAccount) -> bool:
-    """Whether 3scale deletes users and applications with the account, which it may refuse."""
+    """Whether 3scale deletes users and applications with the account: it is being deleted, without a refusal."""
     return account.metadata.deleting and not is_true(account.status.conditions, FAILED)
 
 

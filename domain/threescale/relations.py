@@ -2,16 +2,16 @@
 
 | change of | wakes, besides itself |
 |---|---|
-| any object, in fields that others read | its referrers |
+| any object: fields that others read | its referrers |
 | any object: deletion, new name or tenant | objects with its former or new name, if in conflict |
-| Application, DeveloperUser: id, deletion | those of the same account and name, which may adopt the same entry |
+| Application, DeveloperUser: id, deletion | others of the same account and name, which may adopt the same entry |
 | Tenant: deletion | unsettled objects that use its token |
 | any new object | the sweep over all tenants; younger objects with its name |
 | Product: fields that others read | Backends being deleted that it uses |
 | Product: in sync again, deletion | Backends and policies of its namespace being deleted |
 | any object: deletion | Products and accounts that it references, since 3scale may have refused something |
-| ProxyConfigPromote: success | its Product and that one's Backends, unless in sync |
-| Secret | its referrers; an account with its admin's password; users of its tenant, unless in sync |
+| ProxyConfigPromote: success | its Product and the Product's Backends, if unsettled |
+| Secret | referrers; accounts of users that refer to it; unsettled Applications and promotions in its tenant |
 | APIManager | objects without a Secret reference that use its tenant |
 
 Secrets are watched in the referenced namespaces, APIManagers (rare) only while an object may need one.
@@ -48,7 +48,7 @@ from domain.threescale.resources import (
 )
 
 MODELS = tuple(model for model in custom_resources() if model.kind_of in CUSTOM_KINDS)
-# The first True condition decides.
+# The first condition of this list that is True decides.
 _PHASES = (
     (SYNCED, Phase.SYNCED),
     (READY, Phase.SYNCED),
@@ -149,7 +149,7 @@ def _same_use(application: Application) -> Iterable[Hashable]:
 
 
 def _same_login(user: DeveloperUser) -> Iterable[Hashable]:
-    """The key that users share who may adopt the same entry in 3scale."""
+    """The key shared by users that may adopt the same entry in 3scale."""
     return [(user.metadata.namespace, user.spec.developer_account_ref.name, user.spec.username)]
 
 
@@ -158,13 +158,13 @@ def _tokens(tenant: CustomResource) -> list[str]:
 
 
 def _rank(resource: CustomResource) -> tuple[str, str, bool]:
-    """The object's age and tenant, and whether it is refused: of equals the older one counts."""
+    """Creation time, tenant, and whether it is Invalid or Failed: the traits by which duplicates compare."""
     refused = phase_of(resource) in (Phase.INVALID, Phase.FAILED)
     return str(resource.metadata.creation_timestamp or ""), _home(resource), refused
 
 
 def _may_be_younger(new: tuple[str, str, bool], other: tuple[str, str, bool]) -> bool:
-    """Whether the new object is not older: times are whole seconds, so they may be equal."""
+    """Whether the other object is not older than the new one; times are whole seconds, so they may be equal."""
     return other[0] >= new[0]
 
 
@@ -181,7 +181,7 @@ _CHANGES_OR_GOES = frozenset({On.CHANGES, On.GOES})
 _USER_TO_ACCOUNT = Relation(
     of=DeveloperUser, to=DeveloperAccount, by=_named(DeveloperAccount), known_as=known_as, news=News(on=_NOWHERE)
 )
-# Objects without a tenant reference use that of their account or product.
+# Kinds without a tenant reference, which use that of their account or product.
 _THEIRS = tuple(
     Relation(of=user, to=to, by=_named(to), known_as=known_as, matters=News(on=_NOWHERE, whom=Whom.UNSETTLED))
     for user, to in ((Application, DeveloperAccount), (ProxyConfigPromote, Product))

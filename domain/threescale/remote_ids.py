@@ -47,7 +47,7 @@ def remembered_id(resource: CustomResource) -> int:
 
 
 def identified(resource: CustomResource, id_: object) -> JsonPatch:
-    """A patch that stores the id; empty if unchanged, or without an annotation for the kind."""
+    """A patch that stores the id in its annotation; empty if unchanged, or if the kind has none."""
     annotation = ID_ANNOTATIONS.get(resource.kind_of.name)
     if not annotation or not id_ or resource.metadata.annotations.get(annotation) == str(id_):
         return {}
@@ -55,7 +55,7 @@ def identified(resource: CustomResource, id_: object) -> JsonPatch:
 
 
 def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
-    """A patch that adds the owner reference, as controller unless the object has another; empty if present."""
+    """A patch that sets the owner reference, as controller if the object has none; empty if already set."""
     if any(reference.uid == owner.metadata.uid for reference in meta.owner_references):
         return {}
     others = [each for each in meta.owner_references if each.kind != owner.kind_of.name]
@@ -73,7 +73,7 @@ def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
 def bereft(meta: ObjectMeta, kind: Kind, name: str, owner: CustomResource | None) -> bool:
     """Whether the recorded owner of this kind and name is gone, even if a new object has its name.
 
-    A recorded owner with another name is from before the object moved.
+    A recorded owner with another name is ignored: the object has moved since.
     """
     noted = {each.uid for each in meta.owner_references if (each.kind, each.name) == (kind.name, name)}
     return bool(noted) and (owner is None or owner.metadata.uid not in noted)

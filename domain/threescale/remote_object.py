@@ -21,8 +21,8 @@ T = TypeVar("T", bound=Identified)
 class One(Model, Generic[T]):
     """A search for one object in 3scale, and its result."""
 
-    looked: bool = False  # it was searched for
-    lost: bool = False  # it does not exist under the remembered id, or was deleted; then the list is searched
+    looked: bool = False  # the search is complete
+    lost: bool = False  # no object has the remembered id, or it was deleted; then the list is searched
     item: T | None = None
     # The id of an object with the former name, to be deleted after its replacement is created; 0 if none.
     former: int = 0
@@ -51,13 +51,13 @@ def wrote_one(kind: type[T], resource: Resource, found: One[T], write: Write, an
         return One(lost=True)
     fields = answer_of(resource.value, answer)
     if write.resource is not resource or "id" not in fields:
-        # The id is still known, and it is read again by that.
+        # The response does not show the object, so it is read again by its id.
         return One(lost=found.lost)
     return One(looked=True, item=kind.model_validate(fields))
 
 
 def differing(wanted: Mapping[str, Json], found: Identified) -> dict[str, Json]:
-    """The wanted fields that differ; None equals any value, and empty text null."""
+    """The wanted fields that differ. A wanted None equals any value; an empty text equals null."""
     return {
         name: value for name, value in wanted.items() if value is not None and not _same(value, getattr(found, name))
     }

@@ -1,7 +1,6 @@
 """3scale's state, as its API returns it. Unread parts are None.
 
-Empty texts and numbers may be null, prices are texts and fees are numbers. Methods are entries of the metrics list with
-a parent.
+Empty texts and numbers may be null; prices are texts, fees are numbers. A method is a metric with a parent.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ MANAGED_BY = {"managed_by": "operator"}
 
 
 def missing_mark(annotations: Mapping[str, Json]) -> dict[str, Json]:
-    """The annotations with our mark; empty if they have it."""
+    """The field `annotations` with our mark added; empty if the mark is there."""
     return {} if MANAGED_BY.items() <= annotations.items() else {"annotations": {**annotations, **MANAGED_BY}}
 
 
@@ -100,7 +99,7 @@ class FoundPlan(Identified):
 
 
 class FoundProduct(Found):
-    """A product as 3scale has it."""
+    """A product's state in 3scale."""
 
     looked: bool = False
     lost: bool = False  # the remembered id does not exist
@@ -189,16 +188,16 @@ def answers_of(wrapper: str, answer: object) -> tuple[JsonObject, ...]:
 
 
 def entries_of(answer: object) -> tuple[object, ...]:
-    """The entries of an answer: a bare list, or one under its plural.
+    """The entries of an answer: a bare list, or a list within an object.
 
-    UnexpectedAnswerError without a list: treating it as empty would recreate everything.
+    Raises UnexpectedAnswerError without a list: treating it as empty would recreate everything.
     """
     if answer is None:
         return ()
     if isinstance(answer, Mapping):
         answer = next((value for name, value in answer.items() if name != "metadata" and _is_list(value)), None)
     if not _is_list(answer):
-        raise UnexpectedAnswerError("a list was expected, and there is none")
+        raise UnexpectedAnswerError("a list was expected, but the answer has none")
     return tuple(answer)  # type: ignore[arg-type]
 
 

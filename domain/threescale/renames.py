@@ -1,6 +1,6 @@
 """Changes of unique values, one at a time: names of metrics, paths of backends.
 
-3scale refuses a value that another object still has. Changes that free a value come first; swaps use a temporary one.
+3scale refuses a value that another object still has. Changes that free a value come first; swaps need a temporary one.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ def in_turn(
     aside: str = ASIDE,
     normalized: Callable[[str], str] = str,
 ) -> list[tuple[int, str]]:
-    """The changes in an order that never has duplicates.
+    """The changes (id, value) in an order that never makes two values equal.
 
-    Values are by id; one that another object keeps is left out. `aside` is a template for temporary values;
-    `normalized` is equal for values that 3scale treats as equal.
+    A change to a value that another object keeps is left out. `aside` is a template for temporary values; `normalized`
+    is equal for values that 3scale treats as equal.
     """
     held = dict(current)
     left = {id_: value for id_, value in wanted.items() if held.get(id_) != value}

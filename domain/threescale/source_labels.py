@@ -1,6 +1,6 @@
 """Labels that link an OpenAPI and its document's Secret, as the replaced operator sets them.
 
-People, tools, and the operator after a rollback use them. A Secret that the worker may not label stays unchanged.
+They are for people, tools, and the operator after a rollback. A Secret that the worker may not label stays unlabelled.
 """
 
 from __future__ import annotations

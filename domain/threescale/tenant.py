@@ -1,14 +1,14 @@
 """The lifecycle of a Tenant: a tenant of a 3scale installation, created through its master.
 
     New ─► created, its token stored in a Secret ─► admin active ─► Ready ─new spec─► Ready
-        token lost ─► waits for a person who puts one into the Secret
+        token lost ─► waits until a person puts a new token into the Secret
         any ─deletion─► scheduled for deletion, which 3scale carries out after fifteen days
 
-Only the response to the creation contains the token, so the pass first writes the Secret until that succeeds. After a
-crash in between the tenant is found by its organisation's name and our mark, and a person has to give a token. Another
-tenant's address in the Secret counts as a lost token. An id belongs to one master: after a change of master, a tenant
-with this id but another organisation and address is neither changed nor deleted. Clients treat a Tenant with both ids
-as ready, so these are written together.
+Only the response to the creation contains the token, so the pass retries writing it to the Secret before anything else.
+After a crash in between, the tenant is found by its organisation's name and our mark, and a person has to add a token.
+Another tenant's address in the Secret counts as a lost token. An id belongs to one master: after a change of master, a
+tenant with this id but another organisation and address is neither changed nor deleted. Clients treat a Tenant with
+`tenantId` and `adminId` as ready, so both are written together.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ObservedTenant(Observed):
 
     resource: Tenant
     secret: SecretView | None = None  # the token's Secret, if it exists
-    secrets: tuple[SecretKey, ...] = ()  # existing keys of other Secrets
+    secrets: tuple[SecretKey, ...] = ()  # the key of the first admin's password, if it exists
     # Other Tenants with the same organisation and master, or the same token Secret.
     siblings: tuple[ObjectMeta, ...] = ()
     holders: tuple[Holder, ...] = ()  # siblings of the same organisation that have a tenant

@@ -1,9 +1,9 @@
 """The calls for a tenant, through the master.
 
-    found by its id, else among the master's accounts ─► created ─► its users ─► fields, first admin
+    find it by id, else among the master's accounts ─► create it ─► read its users ─► change fields, first admin
 
-Under `/master/api` the master creates, changes and deletes tenants; under `/admin/api` they are its accounts with
-users. A deletion is scheduled: the account stays for a while and no longer counts as a tenant.
+Under `/master/api` the master creates, changes and deletes tenants; under `/admin/api` tenants are its accounts with
+users. A deletion is only scheduled: the account stays for a while, but no longer counts as a tenant.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def is_tenant(found: FoundTenant, tenant: Tenant) -> bool:
 
 
 def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) -> KnownTenant:
-    """The tenant with the answer (None means absent), the oldest of several matches."""
+    """The known tenant after the read (None: absent). Of several matches the oldest counts."""
     if read.resource is Resource.USER:
         users = tuple(FoundUser.model_validate(each) for each in answers_of(read.resource.value, answer))
         return found.model_copy(update={"users": users})
@@ -70,7 +70,7 @@ def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) 
 
 
 def wrote_tenant(found: KnownTenant, write: Write, answer: object) -> KnownTenant:
-    """The tenant after the write; a change of a user makes all be read again."""
+    """The known tenant after the write. After a change of one user, all users are read again."""
     if write.resource is Resource.USER:
         return found.model_copy(update={"users": None})
     if write.method == "DELETE":

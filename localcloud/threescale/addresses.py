@@ -1,4 +1,4 @@
-"""Addresses of backends and gateways: stored with their port, and never of 3scale's own computer."""
+"""Addresses of backends and gateways, stored with their port. Only self-managed gateways may be at localhost."""
 
 from __future__ import annotations
 

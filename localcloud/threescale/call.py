@@ -1,5 +1,5 @@
-"""The table of routes. A handler gets a `Call` and returns an `Answer`, or raises a refusal: its transaction rolls
-back.
+"""The table of routes. A handler gets a `Call` and returns an `Answer`, or raises a refusal, which rolls its
+transaction back.
 """
 
 from __future__ import annotations

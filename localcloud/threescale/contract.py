@@ -1,4 +1,4 @@
-"""The shapes of the control API under `/perdure/`, free of the server."""
+"""The models of the control API under `/perdure/`, importable without the server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from localcloud.ledger import Counter, SingleCall, most_frequent
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
-# The tenant of the first start, and the simulator-only tokens of it and of the master.
+# The tenant that the first start creates, and the fixed tokens of this tenant and of the master.
 DEFAULT_TENANT = "3scale"
 DEFAULT_TOKEN = "perdure-local-tenant-token"  # noqa: S105
 DEFAULT_MASTER_TOKEN = "perdure-local-master-token"  # noqa: S105
@@ -20,8 +20,8 @@ DOMAIN = "3scale.localhost"
 
 ALL_SCOPES = ("account_management", "policy_registry", "finance", "stats", "cms")
 
-# Requests with this header are answered normally, but not counted or disturbed: they change the world behind the tested
-# client's back.
+# Requests with this header are answered normally, but not counted or disturbed: tests change the world by them,
+# unnoticed by the tested client.
 UNSEEN_HEADER = "Perdure-Unseen"
 
 Seconds = Annotated[float, Field(ge=0)]
@@ -55,8 +55,8 @@ class FaultKind(StrEnum):
     BEFORE = "before"  # the connection is closed before any effect
     AFTER = "after"  # the effect happens, then the connection is closed: the answer is lost
     CUT = "cut"  # the effect happens, and the answer is interrupted
-    DELAY = "delay"  # only late; `late_answer`: the effect comes before the wait
-    HANG = "hang"  # not answered until the fault is removed; `late_answer`: the effect happened
+    DELAY = "delay"  # answered late; with `late_answer` the effect comes before the wait, else after it
+    HANG = "hang"  # not answered until the fault is removed; with `late_answer` the effect happens, else not
 
 
 class Fault(Disturbance):
@@ -71,7 +71,7 @@ class Fault(Disturbance):
     )
     headers: dict[str, str] = Field(default_factory=dict, description="such as Retry-After")
     delay_seconds: Seconds = 0
-    late_answer: bool = Field(default=True, description="a delay or hang holds back the answer, the effect happened")
+    late_answer: bool = Field(default=True, description="a delay or hang holds back only the answer, not the effect")
 
 
 class CallCount(Counter):

@@ -1,7 +1,6 @@
 """Faults of calls, matched by tenant, method, path and text; `localcloud.faults` selects among matches.
 
-A refusal without its own body has 3scale's or, for statuses that 3scale never sends (429 and most of 5xx), a load
-balancer's HTML page.
+A refusal without its own body has 3scale's body for 403, 404, 409 and 422, otherwise a load balancer's HTML page.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from localcloud.threescale.contract import Fault
 
 class FaultBoard(Board[Fault]):
     def add(self, fault: Fault) -> Fault:
-        """Add a fault, in place of one with the same id; raises ValueError."""
+        """Add a fault, in place of one with the same id. Raises ValueError for an invalid path."""
         try:
             re.compile(fault.path)
         except re.error as error:

@@ -1,4 +1,4 @@
-"""The ledger of 3scale's calls, by tenant, method and route (the declared path, without identifiers)."""
+"""The ledger of calls, by tenant, method and route (the declared path, without identifiers)."""
 
 from __future__ import annotations
 

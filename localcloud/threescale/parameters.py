@@ -1,4 +1,4 @@
-"""Parameters of a call: query, form, multipart or JSON, flat or wrapped in the resource's name.
+"""Parameters of a call, from query, form, multipart or JSON, flat or wrapped in the resource's name.
 
 Bracketed names nest (`annotations[managed_by]=operator`, `service[name]=API`). Numbers and booleans may be strings. A
 GET may have a JSON body.
@@ -69,7 +69,7 @@ class Parameters:
 
 
 def read(query: Iterable[tuple[str, str]], body: bytes, content_type: str) -> Parameters:
-    """The request's parameters; those in the body win. Refuses a body that does not fit its content type."""
+    """The request's parameters; those in a JSON body take precedence. Refuses malformed JSON."""
     values = nested(query)
     if content_type == "application/json" and body.strip():
         try:

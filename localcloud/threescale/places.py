@@ -1,7 +1,7 @@
-"""Tenants' addresses: each has its own port, since all are at 127.0.0.1.
+"""Tenants' addresses: each tenant has its own port, since all are at 127.0.0.1.
 
-A request with a tenant's host name (`NAME-admin.3scale.localhost`) reaches that tenant on any of the ports. Ports
-survive restarts, unless another program took one.
+A request with a tenant's host name (`NAME-admin.3scale.localhost`) reaches that tenant on any of the ports. A restart
+keeps each port that is still free.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def settle(store: Store, tenant: Record, host: str, wanted: int = 0) -> Record:
     if not wanted and (not port or not is_free(port)):
         port = _free_port(store)
         if tenant["port"]:
-            log.warning("tenant %s moved to port %d: another process uses its own", tenant["name"], port)
+            log.warning("tenant %s moved to port %d: another process uses its former port", tenant["name"], port)
     return store.update(tenant, port=port, url=f"http://{host}:{port}")
 
 

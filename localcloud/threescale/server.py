@@ -143,7 +143,7 @@ class Server:
             await asyncio.sleep(min(left, _LOOK_SECONDS))
 
     async def _open_made(self, request: Request) -> None:
-        """Open the new tenant's address even if the call's answer is lost."""
+        """Open the address of a new tenant even if the call's answer is lost."""
         if request.route is not None and request.route.of_master:
             await self._open_new()
 
@@ -168,7 +168,7 @@ def _name(request: Request) -> str:
 
 
 async def _half(http: web.Request, response: web.Response) -> web.StreamResponse:
-    """Break the answer off: announce more than is sent."""
+    """Send only half of the announced answer, then close the connection."""
     payload = response.body if isinstance(response.body, bytes) else b""
     half = web.StreamResponse(status=response.status, headers=MultiDict(response.headers))
     half.content_length = len(payload) + 1
@@ -188,7 +188,7 @@ def _hang_up(http: web.Request) -> None:
 
 
 def _aiohttp_path(path: str) -> str:
-    """The route's path as aiohttp wants it: names without dots, and a format suffix."""
+    """The route's path for aiohttp: variables match no dots, and a format suffix may follow."""
     segments = []
     for segment in path.split("/"):
         plain = segment.startswith("{") and ":" not in segment

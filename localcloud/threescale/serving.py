@@ -52,7 +52,7 @@ class Request:
 
     @property
     def format(self) -> Format:
-        """The answer's format: the suffix, else the accepted one, else XML unless only JSON exists."""
+        """The answer's format: JSON if the route has only that, else the suffix, else `Accept`, else XML."""
         if self.route is not None and self.route.json_only:
             return Format.JSON
         if self.suffix:
@@ -99,7 +99,7 @@ def _performed(world: World, request: Request) -> Answer:
     sent = _parameters(request)
     with world.store.transaction():
         world.purge()
-        # Reread, since the list that found its address may be outdated.
+        # The tenant is read again, since the list by which its address was found may be outdated.
         tenant = world.store.get(tables.ACCOUNTS, request.tenant.id)
         token = _token(world, request, route, tenant, sent)
         _check_rights(world, request, route, tenant, token)

@@ -94,7 +94,7 @@ class Store:
         return self.get(table, cursor.lastrowid)
 
     def update(self, record: Record, **changes: JsonValue) -> Record:
-        """Change the record; None removes an attribute, and `updated_at` changes only with a difference."""
+        """Change the record. None unsets an attribute; `updated_at` changes only if a value differs."""
         changes = {name: value for name, value in changes.items() if record[name] != value}
         if not changes:
             return record

@@ -1,7 +1,7 @@
-"""The tables: relations, unique, counted and ordered fields are columns, all others are in `attributes` as JSON.
+"""The tables. Relations, unique, counted and ordered fields are columns; all other fields are JSON in `attributes`.
 
 Every table also has `id`, `born` (seconds, for delayed lists), `created_at` and `updated_at`. Ids start at different
-numbers per table, so that confusing two kinds' ids finds nothing.
+numbers per table, so that an id of the wrong kind finds nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ TABLES = {
         host TEXT UNIQUE,
         port INTEGER,
         plan_id INTEGER""",
-    # Names are unique within `realm`: a tenant's id for its developers, its negative for its own users.
+    # Names are unique within `realm`: for developers their tenant's id, for a tenant's own users its negated id.
     USERS: f"""
         {_OF_ACCOUNT},
         realm INTEGER NOT NULL,

@@ -181,9 +181,7 @@ class Consumer:
         try:
             await self._missing()
         except Exception as error:  # retried, and the queue is checked anyway
-            logger.warning(
-                "%s: the workflow that creates the missing queue could not be woken: %s", self.name, error
-            )
+            logger.warning("%s: the workflow that creates the missing queue could not be woken: %s", self.name, error)
 
     async def _pause(self, failures: int, longest: float) -> None:
         seconds = random.uniform(0, min(longest, FIRST_BACKOFF * 2.0 ** min(failures, 10)))  # noqa: S311

@@ -1,6 +1,6 @@
-"""Which changes of 3scale's objects wake their own lifecycles; for others see `domain/threescale/relations.py`.
+"""Which changes of a 3scale object wake its own lifecycle; which wake others is in `domain/threescale/relations.py`.
 
-An object's own status is input too: people clear ids.
+The status counts too: people may clear an id in it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def read_object(kind: str, obj: JsonObject) -> View:
             _standing(status),
             tuple(sorted(each.uid for each in meta.owner_references)),
         ),
-        # An OpenAPI's workflow writes the spec of what it has made; the sweep writes an annotation.
+        # What other lifecycles write: an OpenAPI's writes the generated specs, the sweep an annotation.
         handed=(generation(obj) if made_by_another else None, meta.annotations.get(DRIFT, "")),
         settled=is_settled(resource),
         facts={"phase": phase_of(resource).value, "waits since": _waits_since(status)},
@@ -48,7 +48,7 @@ def read_object(kind: str, obj: JsonObject) -> View:
 
 
 def _standing(status: Mapping[str, object]) -> tuple[object, ...]:
-    """The status without times, and without messages about a sync in progress."""
+    """The status without times, and without the condition InSync."""
     fields = sorted((name, repr(value)) for name, value in status.items() if name != "conditions")
     conditions = sorted(
         (text(each, "type"), text(each, "status"), text(each, "message"))

@@ -1,6 +1,6 @@
-"""The area's custom resources, with all fields of the 3scale operator's.
+"""3scale's custom resources, with all fields that the 3scale operator defines.
 
-Reading is tolerant: prices and addresses stay texts. Absent fields are None where 3scale's value or default applies.
+Reading is tolerant: prices and addresses stay texts. An absent field is None if 3scale's own value or default applies.
 """
 
 from domain.threescale.resources.applications import Application, ApplicationAuth

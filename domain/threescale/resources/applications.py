@@ -26,7 +26,7 @@ class ApplicationSpec(KubeModel):
     )
     application_plan_name: Required[str] = Field("", description="The system name of its plan.")
     name: Required[str] = Field("", description="Its name for people.")
-    description: Required[str] = Field("", description="What it is.")
+    description: Required[str] = Field("", description="A description.")
     suspend: bool | None = Field(None, description="True to suspend it.")
     auth_secret_ref: LocalReference | None = Field(
         None, description="A Secret with its credentials, read when the application is created."
@@ -42,7 +42,7 @@ class ApplicationStatus(SyncedStatus):
     observed_generation: Int64 | None = Field(
         None, description="The generation of the spec that this status describes."
     )
-    conditions: Conditions = Field((), description="Ready comes first: clients read the first one.")
+    conditions: Conditions = Field((), description="Ready comes first: clients read the first condition.")
 
 
 class Application(CustomResource):
@@ -68,7 +68,7 @@ class ApplicationAuthSpec(KubeModel):
 
     application_cr_name: Required[str] = Field("", alias="applicationCRName", description="The Application.")
     auth_secret_ref: Required[LocalReference] = Field(
-        LocalReference(), description="The Secret with its credentials; all are written into it."
+        LocalReference(), description="The Secret with its credentials; Perdure adds missing ones."
     )
     generate_secret: bool | None = Field(None, description="True to generate the values that the Secret lacks.")
     provider_account_ref: LocalReference | None = Field(

@@ -31,7 +31,7 @@ class BackendSpec(KubeModel):
     private_base_url: Required[Annotated[str, Marker(pattern=r"^(https?|wss?):\/\/.*$")]] = Field(
         "", alias="privateBaseURL", description="Where the gateway sends the requests."
     )
-    description: str | None = Field(None, description="What it is.")
+    description: str | None = Field(None, description="A description.")
     mapping_rules: tuple[MappingRule, ...] = Field((), description="Which requests count, in this order.")
     metrics: dict[str, Metric] = Field({}, description="Metrics, by system name; `hits` is always counted.")
     methods: dict[str, ProductMethod] = Field({}, description="Methods, which count parts of `hits`, by system name.")

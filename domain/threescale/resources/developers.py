@@ -1,4 +1,4 @@
-"""DeveloperAccount and DeveloperUser: who uses APIs. 3scale makes an account only together with its first admin."""
+"""DeveloperAccount and DeveloperUser: API users. 3scale creates an account only together with its first admin."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DeveloperAccountStatus(SyncedStatus):
 
     account_id: Int64 | None = Field(None, alias="accountID", description="Its id in 3scale.")
     account_state: str | None = Field(None, description="Its state in 3scale.")
-    credit_card_stored: bool | None = Field(None, description="Whether 3scale knows a credit card.")
+    credit_card_stored: bool | None = Field(None, description="Whether 3scale has stored a credit card.")
     provider_account_host: str | None = Field(None, description="The tenant's address.")
     observed_generation: Int64 | None = Field(
         None, description="The generation of the spec that this status describes."
@@ -57,7 +57,7 @@ class DeveloperUserSpec(KubeModel):
     """The desired state in 3scale."""
 
     username: Required[str] = Field("", description="The name to sign in with.")
-    email: Required[str] = Field("", description="The user's address.")
+    email: Required[str] = Field("", description="The user's e-mail address.")
     password_credentials_ref: Required[SecretReference] = Field(
         SecretReference(), description="A Secret with the password under `password`."
     )
@@ -65,7 +65,7 @@ class DeveloperUserSpec(KubeModel):
         LocalReference(), description="The DeveloperAccount that the user belongs to."
     )
     suspended: bool | None = Field(None, description="True to suspend the user.")
-    role: Annotated[str | None, Marker(enum=(ADMIN, MEMBER))] = Field(None, description="A member if absent.")
+    role: Annotated[str | None, Marker(enum=(ADMIN, MEMBER))] = Field(None, description="The role; member if absent.")
     provider_account_ref: LocalReference | None = Field(
         None, description="The Secret with address and token of the tenant."
     )

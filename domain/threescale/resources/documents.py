@@ -1,4 +1,4 @@
-"""ActiveDoc and OpenAPI: a description of an API, for its readers; and one that becomes a Product and a Backend."""
+"""ActiveDoc, an API description for developers; OpenAPI, one from which a Product and a Backend are generated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ActiveDocSpec(KubeModel):
     system_name: Annotated[str, Marker(pattern=r"^[a-z0-9]+$")] = Field(
         "", description="Its system name in 3scale; derived from the name if absent."
     )
-    description: str | None = Field(None, description="What it is.")
+    description: str | None = Field(None, description="A description.")
     active_doc_open_api_ref: Required[OneDocument] = Field(
         Document(), alias="activeDocOpenAPIRef", description="Where the document is."
     )
@@ -42,7 +42,7 @@ class ActiveDocSpec(KubeModel):
 
 
 class ActiveDocStatus(SyncedStatus):
-    """The counterpart in 3scale, and how its synchronization went."""
+    """The observed state."""
 
     active_doc_id: Int64 | None = Field(None, description="Its id in 3scale.")
     provider_account_host: str | None = Field(None, description="The tenant's address.")
@@ -54,7 +54,7 @@ class ActiveDocStatus(SyncedStatus):
 
 
 class ActiveDoc(CustomResource):
-    """A description of an API for its readers."""
+    """A description of an API for developers."""
 
     kind_of: ClassVar[Kind] = ACTIVE_DOC
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
@@ -72,7 +72,7 @@ class ActiveDoc(CustomResource):
 
 
 class OpenApiSpec(KubeModel):
-    """The document from which Product and Backend are made."""
+    """The document from which the Product and the Backend are generated."""
 
     openapi_ref: Required[OneDocument] = Field(Document(), description="Where the OpenAPI document is.")
     provider_account_ref: LocalReference | None = Field(
@@ -97,15 +97,15 @@ class OpenApiSpec(KubeModel):
     private_api_secret_token: str | None = Field(
         None, alias="privateAPISecretToken", description="A token by which the backend recognises the gateway."
     )
-    oidc: OpenIdConnect | None = Field(None, description="What the document cannot say of OpenID Connect.")
+    oidc: OpenIdConnect | None = Field(None, description="OpenID Connect settings that the document cannot contain.")
 
 
 class OpenApiStatus(KubeModel):
     """The generated objects, and their state."""
 
     provider_account_host: str | None = Field(None, description="The tenant's address.")
-    product_resource_name: LocalReference | None = Field(None, description="The Product.")
-    backend_resource_names: tuple[LocalReference, ...] = Field((), description="The Backends.")
+    product_resource_name: LocalReference | None = Field(None, description="The generated Product.")
+    backend_resource_names: tuple[LocalReference, ...] = Field((), description="The generated Backend.")
     observed_generation: Int64 | None = Field(
         None, description="The generation of the spec that this status describes."
     )

@@ -1,4 +1,4 @@
-"""CustomPolicyDefinition and ProxyConfigPromote: a policy of the tenant's own, and a promotion, done once."""
+"""CustomPolicyDefinition and ProxyConfigPromote: a tenant's own policy, and a one-time promotion."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from domain.threescale.resources.shared import Conditions, Int64, LocalReference
 
 
 class PolicySchema(KubeModel):
-    """A policy's name, version and configuration."""
+    """A policy's name and version, and the schema of its configuration."""
 
     name: Required[str] = Field("", description="Its name for people.")
     version: Required[str] = Field("", description="Its version.")
     summary: Required[str] = Field("", description="What it does, in a sentence.")
-    schema_: Required[str] = Field("", alias="$schema", description="The schema of this schema.")
-    configuration: Required[JsonObject] = Field({}, description="The schema of its configuration.")
+    schema_: Required[str] = Field("", alias="$schema", description="The JSON schema that this schema follows.")
+    configuration: Required[JsonObject] = Field({}, description="The JSON schema of the policy's configuration.")
     description: tuple[str, ...] = Field((), description="What it does, at length.")
 
 
@@ -29,7 +29,7 @@ class CustomPolicyDefinitionSpec(KubeModel):
 
     name: Required[str] = Field("", description="The policy's name.")
     version: Required[str] = Field("", description="The policy's version.")
-    schema_: Required[PolicySchema] = Field(PolicySchema(), alias="schema", description="What it is.")
+    schema_: Required[PolicySchema] = Field(PolicySchema(), alias="schema", description="The policy's schema.")
     provider_account_ref: LocalReference | None = Field(
         None, description="The Secret with address and token of the tenant."
     )
@@ -47,7 +47,7 @@ class CustomPolicyDefinitionStatus(SyncedStatus):
 
 
 class CustomPolicyDefinition(CustomResource):
-    """A policy of the tenant's own."""
+    """A policy that the tenant itself defines."""
 
     kind_of: ClassVar[Kind] = CUSTOM_POLICY_DEFINITION
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
@@ -77,7 +77,7 @@ class ProxyConfigPromoteSpec(KubeModel):
 class ProxyConfigPromoteStatus(KubeModel):
     """The promoted versions."""
 
-    product_id: str | None = Field(None, description="The product's id in 3scale, or that there is none.")
+    product_id: str | None = Field(None, description="The product's id in 3scale, or `product not found`.")
     latest_production_version: int | None = Field(None, description="The newest version in production.")
     latest_staging_version: int | None = Field(None, description="The newest version in staging.")
     conditions: Conditions = Field((), description="Ready and Failed.")

@@ -91,7 +91,7 @@ class Deployment(KubeModel):
 
     @property
     def authentication(self) -> Authentication | None:
-        """The authentication of callers; None keeps 3scale's."""
+        """The authentication of callers; None leaves 3scale's unchanged."""
         chosen = self.apicast_hosted or self.apicast_self_managed
         return chosen.authentication if chosen else None
 
@@ -102,8 +102,8 @@ class Limit(KubeModel):
     period: Required[Annotated[str, Marker(enum=("eternity", "year", "month", "week", "day", "hour", "minute"))]] = (
         Field("", description="The period of the limit.")
     )
-    value: Required[int] = Field(0, description="How much.")
-    metric_method_ref: Required[MetricReference] = Field(MetricReference(), description="Of what.")
+    value: Required[int] = Field(0, description="The highest count within the period.")
+    metric_method_ref: Required[MetricReference] = Field(MetricReference(), description="The limited metric or method.")
 
 
 class PricingRule(KubeModel):
@@ -112,20 +112,20 @@ class PricingRule(KubeModel):
     from_: Required[int] = Field(0, alias="from", description="The first unit of the range.")
     to: Required[int] = Field(0, description="The last unit of the range.")
     price_per_unit: Required[Money] = Field("", description="The price of each unit.")
-    metric_method_ref: Required[MetricReference] = Field(MetricReference(), description="Of what.")
+    metric_method_ref: Required[MetricReference] = Field(MetricReference(), description="The priced metric or method.")
 
 
 class ApplicationPlan(KubeModel):
-    """A plan: what applications may use and pay."""
+    """A plan: limits and prices of applications."""
 
     name: str | None = Field(None, description="Its name for people; the system name if absent.")
-    apps_require_approval: bool | None = Field(None, description="True if each application must be approved by hand.")
+    apps_require_approval: bool | None = Field(None, description="True if a person must approve each application.")
     trial_period: Annotated[int | None, Marker(minimum=0)] = Field(None, description="Days without cost.")
     setup_fee: Money | None = Field(None, description="What an application costs once.")
     cost_month: Money | None = Field(None, description="What an application costs per month.")
     published: bool | None = Field(None, description="True to offer it to developers.")
     limits: tuple[Limit, ...] = Field((), description="How much an application may use.")
-    pricing_rules: tuple[PricingRule, ...] = Field((), description="What use costs.")
+    pricing_rules: tuple[PricingRule, ...] = Field((), description="The prices of an application's use.")
 
 
 class BackendUsage(KubeModel):
@@ -139,7 +139,7 @@ class ProductSpec(KubeModel):
 
     name: Required[str] = Field("", description="Its name for people.")
     system_name: str = Field("", description="Its system name in 3scale; derived from the name if absent.")
-    description: str | None = Field(None, description="What it is.")
+    description: str | None = Field(None, description="A description.")
     deployment: Annotated[Deployment | None, Marker(one_of=("apicastHosted", "apicastSelfManaged"))] = Field(
         None, description="Where the gateway runs; unchanged if absent."
     )

@@ -1,4 +1,4 @@
-"""Common parts of the kinds."""
+"""Types that several 3scale kinds share."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Digests(KubeModel):
     """Digests of the state that was last written to 3scale."""
 
     synced: str | None = Field(None, description="Digest of the whole desired state.")
-    gateway: str | None = Field(None, description="Digest of its staging configuration.")
+    gateway: str | None = Field(None, description="Digest of the gateway's configuration in staging.")
     production: str | None = Field(
-        None, description="Digest of the production configuration, if it is promoted automatically."
+        None, description="Digest of the gateway's configuration in production, if it is promoted automatically."
     )
     mended: str | None = Field(
         None, description="When the gateways' configuration was last corrected after a change in 3scale."
@@ -44,7 +44,7 @@ class Digests(KubeModel):
 
 
 class SyncedStatus(KubeModel):
-    """The status of a kind that remembers what was last written to 3scale (`digests.py`)."""
+    """The status of a kind that stores digests of its last sync with 3scale (`digests.py`)."""
 
     digests: Digests | None = Field(
         None, description="Digests of what was last synced; 3scale is not called while they match the spec."
@@ -77,10 +77,10 @@ class ObjectReference(KubeModel):
 
 
 class Document(KubeModel):
-    """The place of a document: in a Secret, or at an address."""
+    """Where a document is: in a Secret, or at a URL."""
 
     secret_ref: ObjectReference | None = Field(None, description="A Secret with the document under its only key.")
-    url: Url | None = Field(None, description="The document's address.")
+    url: Url | None = Field(None, description="The document's URL.")
 
 
 OneDocument = Annotated[Document, Marker(one_of=("secretRef", "url"))]
@@ -134,9 +134,9 @@ class GatewayResponse(KubeModel):
     error_status_auth_missing: Int32 | None = Field(None, description="Status when credentials are missing.")
     error_headers_auth_missing: str | None = Field(None, description="Content type when credentials are missing.")
     error_auth_missing: str | None = Field(None, description="Body when credentials are missing.")
-    error_status_no_match: Int32 | None = Field(None, description="Status when no mapping rule fits.")
+    error_status_no_match: Int32 | None = Field(None, description="Status when no mapping rule matches.")
     error_headers_no_match: str | None = Field(None, description="Content type when no mapping rule matches.")
-    error_no_match: str | None = Field(None, description="Body when no mapping rule fits.")
+    error_no_match: str | None = Field(None, description="Body when no mapping rule matches.")
     error_status_limits_exceeded: Int32 | None = Field(None, description="Status when a limit is exceeded.")
     error_headers_limits_exceeded: str | None = Field(None, description="Content type when a limit is exceeded.")
     error_limits_exceeded: str | None = Field(None, description="Body when a limit is exceeded.")

@@ -1,4 +1,4 @@
-"""Tenant: a tenant of a 3scale installation, made through its master."""
+"""Tenant: a tenant of a 3scale installation, created through its master."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Developer accounts, and what all accounts share.
 
-Tenants are the master's accounts, which these routes serve on the master's address. The tenant's fields definitions add
-an account's other fields.
+Tenants are the master's accounts; these routes serve them at the master's address. A tenant's fields definitions add
+further fields to its accounts.
 """
 
 from __future__ import annotations

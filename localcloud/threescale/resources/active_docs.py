@@ -1,7 +1,7 @@
-"""ActiveDocs: API descriptions, kept as text.
+"""ActiveDocs: API descriptions, stored as text.
 
-The list is unpaged and contains the whole documents. Unless `skip_swagger_validations`, the text must be a Swagger or
-OpenAPI document.
+The list is unpaged and contains the whole documents. The text must be JSON and, without `skip_swagger_validations`, a
+Swagger or OpenAPI document.
 """
 
 from __future__ import annotations

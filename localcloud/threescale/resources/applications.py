@@ -1,7 +1,7 @@
 """Applications: a developer account's access to a product, under one of its plans.
 
-The product determines the identification: `user_key`, or `application_id` with keys, which are OIDC's `client_id` and
-`client_secret`. Missing ones are generated. An account's first application in a product subscribes it.
+The product determines the credentials: `user_key`, or `application_id` with keys, which are OIDC's `client_id` and
+`client_secret`. Missing ones are generated. An account's first application in a product subscribes the account.
 """
 
 from __future__ import annotations

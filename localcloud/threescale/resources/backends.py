@@ -1,7 +1,7 @@
 """Backends (`backend_apis`): an address behind the gateway, with its own metrics and mapping rules.
 
-A new one has the metric `hits.<id>` and no mapping rule. The address is stored with its port. A used backend cannot be
-deleted, others at once.
+A new backend has the metric `hits.<id>` and no mapping rule. The address is stored with its port. A backend that a
+product uses cannot be deleted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Mapping rules: which requests count for which metric, in which order.
 
-Positions have no gaps: insertions and deletions move later rules, and a rule without a position goes last. Position 0
-is accepted and moves none. Products list their rules by position, backends by id.
+Positions have no gaps: insertions and deletions move later rules, and a rule without a position becomes the last.
+Position 0 is accepted and moves no rule. Products list their rules by position, backends by id.
 """
 
 from __future__ import annotations

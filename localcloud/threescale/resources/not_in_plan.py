@@ -1,6 +1,6 @@
 """What the tenants' 3scale plan lacks: billing, the developer portal, webhooks, members' permissions.
 
-Every call with a token of the right scope is forbidden.
+Every call is answered with 403, even with a token of the right scope.
 """
 
 from __future__ import annotations

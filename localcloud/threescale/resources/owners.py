@@ -1,4 +1,4 @@
-"""Routes of what both products and backends own; below backends the answers are JSON only."""
+"""Routes of resources that products and backends both have; those of backends answer in JSON only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Plans of applications and services in a product, and of accounts in a tenant.
 
-A new product has a default service plan and no application plan; a new tenant a default account plan. Plans start
-hidden, and a `state_event` publishes or hides them. An application plan with applications cannot be deleted.
+A new product has a default service plan and no application plan; a new tenant has a default account plan. New plans are
+hidden; a `state_event` publishes or hides them. An application plan with applications cannot be deleted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _IN_USE = "This application plan cannot be deleted! At least one application dep
 
 
 def establish_default(store: Store, tenant: Record, kind: str, service: Record | None = None) -> Record:
-    """Create and publish the plan that subscriptions without a plan get."""
+    """Create the published plan that is used if none is named."""
     return establish(store, tenant, kind, service, "Default", default=True)
 
 

@@ -1,6 +1,6 @@
-"""A product's proxy: the gateway's addresses, authentication, and refusals.
+"""A product's proxy: the gateway's addresses, authentication, and error responses.
 
-Every change, also of the policy chain, deploys to the sandbox; OIDC's flags wait for the next deployment.
+Every change, also of the policy chain, deploys to the sandbox; changed OIDC flags wait for the next deployment.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A new tenant's sample: two application plans, and a developer with an application.
+"""A new tenant's sample data: two application plans, and a developer with an application.
 
-So the names `Developer` and `john` are taken in each tenant from the start.
+So each tenant has the names `Developer` and `john` from the start.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""3scale: compares each tenant's lists with the objects of its namespaces, and vice versa. Read-only.
+"""The 3scale audit: compares each tenant's lists with the objects, in both directions. Read-only.
 
-Each kind with objects is listed once per tenant. A mismatch counts only if two looks both show it, and may be no fault:
-another cluster may serve the same tenant.
+A look lists each kind with objects or marked entries once per tenant; only findings of both looks are reported. A
+finding needs a check: another cluster may manage the same tenant.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ async def _lists(tenant: Tenant, url: str, objects: list[CustomResource]) -> Lis
 
 
 async def _tenants(session: Session) -> tuple[dict[Account, list[CustomResource]], list[Finding]]:
-    """The objects by tenant; an Application belongs to its account's tenant."""
+    """The objects by tenant, an Application in its account's; and findings of unreadable objects."""
     objects, found = await _objects(session)
     accounts: dict[tuple[str, str], Account | None] = {}
     named = {
@@ -128,7 +128,7 @@ async def _objects(session: Session) -> tuple[list[CustomResource], list[Finding
             _finding(
                 each.key.path,
                 f"cannot be read: {each.problem}",
-                "correct the object; what it manages is listed as without an owner",
+                "correct the object; until then its entries in 3scale are reported as without an owner",
             )
             for each in malformed
         ]

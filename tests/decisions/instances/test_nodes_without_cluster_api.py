@@ -331,7 +331,7 @@ async def test_the_instance_of_the_node_is_terminated_and_told_of_on_it() -> Non
 @pytest.mark.parametrize(
     ("node", "why"),
     [
-        ({"spec": {"providerID": f"aws:///{REGION}a/i-0000000000000dead"}}, "another one by now"),
+        ({"spec": {"providerID": f"aws:///{REGION}a/i-0000000000000dead"}}, "another Node or of another instance"),
         ({"spec": {"providerID": f"aws:///us-east-1a/{ID}"}}, "another region"),
         ({"spec": {"unschedulable": None}}, "used again"),
         ({"metadata": {"annotations": PAUSED}}, "paused"),
@@ -352,7 +352,7 @@ async def test_an_instance_is_left_alone_if_another_node_has_the_name_or_none() 
     with pytest.raises(Absent):
         await terminated(kube, ec2, "u-n")
     await kube.create(NODE, NODE_TO_END)
-    with pytest.raises(Invalid, match="another one by now"):
+    with pytest.raises(Invalid, match="another Node or of another instance"):
         await terminated(kube, ec2, "u-n")
     assert ec2.terminated == []
 

@@ -301,7 +301,7 @@ def test_an_application_to_be_replaced_is_deleted_only_when_that_is_possible() -
     given = user(status={"developerUserID": 4, "accoundID": 9})
     without = on_user(given, secrets=())
     assert (without.writes, without.waits_for) == ((), ("Secret/shop/ann-password",))
-    refused = {"DELETE accounts/9/users/4 ann of the account before": refusal(ErrorType.DENIED, "no")}
+    refused = {"DELETE accounts/9/users/4 ann of its former account": refusal(ErrorType.DENIED, "no")}
     stays = on_user(given, refusals=refused)
     assert states(stays.status) == states(without.status)
     assert "accoundID" not in without.status

@@ -124,7 +124,7 @@ def test_the_audit_says_what_a_person_can_do() -> None:
     found = findings("https://t", OBJECTS, lists(services=[], accounts=[ANSWERS["accounts"], lost]))
 
     assert [(each.subject, each.problem) for each in found] == [
-        ("Product shop/shop", "1 is not in 3scale any more"),
+        ("Product shop/shop", "entry 1 is not in 3scale any more"),
         ("3scale account 90 (Lost) of https://t", "carries the operator's mark, and no object manages it"),
     ]
 

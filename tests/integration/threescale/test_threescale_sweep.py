@@ -278,7 +278,7 @@ async def test_the_audit_reports_drift_and_items_without_an_object(
         found = await audit.observe(session, connections)
 
     assert [(each.subject, each.problem) for each in found] == [
-        (f"Product {made.namespace}/one", f"{one} differs in 3scale from the object"),
+        (f"Product {made.namespace}/one", f"entry {one} differs in 3scale from the object"),
         (
             f"3scale backend {lost['id']} (lost) of {tenant.url}",
             "carries the operator's mark, and no object manages it",
