@@ -83,7 +83,10 @@ class ValidationActivities(Activities):
             known = known.model_copy(update={"measure": measure(config), "swept_at": moment})
         if not checks:
             return _world(
-                look, known, "validation is off: a feature.validation_* flag of the ConfigMap turns it on", None
+                look,
+                known,
+                "validation is off: a feature.validation_* flag or feature.accountpool_validation turns it on",
+                None,
             )
         hold = await self._read.hold(ObjectMeta())
         if hold or look.dry_run:

@@ -6,6 +6,7 @@ The organization did not create these accounts, so they have no OrganizationAcco
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 from botocore.credentials import ReadOnlyCredentials
 
@@ -17,16 +18,22 @@ from domain.resource import SecretReference
 
 
 def entered(sessions: Sessions, action: MemberAction, *, settle: timedelta = timedelta()) -> Member:
-    """A session in the account, entered by the action's `access`. `settle` and errors are as in `Sessions.member`."""
-    access, account_id, partition = action.access, action.account_id, action.partition
+    """The session in the account of the action, entered by its `access`."""
+    return entered_by(sessions, action.access, action.account_id, action.partition, settle=settle)
+
+
+def entered_by(
+    sessions: Sessions, access: Access | None, account_id: str, partition: str, *, settle: timedelta = timedelta()
+) -> Member:
+    """A session in the account, entered by `access`. `settle` and errors are as in `Sessions.member`."""
     if access is None:
         return sessions.member(account_id, partition, settle=settle)
     young = settle if access.support_role else timedelta()
-    return sessions.enter(account_id, (partition, access), lambda: _caller(sessions, action, access), settle=young)
+    caller = partial(_caller, sessions, access, account_id, partition)
+    return sessions.enter(account_id, (partition, access), caller, settle=young)
 
 
-def _caller(sessions: Sessions, action: MemberAction, access: Access) -> Member:
-    account_id, partition = action.account_id, action.partition
+def _caller(sessions: Sessions, access: Access, account_id: str, partition: str) -> Member:
     if access.support_role:
         supported = sessions.make(SupportedAccount, account_id, partition)
         supported.support_role = access.support_role

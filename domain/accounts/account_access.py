@@ -12,6 +12,7 @@ from __future__ import annotations
 from domain.accounts.actions.account_access import Access
 from domain.accounts.constants import SUPPORT_ROLE_PREFIX
 from domain.accounts.observed import AccountWorld
+from domain.accounts.resources import Account
 
 
 def access_to(world: AccountWorld) -> Access | None:
@@ -21,9 +22,12 @@ def access_to(world: AccountWorld) -> Access | None:
         role = claim.spec.sts_role_arn if claim else ""
         external_id = claim.spec.sts_external_id if claim else ""
         return Access(jump_role=world.config.sts_jump_role, sts_role=role, external_id=external_id)
-    if account.spec.byoc:
-        return Access(support_role=f"{SUPPORT_ROLE_PREFIX}{account.iam_user_id}")
-    return None
+    return support_access(account)
+
+
+def support_access(account: Account) -> Access | None:
+    """Access to a BYOC account through its support role; None for a pool's account."""
+    return Access(support_role=f"{SUPPORT_ROLE_PREFIX}{account.iam_user_id}") if account.spec.byoc else None
 
 
 def customers_key(world: AccountWorld) -> Access:

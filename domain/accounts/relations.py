@@ -19,6 +19,8 @@ from domain.accounts.claim_lifecycle import NOT_MOVED
 from domain.accounts.constants import (
     AT_LIMIT_CONDITION,
     CLAIM_UID_ANNOTATION,
+    CLOSE_BACKOFF_SECONDS,
+    CLOSE_LIMITED_UNTIL,
     CONFIG_MAP,
     FINALIZER,
     OPERATOR_NAMESPACE,
@@ -44,10 +46,7 @@ from domain.identity import Kind
 from domain.relations import Linked, News, On, Relation, Scope, WhileNamed, Whom, version
 from domain.resource import KubeObject
 
-CLOSE_BACKOFF = (
-    "aws.managed.openshift.io/close-rate-limited-until",
-    "aws.managed.openshift.io/close-backoff-seconds",
-)
+CLOSE_BACKOFF = (CLOSE_LIMITED_UNTIL, CLOSE_BACKOFF_SECONDS)
 # The pool's workflow writes BUDGET_SINCE, and the Organization's reads it.
 POOL_ANNOTATIONS = (*pause_and_retry.LEVERS, BUDGET_SINCE)
 _ANY_POOL = "any pool"

@@ -44,8 +44,6 @@ MANAGE_CLAIMS_INTERVAL = timedelta(seconds=60)
 MANAGE_HANDLES_INTERVAL = timedelta(seconds=60)
 MANAGE_POOLS_INTERVAL = timedelta(seconds=10)
 RESOURCE_REFRESH_INTERVAL = timedelta(seconds=600)
-# The interval for data that is not watched, such as OpenShift's users.
-SAFETY_RESYNC = timedelta(minutes=10)
 
 # Poolboy's variables that have no effect; one log line names those that are set.
 IGNORED_VARIABLES = (

@@ -154,6 +154,6 @@ class HandlePlan(Model):
     waits: tuple[str, ...] = ()  # a sentence for each waiting resource
     refused: tuple[str, ...] = ()  # refused claim edits, a sentence each
     faults: tuple[Fault, ...] = ()
-    unevaluated: tuple[str, ...] = ()  # errors of checks and summaries, usual for new objects: no faults
+    unevaluated: tuple[str, ...] = ()  # errors of checks and summaries, usual for new objects: `why` shows them
     by_clock: bool = False
     by_objects: bool = True  # the definitions to create may depend on the claim, or on the handle beyond its spec

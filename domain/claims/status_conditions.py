@@ -140,7 +140,7 @@ def settled(
         return Decision(
             phase="Unhealthy",
             outcome=Outcome.WAITING,
-            why=f"a resource {of} is not healthy",
+            why="; ".join((f"a resource {of} is not healthy", *plan.unevaluated))[:1000],
             waits_for=_unready(status),
             **common,
         )
@@ -148,10 +148,12 @@ def settled(
         lives = f"; it expires at {end:%Y-%m-%d %H:%M:%S} UTC" if end else ""
         return Decision(phase="Ready", outcome=Outcome.SETTLED, why=f"its resources are ready{lives}", **common)
     waits = _unready(status)
+    otherwise = f"holds the resources {of}" if claimed else "its resources are not ready"
     return Decision(
         phase="Bound" if claimed else "Provisioning",
         outcome=Outcome.WAITING if waits else Outcome.SETTLED,
-        why="; ".join(plan.waits) or (f"holds the resources {of}" if claimed else "its resources are not ready"),
+        why="; ".join((*plan.waits, *plan.unevaluated))[:1000]
+        or (f"holds the resources {of}" if claimed else "its resources are not ready"),
         waits_for=waits,
         **common,
     )
@@ -249,7 +251,7 @@ def _unready(status: JsonObject) -> tuple[str, ...]:
     entries = value_at(status, "resources")
     found = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
     return tuple(
-        f"resource {text_at(each, 'name') or index}: {text_at(each, 'waitingFor') or 'ready'}"
+        f"resource {text_at(each, 'name') or index}: {text_at(each, 'waitingFor') or 'it is not ready'}"
         for index, each in enumerate(found)
         if each.get("ready") is not True and ("ready" in each or text_at(each, "waitingFor"))
     )[:10]

@@ -17,7 +17,6 @@ from pydantic import JsonValue
 from localcloud.threescale import refusals
 from localcloud.threescale.contract import JsonObject
 
-_TRUE = {"true", "1", "on", "yes", "t"}
 _FALSE = {"false", "0", "off", "no", "f", ""}
 _BRACKETS = re.compile(r"\[([^\]]*)\]")
 

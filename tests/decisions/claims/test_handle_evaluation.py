@@ -18,6 +18,7 @@ from domain.claims.json_objects import objects_at, text_at
 from domain.claims.lifespan import RequestedEnd
 from domain.claims.linked_providers import Requester, Resources
 from domain.claims.resource_definitions import definitions
+from domain.claims.status_conditions import settled
 from domain.resource import timestamp
 
 HOUR = timedelta(hours=1)
@@ -438,11 +439,13 @@ def test_a_claims_own_fault_is_left_by_an_evaluation_that_accepts_nothing() -> N
     assert stalled(bound(user_claim, held, maps()).claim_status) == []
 
 
-def test_a_check_that_cannot_be_evaluated_is_for_the_log_and_no_fault() -> None:
-    plan = ask(handle(entry("base")), maps(healthCheck="1 // 0"), states=[state()])
+def test_a_check_that_cannot_be_evaluated_is_no_fault_but_explained() -> None:
+    free = handle(entry("base"))
+    plan = ask(free, maps(healthCheck="1 // 0"), states=[state()])
     assert plan.faults == ()
-    assert len(plan.unevaluated) == 1
     assert "conditions" not in plan.handle_status
+    why = settled(free, plan, plan.faults, claimed=False, look_at=None).why
+    assert why.startswith("ResourceProvider base, healthCheck: ")
 
 
 # The lifespan of a bound handle

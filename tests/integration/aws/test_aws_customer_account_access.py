@@ -10,14 +10,17 @@ import pytest
 from aws_lab import REGION, Lab, admin_user, marks, support_role
 from botocore.exceptions import ClientError
 
+from domain.accounts import ACCOUNT, AWS_FEDERATED_ROLE
 from domain.accounts.actions.account_access import Access
 from domain.accounts.actions.iam_identities import DeleteIdentities
 from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion, ListRegions
-from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.constants import IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
 from domain.identity import Key
+from domain.pause_and_retry import PAUSED
 from engine.errors import Denied
 from engine.kube import SECRET
 from localcloud.aws.contract import IMAGE_OWNER, PAYER_ACCOUNT_ID, CustomerAccount
+from starters.cli.audits.accounts.federated import federated_findings
 
 pytestmark = pytest.mark.integration
 
@@ -226,3 +229,35 @@ def test_a_customer_is_a_customer_of_the_emulator_too(lab: Lab) -> None:
     assert customer.own.account not in {each.id for each in lab.emulator.world().accounts}
     with pytest.raises(ClientError):
         customer.client("organizations").list_accounts()
+
+
+def _account_of(customer: Customer) -> str:
+    """The customer's Account; returns its path."""
+    metadata = {
+        "name": customer.name,
+        "labels": {IAM_USER_ID_LABEL: customer.name[-6:]},
+        "annotations": {PAUSED: "true"},
+    }
+    legal_entity = {"id": "", "name": ""}
+    spec = {"awsAccountID": customer.own.account, "iamUserSecret": "", "claimLink": "", "legalEntity": legal_entity}
+    customer.lab.kube.create(ACCOUNT, {"metadata": metadata, "spec": {**spec, "byoc": True}}, OPERATOR_NAMESPACE)
+    return f"Account {OPERATOR_NAMESPACE}/{customer.name}"
+
+
+def test_a_thorough_audit_reads_customers_accounts_and_names_unreadable_ones(lab: Lab) -> None:
+    customer, closed = Customer(lab), Customer(lab)
+    customer.make_support_role()
+    role, left = f"reader-{customer.name[-6:]}", f"reader-{customer.name[-6:]}-zzzzzz"
+    spec = {"roleDisplayName": "Reader", "roleDescription": "reads", "awsManagedPolicies": ["ReadOnlyAccess"]}
+    metadata = {"name": role, "annotations": {PAUSED: "true"}}
+    lab.kube.create(AWS_FEDERATED_ROLE, {"metadata": metadata, "spec": spec}, OPERATOR_NAMESPACE)
+    trust = _trust(lab.sessions.payer().identity().arn)
+    customer.client("iam").create_role(RoleName=left, AssumeRolePolicyDocument=trust)
+    _account_of(customer)
+    unreadable = _account_of(closed)
+
+    found = {each.subject: each.problem for each in federated_findings(lab.sessions, lab.kube, thorough=True)}
+
+    assert "no AWSFederatedAccountAccess has its uid" in found[f"role {left} in {customer.own.account}"]
+    assert found[unreadable].startswith("its roles and policies cannot be read: ")
+    lab.kube.delete(AWS_FEDERATED_ROLE, OPERATOR_NAMESPACE, role)

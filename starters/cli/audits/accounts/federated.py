@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
+from activities.aws.customer_account_access import entered_by
 from activities.aws.iam_policies import customers_policies
 from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT, AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
+from domain.accounts.account_access import support_access
 from domain.accounts.federated import ACCESS_TAG, VALIDATION_PATH, VALIDATION_PREFIX
 from domain.accounts.federated.policies import uid_of
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
@@ -43,10 +46,13 @@ def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool
     accounts, _ = read_all(Account, kube.list(ACCOUNT).items)
     entered = [account for account in accounts if account.spec.aws_account_id and not account.spec.manual_sts_mode]
     with ThreadPoolExecutor(_AT_ONCE) as threads:
-        named = list(threads.map(lambda account: _names_in(sessions, account.spec.aws_account_id), entered))
+        named = list(threads.map(partial(_names_in, sessions), entered))
     accesses, _ = read_all(AWSFederatedAccountAccess, kube.list(AWS_FEDERATED_ACCOUNT_ACCESS).items)
     for account, names in zip(entered, named, strict=True):
-        found += left(account.spec.aws_account_id, names, roles, accesses)
+        if isinstance(names, Finding):
+            found.append(names)
+        else:
+            found += left(account.spec.aws_account_id, names, roles, accesses)
     return found
 
 
@@ -89,10 +95,11 @@ def left(
     return found
 
 
-def _names_in(sessions: Sessions, account_id: str) -> list[tuple[str, str, str]]:
-    """The roles and policies in an account: kind, name, tag; empty if it cannot be entered."""
+def _names_in(sessions: Sessions, account: Account) -> list[tuple[str, str, str]] | Finding:
+    """The roles and policies in an AWS account: kind, name, tag; a finding if it cannot be read."""
+    partition = sessions.config().partition
     try:
-        iam = sessions.member(account_id).iam()
+        iam = entered_by(sessions, support_access(account), account.spec.aws_account_id, partition).iam()
         roles = [role["RoleName"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]]
         return [
             *(("role", name, _role_tag(iam, name)) for name in roles if _SUFFIX.fullmatch(name)),
@@ -102,8 +109,13 @@ def _names_in(sessions: Sessions, account_id: str) -> list[tuple[str, str, str]]
                 if _SUFFIX.fullmatch(name)
             ),
         ]
-    except ApiError:
-        return []
+    except ApiError as error:
+        return Finding(
+            area=AREA,
+            subject=f"Account {account.metadata.namespace}/{account.metadata.name}",
+            problem=f"its roles and policies cannot be read: {error.message}",
+            advice="run `perdure why` for it",
+        )
 
 
 def _role_tag(iam: IAMClient, name: str) -> str:
