@@ -105,7 +105,7 @@ async def run_worker(
 def served_areas(settings: Settings) -> Sequence[str]:
     """The areas to run, `instances` only if the settings name its queues; raises ValueError for an unknown area."""
     if unknown := set(settings.areas) - set(areas()):
-        raise ValueError(f"PERDURE_AREAS names {', '.join(sorted(unknown))}; there are: {', '.join(areas())}")
+        raise ValueError(f"PERDURE_AREAS names {', '.join(sorted(unknown))}; the areas are: {', '.join(areas())}")
     wanted = settings.areas or areas()
     return tuple(area for area in areas() if area in wanted and (area != INSTANCES or settings.instances_queues))
 

@@ -148,7 +148,6 @@ def settled(
         lives = f"; it expires at {end:%Y-%m-%d %H:%M:%S} UTC" if end else ""
         return Decision(phase="Ready", outcome=Outcome.SETTLED, why=f"its resources are ready{lives}", **common)
     waits = _unready(status)
-    otherwise = f"holds the resources {of}" if claimed else "its resources are not ready"
     return Decision(
         phase="Bound" if claimed else "Provisioning",
         outcome=Outcome.WAITING if waits else Outcome.SETTLED,

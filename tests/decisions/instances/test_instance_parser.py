@@ -373,8 +373,8 @@ def test_an_event_of_another_account_than_its_queue_is_foreign(body: dict[str, A
 
 @pytest.mark.parametrize("field", ["account", "region"])
 @pytest.mark.parametrize("value", [7, "1234567890A", "eu central", "a/b", [], "\u0661" * 12])
-def test_an_account_or_region_that_is_none_is_not_replaced(field: str, value: Any) -> None:
-    assert invalid(state_change(**{field: value})) == f"{field} is none"
+def test_an_invalid_account_or_region_is_not_replaced(field: str, value: Any) -> None:
+    assert invalid(state_change(**{field: value})) == f"{field} is not valid"
 
 
 @pytest.mark.parametrize("time", ["yesterday", 7, None, "", "2026-05-04T10:06:00Z", "2026-04-01T00:00:00Z", "9" * 100])

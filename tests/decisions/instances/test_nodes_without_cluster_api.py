@@ -333,7 +333,7 @@ async def test_the_instance_of_the_node_is_terminated_and_told_of_on_it() -> Non
     [
         ({"spec": {"providerID": f"aws:///{REGION}a/i-0000000000000dead"}}, "another Node or of another instance"),
         ({"spec": {"providerID": f"aws:///us-east-1a/{ID}"}}, "another region"),
-        ({"spec": {"unschedulable": None}}, "used again"),
+        ({"spec": {"unschedulable": None}}, "has been uncordoned"),
         ({"metadata": {"annotations": PAUSED}}, "paused"),
         ({"metadata": GOING}, "being deleted"),
     ],
