@@ -68,7 +68,7 @@ class AccountWorkflow(Entity[AccountWorld]):
 
     @workflow.signal(description="The organization's answer to the request for an AWS account.")
     def permit(self, permit: Permit) -> None:
-        """Remember the permit, and adopt the account or request of this name that it may contain."""
+        """Remember the permit. Adopt the AWS account or create request in it, unless one is remembered already."""
         known = self.world.known
         facts: dict[str, object] = {"permit": permit}
         if permit.account_id and not known.created_account_id:
@@ -140,7 +140,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
         self._requested: dict[tuple[str, str], None] = {}  # in order of arrival
         self._asking = False
 
-    @workflow.query(description="How many more accounts may be created; nothing before the first count.")
+    @workflow.query(description="How many more accounts may be created; null before the first count.")
     def room(self) -> Room | None:
         return self.world.known.room
 

@@ -101,7 +101,7 @@ class ValidationActivities(Activities):
             await self._events.record_once(Subject.with_metadata(ACCOUNT, account.metadata), event, moment)
         known = known.model_copy(update={"failed": tuple(sorted(run.failed))[:MOST_REMEMBERED]})
         why = f"{len(accounts)} accounts were validated for {', '.join(sorted(checks))}: {run.mended} corrected"
-        why += f", {len(run.failed)} could not be: {next(iter(run.failed.values()))}" if run.failed else ""
+        why += f", {len(run.failed)} could not be corrected: {next(iter(run.failed.values()))}" if run.failed else ""
         return _world(look, known, why, due_again(known, interval))
 
     async def _sighted(self) -> list[Sighted]:

@@ -1,6 +1,6 @@
 """Kubernetes objects that are created for claims: the Account of a customer's AWS account, and Secrets.
 
-Of the customer's own Secret only our finalizer is changed.
+In the customer's own Secret, only our finalizer is changed.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=DeliverCredentials.activity)
     async def deliver_credentials(self, action: DeliverCredentials) -> None:
-        """Copy the key into the claim's Secret, unless that is the customer's own; then write the claim's fields."""
+        """Copy the key into the claim's Secret, unless that is the customer's own. Then write `supportRoleARN`."""
         account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim) or not account.customers:
             raise _not_the_holder(action.account)

@@ -69,8 +69,8 @@ async def delete_secret(
 ) -> None:
     """Delete the claim's Secret if it exists.
 
-    A Secret that no existing claim's uid marks is this claim's if it has one of the keys `key_ids`, or a role in the
-    account. A Secret with further entries stays.
+    A Secret whose annotation names no existing claim is this claim's if it has one of the keys `key_ids`, or a role in
+    the account. A Secret with further entries stays.
 
     Raises:
         Conflict: the Secret was written after it was read.
@@ -110,7 +110,7 @@ async def copy_key(kube: KubeApi, claim: Key, name: str, source: str) -> None:
 
 
 async def _operators_own(kube: KubeApi, namespace: str, name: str) -> str:
-    """The owner, if it is one of the operator's Secrets; empty for other Secrets, which a claim may use."""
+    """Whose Secret this is, if it is the operator's; empty for any other Secret, which a claim may use."""
     if namespace != OPERATOR_NAMESPACE:
         return ""
     if name == PAYER_SECRET:

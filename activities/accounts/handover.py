@@ -86,7 +86,7 @@ class HandOver(Activities):
         return await self.moved(request, await self.unit_of(request), move)
 
     def prepare(self, base: str, legal_entities: Iterable[str], gone: str = "") -> None:
-        """Request the legal entities' OUs in the background, in one call; known OUs only if OU `gone` was deleted."""
+        """Request the OUs in the background, in one call: only unknown ones, or all if OU `gone` was deleted."""
         requests = {UnitRequest(base=base, legal_entity=each) for each in legal_entities}
         if not gone:
             requests -= self._units.keys()

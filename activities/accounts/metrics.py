@@ -1,8 +1,8 @@
 """The account area's metrics that workers count, under the aws-account-operator's names (docs/metrics.md).
 
 A transition is counted at the write that records it, whose resourceVersion prevents a second count. Durations are
-measured from timestamps of the object, as in the replaced operator's `pkg/localmetrics`, but the clean-up's includes
-waiting for other finalizers.
+measured from timestamps of the object, as in the replaced operator's `pkg/localmetrics`, but the clean-up's duration
+includes waiting for other finalizers.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ async def give_permits(
     *,
     notifies: bool,
 ) -> OrganizationMemory:
-    """Signal permits to the Accounts, again until they have begun: a signal may be lost. Returns the memory."""
+    """Signal permits to the Accounts until they begin to opt in, as a signal may be lost. Returns the memory."""
     everyone = tuple(accounts)
     protected = {*config.payer_account_ids, *read.settings.accounts_protected}
     given = permits(everyone, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)

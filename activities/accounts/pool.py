@@ -51,13 +51,13 @@ ASKED_FOR_ROOM = timedelta(seconds=5)
 ASK_AGAIN = timedelta(seconds=10)
 AFTER_CONFLICT = timedelta(seconds=1)
 # The minimum pause between passes, in which changes gather: `BRISK` while claims arrive or the organization is being
-# counted, otherwise up to the next three values, but at most `BRISK` per Account, since a pass reads every Account.
+# counted, otherwise one of the next three values, but at most `BRISK` per Account, since a pass reads every Account.
 BRISK = timedelta(milliseconds=100)
 WITH_FREE_ACCOUNTS = timedelta(seconds=1)
 LET_CHANGES_GATHER = timedelta(seconds=4)
 # The longest pause if all missing accounts are being created, and only the published numbers change.
 ON_ITS_WAY = timedelta(seconds=8)
-# How long changes gather: Accounts that were created together change together. A claim waits as long at most.
+# How long changes gather: Accounts that were created together change together. A claim waits no longer than this.
 MOVING_TOGETHER = timedelta(milliseconds=700)
 # Claims that arrive within this time are bound together.
 BURST_SECONDS = 0.05
@@ -196,7 +196,7 @@ class PoolActivities(Activities):
         return await self._read.write(account, {"metadata": uid, "spec": spec})
 
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
-        """Hand the account over in this pass; if that fails, wake both workflows, else the watcher wakes them soon."""
+        """Hand the account over now. If that fails, wake both workflows; otherwise the watcher does so soon."""
         world = ClaimWorld(
             key=self._read.key(claim),
             claim=claim,

@@ -231,7 +231,7 @@ def _delete_endpoint_services(ec2: EC2Client, sweep: Sweep) -> None:
 
 
 def _delete_endpoint_service(ec2: EC2Client, service: str) -> None:
-    """Delete the service. If AWS does not delete it, the call still succeeds but lists it as unsuccessful."""
+    """Delete the service. Raises an ApiError also if AWS's call succeeds but lists the service as unsuccessful."""
     error = _unsuccessful(ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[service])["Unsuccessful"])
     if error is not None and error.code == _CONNECTED:
         _reject_connections(ec2, service)
@@ -268,7 +268,7 @@ def _buckets(s3: S3Client) -> list[str]:
 
 
 def _client_of(member: Member, bucket: str) -> S3Client:
-    """A client in the bucket's region; AWS reports us-east-1 as nothing, and may report eu-west-1 as EU."""
+    """A client in the bucket's region; AWS reports us-east-1 as null, and may report eu-west-1 as EU."""
     location = member.s3().get_bucket_location(Bucket=bucket).get("LocationConstraint")
     return member.s3("eu-west-1" if location == "EU" else location or "us-east-1")
 
@@ -336,7 +336,7 @@ def _delete_hosted_zone(route53: Route53Client, zone: str, name: str) -> None:
 
 
 def own_record(record: ResourceRecordSetOutputTypeDef, zone_name: str) -> bool:
-    """Whether the record is the zone's own NS or SOA, which is deleted with the zone; subdomains' NS are not."""
+    """Whether the record is the zone's own NS or SOA, which is deleted with the zone; False for a subdomain's NS."""
     return record["Type"] in ("NS", "SOA") and record["Name"] == zone_name
 
 

@@ -1,6 +1,6 @@
-"""How long a new instance takes to run, by region: as long as the last instance that was described until it ran.
+"""The time from a launch until the instance runs, by region: as measured on the last instance that was described.
 
-A region without a time uses the longest time of other regions. Without any, one launch is described (polled by
+A region without a time uses the longest time of other regions. If there is none, one launch is described (polled by
 DescribeInstances) while others wait.
 """
 

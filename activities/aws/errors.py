@@ -116,7 +116,7 @@ _DELAYS = {
 
 _HINTS = {
     "AWSOrganizationsNotInUseException": "The payer's keys must belong to the organization's management account.",
-    "ConstraintViolationException": "Ask AWS for a higher limit, or correct what it names in the organization.",
+    "ConstraintViolationException": "Ask AWS for a higher limit, or correct what the message names.",
     "OptInRequired": "The account or region is not active yet; it is checked again.",
     "PendingVerification": "AWS is verifying the account; it is checked again.",
     "SubscriptionRequiredException": "The management account needs a support plan to open cases.",

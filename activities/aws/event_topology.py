@@ -54,8 +54,8 @@ class EventTopology:
         self._events = cast(_Events, caller.client("events", place.region))
 
     def changes(self) -> Iterator[Change]:
-        """The differences, each found after the earlier ones were corrected or skipped. Raises ValueError for too long
-        names.
+        """The differences, each found after the earlier ones were corrected or skipped. Raises ValueError if a name
+        is too long.
         """
         should = wanted(self._place, self._rules_of_queue(), self._group_prefix)
         for queue in should.queues:

@@ -1,7 +1,7 @@
 """Revokes a federated access: deletes its role and custom policies in the customer's account.
 
-Tenants can write an access's spec, so with its own rights the payer deletes only what has the access's tag or, if
-untagged (by the replaced operator), its principal or policy name.
+Tenants can write an access's spec, so with its own rights the payer deletes only objects with the access's tag. An
+untagged object (the replaced operator's) must have the access's principal or policy name.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ class RegionInitializer:
         return self._see_through(ec2, action, launched)
 
     def _await_boot(self, region: str, launched: Launched) -> bool:
-        """Wait until the instance should run; False if it has to be described."""
+        """Wait until the instance is assumed running; False if no boot time is usable, so that EC2 must be polled."""
         while launched.at is not None:
             wait = self._boots.wait(region, launched.at, time.monotonic())
             if wait is Unknown.DESCRIBE:
@@ -213,7 +213,7 @@ class RegionInitializer:
         return False
 
     def _await_running(self, ec2: EC2Client, action: InitializeRegion, launched: Launched) -> RegionOutcome | None:
-        """Wait until an instance runs; None if we have terminated them, or EC2 no longer knows them."""
+        """Poll EC2 until an instance runs; None if an earlier termination ended them, or EC2 no longer knows them."""
         started = time.monotonic()
         looks, ran_after = 0, None
         try:
@@ -249,7 +249,7 @@ def raise_unless_definite(error: ApiError) -> None:
 
 def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> RegionOutcome:
     minutes = f"{_LONGEST_REGION.total_seconds() / 60:.0f} minutes"
-    message = f"{CREATION_TIMEOUT_CODE}: no instance ran for {minutes}: {error.message}"
+    message = f"{CREATION_TIMEOUT_CODE}: no instance ran within {minutes}: {error.message}"
     try:
         end_marked(ec2, action.tags)
     except ApiError as unended:

@@ -112,7 +112,7 @@ def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> st
 
 def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> tuple[Mapping[str, str], bool]:
     """The status of each quota's decisive request: an open one, else the newest for the wanted value. Also whether
-    other vCPUs are requested.
+    a vCPU request outside of `action.quotas` is open.
     """
     found: dict[str, RequestedServiceQuotaChangeTypeDef] = {}
     vcpus_asked = False

@@ -8,7 +8,7 @@ The workflow of an object writes it. The main exceptions:
 | Account `spec.claimLink`, `claimLinkNamespace`, `legalEntity` | binding | the AccountPool's workflow |
 | Account `spec.claimLink` and status | release of its claim | the AccountClaim's workflow, then it wakes the Account |
 | AccountClaim `spec.accountLink` | binding | the AccountPool's workflow |
-| Account quotas, whose status is emptied | they differ from the ConfigMap | the AccountValidation's workflow |
+| Account quotas: spec set, status emptied | they differ from the ConfigMap | the AccountValidation's workflow |
 """
 
 from domain.accounts.constants import FINALIZER, GROUP, OPERATOR_NAMESPACE, VERSION

@@ -99,8 +99,8 @@ def _held(world: AccountWorld, now: datetime) -> Decision:
 def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
     """The actions that terminate our instances after an initialisation was interrupted, e.g. by a killed worker.
 
-    A region that refuses three times is skipped, e.g. in a suspended account: the audit reports it. Others' instances
-    stay, because people add existing accounts by id.
+    A region that refuses three times is skipped, e.g. in a suspended account: the audit reports it. Instances
+    without our tags stay, because people add existing accounts by id.
     """
     account, known = world.account, world.known
     reachable = bool(account.spec.aws_account_id) and (world.claim is not None or not account.customers)

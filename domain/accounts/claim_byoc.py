@@ -173,7 +173,8 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
             failure = condition_of(account.status.conditions, "AccountClientError")
             what = failure.message if failure and failure.message else "its account cannot be cleaned up"
             ends = (
-                f"`perdure abandon --skip-cleanup` ends it without the clean-up, as does the annotation {FORCE_RELEASE}"
+                f"`perdure abandon --skip-cleanup` or the annotation {FORCE_RELEASE} releases the claim "
+                "without a clean-up"
             )
             message = f"{link}: {what} ({ends})"
             reason = "AccountClientError" if failure else "AccountFailed"
@@ -187,7 +188,7 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
-    """The decision to delete the claim's Secret before the Account's, which identifies the copied key; None if done."""
+    """The decision to delete the claim's Secret, while the Account's Secret still identifies its key; None if done."""
     claim = world.claim
     secret = _own_secret(claim)
     if not secret or world.known.secret_removed:

@@ -48,7 +48,7 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
 
 def _decide(world: ClaimWorld, now: datetime) -> Decision:
     claim = world.claim
-    # A claim that holds an account is not handled as a fake: the account is returned even if it becomes fake later.
+    # A claim that holds an account is not handled as a fake: the account is returned even if the claim becomes fake.
     if claim.fake and world.held is None:
         return claim_fake.decide(world, now)
     if claim.metadata.deleting:

@@ -160,7 +160,7 @@ class AccountWorld(AreaWorld):
     def out_of_bounds(self) -> bool:
         """Whether development mode's dummy account is a payer's or protected: then the Account becomes Ready untouched.
 
-        Only a refusal shows that it is the payer's own.
+        That it is the payer's own account is known only from a refusal.
         """
         refused = any(refusal.code == PROTECTED for refusal in self.refusals.values())
         return self.stands_in(self.account) and (self.is_protected or refused)

@@ -4,9 +4,9 @@
                                              TODO --> ENABLING --> ENABLED
                                               +------------------> MANUAL_ACTION (AWS denies it)
 
-Enabling a region takes minutes to hours, six at once per account; the deadline of Creating does not run meanwhile. When
-the ConfigMap's list grows, a Ready account opts in, stays Ready, and expands its quotas again; this requires a
-`shard-name` in the ConfigMap.
+Enabling a region takes minutes to hours; at most six regions per account are enabled at once. The deadline of Creating
+does not run meanwhile. When the ConfigMap's list grows, a Ready account opts in, stays Ready, and expands its quotas
+again; this requires a `shard-name`.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ class Room(Model):
     # The pool's status shows `limit` - `active` - `creating` as awsLimitDelta.
     active: int
     limit: int | None
-    free: int  # left under the account limit, without accounts that have a permit
-    budget: int  # left in the create budget, without accounts that have a permit
+    free: int  # what the account limit still allows, after subtracting accounts that have a permit
+    budget: int  # what the create budget still allows, after subtracting accounts that have a permit
     creating: int = 0
     budget_free_at: datetime | None = None  # when the budget has room again
     measured_at: datetime | None = None

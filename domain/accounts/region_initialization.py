@@ -1,7 +1,7 @@
 """Region initialization: one instance is launched and terminated in each region before an Account is Ready.
 
-The regions are all enabled ones in a pool's account, the claim's in a customer's. The deadline of 51 minutes counts
-from the last entry into InitializingRegions.
+A pool's account is initialised in all its enabled regions, a customer's account in the regions that its claim names.
+The deadline of 51 minutes counts from the last entry into InitializingRegions.
 """
 
 from __future__ import annotations

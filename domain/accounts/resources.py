@@ -61,9 +61,11 @@ UNNAMED_POOLS = frozenset({"", "default"})
 
 
 class LegalEntity(KubeModel):
-    """Who uses the account: `id` names the OU; only the same `id` reuses the account."""
+    """Who uses the account: `id` names the OU; a released account goes only to claims with the same `id`."""
 
-    id: Required[str] = Field("", description="Names the organizational unit; only equal ids reuse an account.")
+    id: Required[str] = Field(
+        "", description="Names the organizational unit; a released account goes only to claims with an equal id."
+    )
     name: Required[str] = Field("", description="The entity's name for people.")
 
 
@@ -317,7 +319,7 @@ class AccountClaimSpec(KubeModel):
     )
     custom_tags: str = Field("", description="Tags for the cloud objects, one `key=value` per line.")
     kms_key_id: str = Field("", description="The KMS key for the volumes of region initialisation.")
-    account_pool: str = Field("", description="The AccountPool to get it from; empty means the default pool.")
+    account_pool: str = Field("", description="The AccountPool to get the account from; empty means the default pool.")
     fleet_manager_config: FleetManagerConfig = Field(
         FleetManagerConfig(), description="Special handling of the fleet manager's claims."
     )

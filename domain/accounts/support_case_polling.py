@@ -13,7 +13,7 @@ from domain.resource import condition_of, parse_timestamp
 
 OLD_CASE = timedelta(hours=1)
 OLD_CASE_POLL = timedelta(minutes=10)
-# The age of a new case at its first query, and then the pause, as a fraction of the youngest case's age.
+# The age of a new case at its first query; then the pause between queries, as a fraction of the youngest case's age.
 FIRST_CASE_LOOK = timedelta(seconds=5)
 CASE_PAUSE_BY_AGE = 0.4
 

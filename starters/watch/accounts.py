@@ -1,7 +1,8 @@
-"""Which changes of pools, Accounts and claims wake their own lifecycles (others: `domain/accounts/relations.py`).
+"""Which changes of pools, Accounts and claims wake their own lifecycles.
 
-While the pool handles a claim and its Account, their wakes are delayed. An Account's status is input too: people and
-tools clear it, set a state, or reset `claimed`.
+`domain/accounts/relations.py` has the wakes of other lifecycles. While the pool handles a claim and its
+Account, their wakes are delayed. An Account's status is input too: people and tools clear it, set a state, or reset
+`claimed`.
 """
 
 from __future__ import annotations

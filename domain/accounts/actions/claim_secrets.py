@@ -28,7 +28,7 @@ class HoldInputSecret(SecretAction):
 class DeliverCredentials(SecretAction):
     """Copy the account's key into the claim's Secret, then write the support role into the claim's spec.
 
-    If that is the customer's own Secret, its key stays. Raises Denied if the Account does not name this claim.
+    If the claim's Secret is the customer's own, its key stays. Raises Denied if the Account does not name this claim.
     """
 
     activity: ClassVar[str] = "accounts.deliver_credentials"
@@ -69,8 +69,8 @@ class LetSecretsGo(SecretAction):
 
 
 class DeliverRole(SecretAction):
-    """Write the role's ARN into the claim's Secret, then delete the Account's Secret, whose user is gone. Raises Denied
-    like `DeliverCredentials`.
+    """Write the role's ARN into the claim's Secret, then delete the Account's Secret, whose IAM user is gone. Raises
+    Denied like `DeliverCredentials`.
     """
 
     activity: ClassVar[str] = "accounts.deliver_role"

@@ -79,7 +79,7 @@ class Release(StrEnum):
 
 
 class ReleaseAccount(Action):
-    """Release the account, only if it names this claim. Also delete the claim's Secret, if that holds its key."""
+    """Release the account, only if it names this claim. Also delete the Secret that was written for the claim."""
 
     activity: ClassVar[str] = "accounts.release"
     title: ClassVar[str] = "{how} {account}"

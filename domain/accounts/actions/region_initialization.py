@@ -15,7 +15,7 @@ class Regions(Facts):
 
 
 class ListRegions(MemberAction):
-    """List the account's regions, by the partition's default region. OptInRequired, from new accounts, is retried."""
+    """List the regions, by a call in the partition's default region. OptInRequired, from new accounts, is retried."""
 
     activity: ClassVar[str] = "aws.list_regions"
     title: ClassVar[str] = "list the regions of {account_id}"

@@ -153,8 +153,9 @@ class AttachAccessPolicies(GrantAction):
 
 
 class RevokeAccess(CustomerAction):
-    """Delete the role and its policies, as the payer, who deletes only what is recognisably this access's, or else with
-    the customer's keys. A closed account counts as empty. `custom`: the policy's name, if known.
+    """Delete the role and its policies. If the payer can enter the account, it deletes only what is recognisably this
+    access's; otherwise the customer's keys are used. A closed account counts as empty. `custom`: the policy's name, if
+    known.
     """
 
     activity: ClassVar[str] = "aws.revoke_access"

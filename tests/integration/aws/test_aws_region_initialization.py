@@ -285,7 +285,7 @@ def test_a_region_that_gives_no_answer_for_25_minutes_is_given_up(lab: Lab, kind
         lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=9, age=GIVEN_UP - SECOND)
     outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=10, age=GIVEN_UP)
     assert not outcome.ok
-    assert outcome.message.startswith("EC2CreationTimeout: no instance ran for 25 minutes")
+    assert outcome.message.startswith("EC2CreationTimeout: no instance ran within 25 minutes")
 
 
 def test_a_region_that_is_not_verified_for_25_minutes_is_given_up(lab: Lab) -> None:

@@ -45,7 +45,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Finding]:
-    """Compare AWS with the Accounts read before and after it: an Account exists before and after its AWS account."""
+    """Compare AWS with Accounts read before and after reading AWS, as accounts may be created or closed meanwhile."""
     before, _ = _accounts(kube)
     payer = sessions.payer()
     members = list_accounts(payer)

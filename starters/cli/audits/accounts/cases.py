@@ -37,7 +37,7 @@ def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: 
         for case_id in opened:
             if case_id != wanted:
                 who = f"Account {account.metadata.namespace}/{account.metadata.name}" if account else "no Account"
-                problem = f"open for AWS account {account_id}: {who} waits for {wanted or 'none'}"
+                problem = f"open for AWS account {account_id} ({who}); the awaited case: {wanted or 'none'}"
                 advice = "resolve it with AWS Support"
                 yield Finding(area=area, subject=f"support case {case_id}", problem=problem, advice=advice)
 
