@@ -3,9 +3,9 @@
     waiting claims --16 at once--> bind (binding.py) --> open their own workflows, when no claim waits
     expired claims ------'-------> delete (claims.py) -> inform their own workflows, when no claim waits
 
-A claim that cannot be bound never delays others: its own workflow is informed and asks again. If a limit, a person or a
-hold has moved an end, the claim's own workflow decides. A batch that is retried because its worker died wakes the
-claims bound meanwhile, whose workflows may not be open.
+A claim that cannot be bound never delays others: its own workflow is informed and asks again. If a limit or a person
+has moved an end, or a hold applies, the claim's own workflow decides. A batch that is retried because its worker died
+wakes the claims bound meanwhile, whose workflows may not be open.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class BinderQueue:
         self.news = asyncio.Event()  # set when work arrives
         self.news_for_all = 0  # number of changes that may concern any unbound claim
         self.nearer_end = asyncio.Event()  # set when an end becomes the earliest one
-        self.serving = 0  # batches of this process: one, at times a second that is being cancelled
+        self.serving = 0  # number of this process's batches: one, at times also one that is being cancelled
         self._end_unsent = False
         self._end_timer: asyncio.TimerHandle | None = None
         self._untaken: set[Name] = set()  # waiting claims that wake the binder if no batch takes them within `UNTAKEN`
@@ -71,8 +71,8 @@ class BinderQueue:
     def served(self, claim: JsonObject, news_then: int, lacks: Wanted | None = None) -> None:
         """Remove a claim from the queue after its pass, unless something has changed since.
 
-        `news_then` is `news_for_all` at the pass's beginning; `lacks` is set if only another handle or an edit can
-        help.
+        `news_then` is `news_for_all` at the pass's beginning; `lacks`: what the claim requires of a free handle if it
+        waits for one.
         """
         name = name_of(claim)
         newest = self.cache.get(RESOURCE_CLAIM, *name)

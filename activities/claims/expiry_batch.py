@@ -1,4 +1,4 @@
-"""Claims that expire together: all are marked as deleted before finalizers are dropped, since users see the marks."""
+"""Claims that expire together: all are marked as deleted (users see the timestamp) before finalizers are dropped."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ExpiryBatch:
 
     @asynccontextmanager
     async def lets_go(self, claim: Name) -> AsyncIterator[None]:
-        """The context in which a member drops finalizers; waits until all members are marked."""
+        """The context in which a member drops finalizers; waits until all members are marked as deleted."""
         if claim in self._members:
             self._marked.add(claim)
         if self.is_gathering:
@@ -100,7 +100,7 @@ _current_member: ContextVar[_Member | None] = ContextVar("current_member", defau
 
 @asynccontextmanager
 async def behind_the_others() -> AsyncIterator[None]:
-    """The context in which the current task drops finalizers; in a batch, it waits until all claims are marked."""
+    """The context in which the current task drops finalizers; in a batch, once all claims are marked as deleted."""
     member = _current_member.get()
     if member is None:
         yield

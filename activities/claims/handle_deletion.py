@@ -2,8 +2,8 @@
 
     handle marked as deleted --> resources, newest first --> claim (unless detached) --> finalizer of the handle dropped
 
-Deletion of the resources is requested, not awaited. The finalizer stays while a request fails and, in a batch of
-claims, until all are marked.
+The deletion of resources is requested, not awaited. The handle's finalizer stays while a request fails and, in a batch
+of claims, until all claims are marked as deleted.
 """
 
 from __future__ import annotations

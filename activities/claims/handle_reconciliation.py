@@ -84,7 +84,7 @@ class Reconciliation(Activities):
                 await self._managed.take_back(handle, passed.world.begun)
             passed.confirm()
         if passed.world.lost:
-            raise Conflict(f"{path}: its handle was deleted while resources were created", code="HandleEnded")
+            raise Conflict(f"{path}: the handle was deleted while its resources were created", code="HandleEnded")
         await self.show_around(passed.world)
         return passed.world
 

@@ -78,7 +78,9 @@ class Managed:
     async def unknown_kinds(
         self, handle: JsonObject, states: Sequence[JsonObject | None]
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The indices of missing resources by kind: those served in no version, and in another version only."""
+        """The indices of missing resources whose kind is served in no version, and of those whose kind is served in
+        another version only.
+        """
         unserved: list[int] = []
         outdated: list[int] = []
         for index, state in enumerate(states):
@@ -204,7 +206,7 @@ class Managed:
         """Delete one object, if no other handle owns it; with `bearing_its_name` only if it names an owner.
 
         Raises:
-            Absent: it is gone, or its kind.
+            Absent: the object or its kind is gone.
             Conflict: it still exists, and its deletion was refused repeatedly.
         """
         namespace, name = text_at(reference, "namespace"), text_at(reference, "name")

@@ -1,7 +1,7 @@
-"""Writes the area's objects: as a whole, only if they differ, and only over the version that was decided upon.
+"""Writes the area's objects: as a whole, only if they differ, and only over the version that the decision saw.
 
-A patch that changes nothing costs the API server as much as one that does. A merge patch would keep removed entries of
-free-form maps and lists in statuses, so objects are replaced.
+A patch without changes costs the API server as much as one with changes. A merge patch would keep entries that were
+removed from free-form maps, so objects are replaced.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def patch(self, kind: Kind, obj: JsonObject, patch: JsonObject) -> JsonObject:
-        """Patch the object; raises Conflict if it has changed since it was read."""
+        """Raises Conflict if the object has changed since it was read."""
         version = text_at(obj, "metadata", "resourceVersion")
         answer = await self.api.patch(kind, *_name(obj), patch, resource_version=version)
         return self._learnt(kind, cast("JsonObject", answer))

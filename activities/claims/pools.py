@@ -74,8 +74,8 @@ class PoolActivities(Activities):
         return passed.as_world(PoolWorld, known=known, rest=rest(len(passed.world.handles)))
 
     async def _observe(self, key: Key, fresh: bool) -> Pool:
-        """Read the pool with its handles and scalings; a deleted pool's handles from the API server, since a missed one
-        would stay.
+        """Read the pool with its handles and scalings. A deleted pool's handles are read from the API server, since a
+        missed one would stay.
         """
         cache, settings = self._cache, self._tools.settings
         pool = await cache.own(RESOURCE_POOL, key, fresh=fresh)
@@ -100,7 +100,7 @@ class PoolActivities(Activities):
 
     @activity.defn(name=DeleteHandle.activity)
     async def delete_pool_handle(self, action: DeleteHandle) -> None:
-        """Delete the handle; raises Conflict if it was written meanwhile, Denied if a hold is on it."""
+        """Raises Conflict if the handle was written meanwhile, Denied if a hold is on it."""
         cache = self._cache
         handle = await cache.fresh(RESOURCE_HANDLE, cache.namespace, action.name)
         if handle is None or object_at(handle, "spec", "resourceClaim"):

@@ -1,7 +1,7 @@
 """Writes the conditions of the ResourceProviders that a pass has used, when they change.
 
-A provider has no lifecycle, and its status is no subresource, so the condition is a patch of the object. If the CRD of
-an earlier installation drops the status, an Event reports the same.
+A provider has no lifecycle, and its status is no subresource, so the condition is a patch of the object. An Event
+reports the same, as the CRD of an earlier installation may drop the status.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ProviderConditions:
         self._dropped: set[str] = set()  # uids of providers whose status the API server drops
 
     async def show(self, providers: Iterable[JsonObject], now: datetime) -> None:
-        """Write the providers' conditions; a failure is only logged."""
+        """A failure is only logged."""
         for provider in providers:
             status = with_vars_condition(provider, now, newer=self._newer)
             if same(object_at(provider, "status"), status):

@@ -11,7 +11,7 @@ Each object has one writer, the workflow that reconciles it:
 | ResourceHandle | it is free, or its claim is gone or ignored | the handle's own |
 | ResourcePool, its ResourcePoolScalings, the creation of its handles | always | the pool's |
 
-A handle's writer also writes its managed resources. Every write requires the resourceVersion that was decided upon.
+A handle's writer also writes its managed resources. Every write requires the resourceVersion that the decision saw.
 """
 
 from domain.claims.constants import EVENT_COMPONENT, VERSION

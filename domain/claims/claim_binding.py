@@ -34,8 +34,8 @@ from domain.decision import Decision
 from domain.identity import Key
 from domain.model import Model
 
-# The names that are tried for a new handle. A name ends in five characters of 27: among a thousand claims, two get the
-# same one with a probability of one in thirty.
+# The names that are tried for a new handle. A name ends in five characters of an alphabet of 27: among a thousand
+# claims, two get the same one with a probability of one in thirty.
 MOST_SALTS = 8
 # How often one claim tries to bind the same handle while other clients write to it.
 MOST_TRIES = 3
@@ -81,7 +81,7 @@ class TakeHandle(OfClaim):
         if taken.unusable is not None:
             unusable = (*world.unusable, taken.unusable)
             after = world.model_copy(update={"unusable": unusable, "tries": {**world.tries, taken.name: MOST_TRIES}})
-            # If several handles cannot be bound, the cause is not in one of them: try no more.
+            # If several handles cannot be bound, the handles are not the cause: try no more.
             return _without_free(after) if len(unusable) >= MOST_TRIES else after
         if not taken.name:
             return _without_free(world)
@@ -162,7 +162,7 @@ def decide(world: Claim, now: datetime) -> Decision:
     if not world.read and (first := world.to_write(_bound(world))):
         return RECONCILING.doing(*first)
     if is_left_alone(world.names, world.handle) or world.handle_hold:
-        # During a restore, the claim may be resumed before its handle; both are reconciled once the handle is, too.
+        # During a restore, the claim may be resumed before its handle; both are reconciled once both are resumed.
         as_it_is = HandlePlan(handle_status=object_at(world.handle, "status"))
         return _settled(world.model_copy(update={"answer": as_it_is}), now)
     if world.over:
@@ -172,7 +172,7 @@ def decide(world: Claim, now: datetime) -> Decision:
 
 
 def lacks(world: Claim) -> Wanted | None:
-    """The requirements that no free handle meets, if only another free handle or an edit can help; otherwise None."""
+    """What the claim requires of a free handle while it waits for one; None if it does not wait, or time may help."""
     waits = world.none_free and not world.handle and not world.halted and world.validation.creation is None
     return wanted_of(world.validation) if waits and not world.validation.by_clock else None
 

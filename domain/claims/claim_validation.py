@@ -49,7 +49,7 @@ class Claim(HandleWorld):
     """A claim and its handle during a pass; `handle` is `{}` while the claim has none."""
 
     claim_observed: GivenObject = {}
-    claim_read: bool = False  # the claim, which has expired, is from the API server, the handle from the cache
+    claim_read: bool = False  # the expired claim was read from the API server; the handle is from the cache
     claim_plan: Annotated[ClaimPlan | None, SkipValidation] = None  # the claim's evaluation; None before it
     validated_again: bool = False  # validated twice in this pass, the second time from the written statuses
     plans_only: bool = False  # on hold, or a dry run: later steps are planned from the desired objects

@@ -137,5 +137,5 @@ class DomainNames(Model):
 
     @property
     def own_annotations_path(self) -> str:
-        """Matches the JSON pointers of our annotations on managed resources; an implied update filter of providers."""
+        """A pattern for JSON pointers to our annotations on managed resources: an update filter of every provider."""
         return rf"/metadata/annotations/{re.escape(self.domain)}~1resource-.*"

@@ -1,7 +1,7 @@
 """The lifecycle of a ResourceHandle that no claim reconciles: a free one, or one whose claim is gone or ignored.
 
     being deleted | its claim is gone, detached or has another handle | expired --> resources and handle deleted
-    bound to a claim --> nothing: the claim's lifecycle reconciles both; if it names no handle, the binder is woken
+    bound to a claim --> nothing (the claim's lifecycle reconciles both); wake the binder if the claim names no handle
     free, or its claim is ignored --> reconciled (handle_reconciliation.py)
 
 Irreversible steps are decided on objects from the API server, not from the cache.

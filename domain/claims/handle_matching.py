@@ -69,7 +69,7 @@ class _Shelf:
         self.ranked: list[tuple[_Rank, FreeHandle]] = []
 
 
-# The pool; the top-level provider, only without resources; each resource's provider, name and template digest.
+# The pool; the top-level provider, empty if there are resources; each resource's provider, name and template digest.
 _Likeness = tuple[str, str, tuple[tuple[str, str, str], ...]]
 
 
@@ -184,7 +184,7 @@ def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: It
 
 
 def free_handle(names: DomainNames, handle: JsonObject) -> FreeHandle | None:
-    """The handle as claims can get it; None if it is bound, being deleted, ignored, paused or unhealthy."""
+    """The handle as a candidate for claims; None if it is bound, being deleted, ignored, paused or unhealthy."""
     held = value_at(handle, "spec", "resourceClaim")
     deleting = is_deleting(handle)
     left_alone = is_left_alone(names, handle) or paused(handle)

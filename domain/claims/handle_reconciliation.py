@@ -6,8 +6,8 @@
        '-----> nothing left to do --> status of the handle --> status of the claim
 
 Safe to repeat at any point: resources' names derive from the handle's, references are recorded before creation,
-existing objects are adopted. A resource that cannot be created is a fault in the status; others are created, except
-dependents. If another process deletes the handle, resources created meanwhile are deleted: no other pass knows them.
+existing objects are adopted. A resource that cannot be created is a fault in the status; only its dependents wait for
+it. If another process deletes the handle, resources created meanwhile are deleted: no other pass knows them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class HandleWorld(ObjectsWorld):
     read: bool = False  # the live objects and all that templates read are in the question
     handle_before: GivenObject
     claim_before: GivenObject | None = None
-    answer: Annotated[HandlePlan | None, SkipValidation] = None  # the evaluator's; None before it, and after a change
+    answer: Annotated[HandlePlan | None, SkipValidation] = None  # None before the evaluation and after a change
     conditional: bool = False  # the claim has autoDelete or autoDetach; a failed evaluation is repeated without them
     unevaluated: tuple[Fault, ...] = ()  # why autoDelete and autoDetach could not be evaluated
     failed: dict[int, Fault] = {}  # why a resource could not be created or changed, by index
@@ -400,7 +400,7 @@ def _notices(world: HandleWorld) -> Iterator[Notice]:
     shown = " ".join(text_at(each, "message") for each in objects_at(before, "status", "conditions"))
     yield from (warn(fault.reason, fault.message) for fault in world.faults if fault.message not in shown)
     if plan.end_was_cut and plan.wish is not None and plan.end is not None:
-        text = f"lifespan.end {timestamp(plan.wish.end)} is later than allowed: {timestamp(plan.end)}"
+        text = f"lifespan.end {timestamp(plan.wish.end)} is later than allowed, and was cut to {timestamp(plan.end)}"
         yield warn("LifespanEndCut", text)
     if world.claim_before is not None and (text := _moved_end(world, plan)):
         reason = LIFESPAN_END_CHANGED if _new_end(world) else LIFESPAN_END_CLEARED

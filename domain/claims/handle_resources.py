@@ -36,7 +36,7 @@ def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own
 
 
 def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[int | None]:
-    """For each yielded resource the index of its entry: of the provider, with the name or none; None if it is new.
+    """For each yielded resource the index of the entry with its provider and its name (else no name); None if new.
 
     Handles extended by older releases have nameless entries, used in order. A renamed own resource keeps its entry.
     """

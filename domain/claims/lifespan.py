@@ -5,7 +5,7 @@
 
 Providers, pools and handles have terms: a default, a maximum counted from first readiness (before that from the
 start), and a relative maximum: how far ahead of now the end may lie. Handles store them as templates, claims show the
-result. One step uses one `now` in whole seconds, because clients compare differences. Only a requested end is cut to
+result. A computation uses one `now` in whole seconds, because clients subtract times. Only a requested end is cut to
 the maxima; one in the past means now. If it lies beyond the relative maximum, the end moves towards it in steps: when
 less than half of that maximum is left, or when the request or the terms have changed. So a short outage ends nothing;
 after a longer one, compute the end before checking whether it has passed.
@@ -198,7 +198,7 @@ def settled_end(
         requested_end: the claim's `spec.lifespan.end`.
         current: the handle's end.
         base: from when the maximum counts: first readiness, else the start.
-        now: the time of the step.
+        now: the time of the pass.
         honoured: the `wish` returned last; None if unknown: the end is computed again.
 
     Raises:

@@ -17,7 +17,7 @@ from domain.passes import Pass, PassedWorld
 
 # A pass makes tens of requests at most; missed heartbeats reveal a dead worker much earlier.
 LONGEST_PASS = timedelta(minutes=2)
-# The most claims in one signal to the binder or in one batch's input, with 50 KB.
+# The most claims in one signal to the binder or in one batch's input: 50 KB.
 MOST_ASKED = 200
 
 
@@ -34,8 +34,8 @@ class Cadence(Model):
 
 
 class _Memory(Model):
-    """A lifecycle's memory. `wrote`: by kind, the resourceVersion at the end of the last pass; the next one, maybe
-    another worker's, waits for it.
+    """A lifecycle's memory. `wrote`: by kind, the resourceVersion at the end of the last pass; the cache of the next
+    pass, maybe another worker's, must reach it.
     """
 
     wrote: dict[str, str] = {}

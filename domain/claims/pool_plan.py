@@ -1,13 +1,13 @@
 """How many handles a pool creates, and which it deletes.
 
-A pool keeps `minAvailable` unclaimed handles; `maxUnready` limits unready ones, which every new handle is at first.
+A pool keeps `minAvailable` unclaimed handles; `maxUnready` limits unready ones. Every new handle is unready at first.
 Pools never scale down. Unhealthy replacements are deleted at most as often as Poolboy polled, which bounds creations.
 
 A ResourcePoolScaling adds `count` handles once, at its time, after the minimum is met:
 
     waiting --at--> scaling --count reached--> done        (deleting an unhealthy handle reopens it for one more)
 
-Its status counts created handles, because these may be claimed and deleted. For crashes between writes, each handle's
+Its status counts created handles, because these may be claimed and deleted. To survive crashes, each handle's
 name derives from a serial number (`status.serials` is how many were used), and a handle is listed in `status.givenBack`
 before it is deleted, so that it counts once. Order of writes: statuses that give slots back, deletions, creations,
 statuses.
@@ -31,7 +31,7 @@ from domain.claims.timestamps import born
 from domain.decision import earliest
 from domain.model import Model
 
-# From so many free handles on, passes are paced: a status of two hundred has 15 KB, which all watchers receive.
+# From this many free handles on, passes are paced: a status of two hundred has 15 KB, which all watchers receive.
 MANY = 100
 REST_PER_HANDLE = timedelta(milliseconds=5)
 LONGEST_REST = timedelta(seconds=2)

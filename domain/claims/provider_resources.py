@@ -2,7 +2,7 @@
 
 A provider has one own resource if it has an `override` or a `template.definition`. Linked providers get parameter
 values that the linking provider renders; they are not validated, as in Poolboy. A provider that reaches itself with the
-same values is an error (Poolboy hangs); with other values a `when` may end it, so only depth and number are limited.
+same values is an error (Poolboy hangs); with other values a `when` may end the chain: depth and number are limited.
 """
 
 from __future__ import annotations

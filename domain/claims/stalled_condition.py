@@ -43,7 +43,7 @@ def with_own_stalled(status: JsonObject, fault: Fault | None, now: datetime, *, 
 
 
 def with_handles_stalled(status: JsonObject, faults: Iterable[Fault], now: datetime, *, accepted: bool) -> JsonObject:
-    """The claim's status with the handle's faults; its own fault stays if it was not `accepted` in this pass."""
+    """The claim's status with the handle's faults; the claim's own fault stays if the claim was not `accepted`."""
     stalled = condition_at(status, STALLED) is not None
     if stalled and not accepted and not stalled_by_handle(status):
         return status

@@ -1,8 +1,8 @@
 """JSON Patches in Poolboy's fixed order, and the filters that decide which operations reach a live object.
 
 Mappings: changes and removals in the order of the old keys, then additions in the order of the new ones. Lists: changes
-index by index, then removals or additions at the end. No move, copy or test; a type change is one replace, a new
-subtree one add at its top, which a filter on a leaf does not match.
+index by index, then removals or additions at the end. No move, copy or test. A type change is one replace; a new
+subtree is one add at its top, which a filter on a leaf does not match.
 
 The first filter whose `pathMatch` matches the whole path decides; operations that no filter matches are dropped,
 because a live object has much that its definition lacks. The operator's annotations are an implied last filter. Paths

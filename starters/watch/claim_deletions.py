@@ -20,14 +20,14 @@ ABOUT_TO_END = timedelta(seconds=3)
 
 
 def claim_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """Whether a claim is being deleted because its lifespan has expired, or is gone afterwards."""
+    """Whether a claim is being deleted because its lifespan has expired, or is gone by deletion."""
     if after is None:
         return before is not None and before.deleting
     return after.deleting and _over(after) and not _let_go(before, after)
 
 
 def handle_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """Whether a handle is being deleted because it or its claim has expired or is deleted, or is gone afterwards."""
+    """Whether a handle is being deleted at its expiry or together with its claim, or is gone by deletion."""
     if after is None:
         return before is not None and before.deleting
     namespace, _, name = after.fact("claim").partition("/")

@@ -81,7 +81,7 @@ class Readings:
         free = not (bound or ignored or _deleting(obj))
         return View(
             fingerprint=self._content(obj),
-            handed=(paused,),  # written by the handle's own workflow; concerns the claim's, which reconciles both
+            handed=(paused,),  # the handle's own workflow writes it, but the claim's reconciles both
             settled=self._left_in_peace(obj) if ignored else _complete(obj, free=free) and not _retry_wanted(obj),
             facts=_facts(
                 pool=_path(mapping(spec, "resourcePool")),

@@ -37,7 +37,7 @@ MADE_BY_POOL = 5.0
 
 
 def handle_delegate(handle: Projection, index: Index) -> Key:
-    """The handle's claim; the handle itself if either is ignored, or the claim detached or paused."""
+    """The handle's claim; the handle itself if it is free, either is ignored, or the claim is detached or paused."""
     namespace, _, name = handle.fact("claim").partition("/")
     claim = index.get(RESOURCE_CLAIM.name, namespace, name) if name else None
     return claim.key if claim and not handle.fact("ignored") and not _gives_up(claim) else handle.key

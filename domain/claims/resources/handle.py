@@ -126,4 +126,4 @@ class ResourceHandle(CustomResource):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        return tuple(f"{described(reference)}, without a holder" for reference in self.references)
+        return tuple(f"{described(reference)}, which no handle manages any more" for reference in self.references)

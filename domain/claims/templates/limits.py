@@ -1,7 +1,7 @@
 """Soft limits of templates, far above normal use and far below damage; the error names the limit.
 
 A template that is slow in other ways is ended with its process (activities/claims/evaluator.py). The API server refuses
-requests above 3 MiB, and etcd objects above 1.5 MiB.
+requests above 3 MiB, and etcd refuses objects above 1.5 MiB.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def template_tree(tree: nodes.Node) -> None:
         level = [child for node in level for child in node.iter_child_nodes()]
         if not level:
             return
-    raise LimitExceeded(f"a template with more than {TEMPLATE_DEPTH} parts within each other")
+    raise LimitExceeded(f"a template nested more than {TEMPLATE_DEPTH} levels deep")
 
 
 def string(length: int) -> None:

@@ -2,7 +2,7 @@
 
 Keys are not rendered, and results are not rendered again. A string is typed only if it consists of one expression on
 one line, without outer blanks, that ends with a typing filter (`bool`, `int`, `float`, `object`). An entry or item that
-renders to `omit` is left out; a whole value is null then.
+renders to `omit` is left out; a whole value becomes null.
 
 With `newer`, an installation's default, the rules are those of Poolboy 1.13 and later: values that cannot be converted
 stay text, `bool` treats unknown words as false, `| list }}` gives a list, and vars in `lazy` are rendered when used. In
@@ -96,7 +96,7 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> bool:
-        """Whether the expression is true; in Poolboy one over several lines always was. Raises as `render`."""
+        """Whether the expression is true. In Poolboy, any expression over several lines is true. Raises as `render`."""
         announce(what)
         run = _Run(self, variables, lazy or {})
         return self._guarded(lambda: truth(run.text(condition_template(expression))), what)
@@ -148,7 +148,7 @@ class _Run:
             try:
                 self._sandbox.template(whole)
             except TemplateSyntaxError:
-                return self.text(template)  # not an expression, or a faulty one, which the original text names
+                return self.text(template)  # not an expression, or faulty: the original text gives the error
             template = whole
         text = self.text(template)
         try:

@@ -1,4 +1,4 @@
-"""Audit of resource claims: claims against handles, handles against their annotated resources, all against workflows.
+"""Audit of resource claims: compares claims with handles, handles with annotated resources, and all with workflows.
 
 A mismatch counts only if two comparisons both show it: Temporal's lists lag, and the next pass corrects what a crash
 left. A kind that cannot be read is reported in one line.
