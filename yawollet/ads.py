@@ -4,8 +4,8 @@
            listeners? ─────────────► answer v3 ──► accepted v3
 
 The first request of a stream is answered with the current snapshot, whatever version Envoy names, because a restarted
-agent may repeat a version number. Without a snapshot the agent does not answer, and Envoy keeps its configuration. The
-protocol has no other "not yet": an answer without listeners removes all listeners.
+agent may repeat a version number. Without a snapshot the agent does not answer, and Envoy keeps its configuration. No
+answer can mean "not yet": one without listeners removes all listeners.
 
 Envoy accepts clusters after it has checked their backends' health, which takes 5 seconds if one is dead. Changed
 listeners are sent after that, so a new port works from the start. Unchanged listeners are sent at once, so that Envoy

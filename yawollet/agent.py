@@ -173,7 +173,7 @@ class Agent:
                     {"status": status},
                     subresource="status",
                     resource_version=machine.metadata.resource_version,
-                    # The controllers ignore writes with their own field manager: they would miss a report with it.
+                    # The controllers ignore writes of their own field manager, so this one has another name.
                     field_manager=FIELD_MANAGER,
                 )
             except Conflict:
@@ -193,7 +193,7 @@ class Agent:
         """Why the machine's object does not show a recent, healthy report; empty if it does."""
         machine = self.machines.get(self._options.namespace, self._options.machine)
         if machine is None:
-            return ["the LoadBalancerMachine is not known"]
+            return ["the LoadBalancerMachine does not exist, or has not been read yet"]
         fault = unmet(LoadBalancerMachine.model_validate(machine), _now(), 2 * self._options.requeue, stable=False)
         return [fault] if fault else []
 

@@ -1,7 +1,7 @@
 """The machine's conditions, with the names and reasons of yawol's agent.
 
-A condition's heartbeat is the time of the pass, its transition the time of the last change of its status. The whole
-list is written each time; conditions of other writers, such as the mark for deletion, are written as they were read.
+A condition's heartbeat is the time of the pass; its transition time is when its status last changed. The whole list is
+written each time; conditions of other writers, such as the mark for deletion, are written as they were read.
 """
 
 from __future__ import annotations

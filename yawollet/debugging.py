@@ -65,7 +65,7 @@ async def _fault(command: Sequence[str], given: str) -> str:
     except TimeoutError:
         process.kill()
         await process.wait()
-        return f"no end within {_TIMEOUT_SECONDS} s"
+        return f"it did not end within {_TIMEOUT_SECONDS} s"
     return (
         "" if process.returncode == 0 else f"exit code {process.returncode}: {output.decode(errors='replace').strip()}"
     )

@@ -1,4 +1,4 @@
-"""The agent's process: it serves Envoy first, then tries to connect to the cluster until that succeeds.
+"""The agent's process: it serves Envoy first, then tries to connect to Kubernetes until that succeeds.
 
 Envoy is served its last accepted snapshot before the kubeconfig is read. An unusable kubeconfig is reported and tried
 again, as ending the process would not help. The process ends only at a signal, or if one of its addresses is in use;
@@ -73,7 +73,7 @@ class _Process:
             try:
                 return await KubeApi.open(self._settings, "yawollet", self._options.kubeconfig)
             except (ConfigException, OSError, ValueError) as error:
-                log.warning("the cluster cannot be found, trying again: %s", error)
+                log.warning("the Kubernetes cluster cannot be found, trying again: %s", error)
             await asyncio.sleep(_RETRY_SECONDS)
 
     def _wake(self) -> None:
@@ -83,7 +83,7 @@ class _Process:
     def _faults_of(self, check: str) -> Iterable[str]:
         agent = self._agent
         if agent is None:
-            return ["the cluster has not been found yet"]
+            return ["the agent has not found a Kubernetes cluster yet"]
         return {"unsynced": agent.unsynced, "silent": agent.silent, "outdated": agent.outdated}[check]()
 
     def _at(self, address: Address | None) -> Settings:

@@ -1,7 +1,7 @@
 """The machine's metrics in `status.metrics`, with the names of yawol's agent.
 
-Units are those that yawol's agent writes, not those of its documents: memory in bytes, times in seconds. All values are
-strings. Values that cannot be read are left out.
+Units are those that yawol's agent writes, not those of its documentation: memory in bytes, times in seconds. All values
+are strings. Values that cannot be read are left out.
 """
 
 from __future__ import annotations

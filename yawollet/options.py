@@ -43,8 +43,10 @@ class Options(Model):
 
 
 def server_address(text: str) -> Address | None:
-    """An address such as `127.0.0.1:8080` or `:8080`; None for `0` or empty, which turn a server off. Raises
-    ValueError.
+    """An address such as `127.0.0.1:8080` or `:8080`; None for `0` or empty, which turn a server off.
+
+    Raises:
+        ValueError: it is none of these.
     """
     if text in _OFF:
         return None

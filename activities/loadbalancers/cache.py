@@ -21,7 +21,7 @@ from engine.kube.reflector import newer
 R = TypeVar("R", bound=CustomResource)
 
 _LABEL = "label"
-Label = tuple[str, str, str]  # namespace, name and value; name and value are empty in the entry for all its objects
+Label = tuple[str, str, str]  # namespace, name and value; for all objects of a namespace, name and value are empty
 
 
 def _labels(obj: JsonObject) -> Iterable[Label]:

@@ -50,7 +50,7 @@ class SweepCount(Collector):
         )
         orphans = GaugeMetricFamily(
             "perdure_openstack_orphans",
-            "Marked objects without an owner at the last sweep.",
+            "Objects with Perdure's mark, but without an owner, at the last sweep.",
             labels=["project", "kind"],
         )
         for project, swept in sorted(found.items()):

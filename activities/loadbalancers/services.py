@@ -1,7 +1,7 @@
 """The pass over a Service. `domain/loadbalancers/services/lifecycle.py` decides.
 
-Each Event on the LoadBalancer is repeated on the Service once, whichever process does it: the copy's name derives from
-the Event's uid, a warning's from its text.
+Each Event on the LoadBalancer is repeated on the Service once, whichever process does it: the copy's name is derived
+from the Event's uid or, if it is a warning, from its text.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=CreateBalancer.activity)
     async def create_load_balancer(self, create: CreateBalancer) -> FoundBalancer:
-        """Create the LoadBalancer; raises Conflict if its name exists, Invalid if it is refused, or its namespace does
+        """Create the LoadBalancer; raises Conflict if its name exists, Invalid if it is refused or its namespace does
         not exist.
         """
         try:

@@ -67,7 +67,7 @@ class SetActivities(Activities):
 
     @activity.defn(name=CreateMachine.activity)
     async def create_machine(self, create: CreateMachine) -> FoundMachine:
-        """Create a machine, or return the existing one if the set selects it; raises Conflict if it is just deleted."""
+        """Create a machine, or return the existing one if the set selects it; raises Conflict if that one is gone."""
         machine_set, namespace = create.machine_set, create.machine_set.metadata.namespace
         body = machine_document(machine_set, create.name)
         if (made := await self._context.create(LOAD_BALANCER_MACHINE, body, namespace)) is not None:

@@ -1,4 +1,4 @@
-"""Limits calls of this process to one project: by `activities/circuit_breaker.py`, and by their number per second.
+"""Limits this process's calls to each project: by `activities/circuit_breaker.py`, and by their number per second.
 
 A cloud's APIs are slow and easily overloaded. An idle project saves up the calls of five seconds for a burst.
 """

@@ -1,6 +1,6 @@
 """Counts calls to OpenStack under yawol's metric name, and tokens and refusals under ours (`docs/metrics.md`).
 
-Dashboards select `yawol_openstack` without `_total`, which every counter of Python's client has: hence the collector.
+Dashboards select `yawol_openstack` without `_total`, which the Prometheus client adds to counters: hence the collector.
 It counts calls before they are made; a list of several pages is one call. Glance is counted; yawol never called it.
 """
 

@@ -24,7 +24,7 @@ UNAUTHORIZED = "Unauthorized"
 UNREADABLE = "UnreadableAnswer"
 NO_ANSWER = "NoAnswer"
 
-# Codes for exhausted addresses: this ends when an address is freed or added.
+# Codes for exhausted addresses: calls succeed again when an address is freed or added.
 _EXHAUSTED = frozenset({"IpAddressGenerationFailure", "ExternalIpAddressExhausted", "NoAvailableIp"})
 _SLOW = timedelta(seconds=5)
 _LONGEST_MESSAGE = 500

@@ -1,4 +1,4 @@
-"""Every call to OpenStack that the code makes, with the reason: what a project's policy must allow the credentials.
+"""Every call to OpenStack that the code makes, and why. A project's policy must allow the credentials to make it.
 
 `deploy/iam/openstack.md` is rendered from it. Calls are named as in `yawol_openstack`. The rules are those of
 OpenStack 2026.2 (`nova.policies`, `neutron.conf.policies`, `glance.policies`), with their default roles: the project's

@@ -1,7 +1,7 @@
 """The user data of a machine, rendered when its server is requested, and never stored in a history, log or error.
 
 It contains the token of the machine's ServiceAccount. kube-controller-manager adds the token to the machine's Secret a
-moment after both are created.
+moment after ServiceAccount and Secret are created.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Project:
         return self._object(self._call(api, kind, operation, what), "GET", path, query=query, version=version)
 
     def pages(self, api: Api, kind: str, path: str, plural: str, *, query: Query = ()) -> list[JsonObject]:
-        """All objects, counted as one call. Neutron shows an administrator every project's, hence the filter."""
+        """The project's objects, counted as one call. A filter is needed: Neutron shows administrators all projects."""
         call = self._call(api, kind, "list", ", ".join(f"{name}={value}" for name, value in query)[:200])
         found: list[JsonObject] = []
         rest, first = query, True

@@ -100,8 +100,8 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     if not under_way:
         conditions = {} if world.known.drops_conditions else stalled_patch(balancer, problem, blocked.blocker, now)
         status = combined(status_migration(balancer), plan.status, rollout.status, conditions)
-    # The LoadBalancer is patched before the first step: with the annotation `nothing-made`, objects of a worker that
-    # dies in between would be leaked.
+    # The LoadBalancer is patched before the first step: if it still had the annotation `nothing-made`, objects of a
+    # worker that dies in between would be leaked.
     first = writes(world, patch)
     written = first or _status(world, status)
     actions = (

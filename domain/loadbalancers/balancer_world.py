@@ -33,7 +33,7 @@ class BalancerWorld(CloudWorld):
 
     @property
     def look(self) -> str:
-        """The fingerprints of all other inputs and, after a slash, of the security group rules' inputs."""
+        """`A/B`, where B is the fingerprint of the security group rules' inputs, and A that of all other inputs."""
         if self.balancer.metadata.deleting:
             return LEAVING
         return f"{look_of_balancer(self.balancer)}/{look_of_rules(self.balancer)}"

@@ -47,12 +47,13 @@ MACHINE_LEASE = "tanf7ges.stackit.cloud"
 
 SWEEP_INTERVAL = timedelta(minutes=5)
 
-# How long a report is valid and a fault tolerated; until when a machine must report; how long a marked one may recover.
+# How long a report is valid and a fault is tolerated; a new machine's time to report, and a marked one's to recover.
 HEALTH_WINDOW = timedelta(seconds=180)
 BOOT_TIMEOUT = timedelta(minutes=10)
 DELETION_GRACE = timedelta(minutes=2)
 
-# How long the new machines must have held (or lacked) the virtual address before the old ones are removed.
+# Before the old machines are removed: how long the new ones must have held the virtual address, or not held it, or how
+# long it must be unknown which machine holds it.
 MASTER_STABLE = timedelta(minutes=2)
 MASTER_LACKING = timedelta(minutes=10)
 MASTER_UNKNOWN = timedelta(minutes=15)
@@ -68,7 +69,7 @@ LONGEST_BOOT_PAUSE = timedelta(minutes=30)
 NOTHING_MADE_ANNOTATION = "perdure.dev/nothing-made"  # of a LoadBalancer: its project was never reached
 BOOT_FAILURES_ANNOTATION = "perdure.dev/boot-failures"  # of a set: the uids of consecutive machines that did not boot
 BOOT_FAILED_AT_ANNOTATION = "perdure.dev/boot-failed-at"  # of a set: when the last of these machines failed
-READY_SINCE_ANNOTATION = "perdure.dev/ready-since"  # of a set: when all its machines had become ready without a master
+READY_SINCE_ANNOTATION = "perdure.dev/ready-since"  # of a set without a master: when all its machines became ready
 MARKED_AT_ANNOTATION = "perdure.dev/marked-for-deletion-at"  # of a machine: when it was marked for deletion
 GIVEN_UP_ANNOTATION = "perdure.dev/given-up"  # of a machine: why its server can never serve
 QUOTA_ANNOTATION = "perdure.dev/waits-for-quota"  # of a machine: the quota's refusal

@@ -1,6 +1,6 @@
 """Names of a load balancer's objects, derived so that a repeated attempt finds the existing object.
 
-Cloud objects are named `namespace/name` (for a floating IP: in its description), a server like its machine. Names are
+Cloud objects are named `namespace/name` (a floating IP in its description); a server has its machine's name. Names are
 not unique, so objects also have a mark (`ownership.py`).
 """
 

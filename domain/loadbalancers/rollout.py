@@ -3,8 +3,9 @@
     new template --> new set beside the old --all machines ready--> keepalived gate --> others to 0, oldest deleted
 
 The current set's revision equals the LoadBalancer's, which gives its machines priority in keepalived's election. A
-rollback gives the former set a *new* revision. The gate opens when a machine of the current set has held the virtual
-address for two minutes, when all are ready and none has held it for ten, or when the holder is unknown for fifteen.
+rollback gives the former set a *new* revision. The gate opens two minutes after a machine of the current set took the
+virtual address, ten minutes after all became ready without taking it, or fifteen minutes after the set's creation if
+the holder is unknown.
 
 Only one rollout runs at a time: on a third template, the unfinished set is emptied at once, and the serving set stays
 until the newest takes over. A set's template never changes, except for the id of a recreated server group: the hash
@@ -110,7 +111,7 @@ def plan_rollout(
     hash_ = template_hash(balancer)
     current = next((each for each in sets if each.template_hash == hash_ and not each.metadata.deleting), None)
     if current is None and any(each.template_hash == hash_ for each in sets):
-        return Rollout(status=counts, why="waits until the set of this template that is being deleted is gone")
+        return Rollout(status=counts, why="waits until the set of this template, which is being deleted, is gone")
     if current is None:
         if frozen:
             return Rollout(status=counts, problem=frozen, why=frozen)

@@ -4,9 +4,9 @@ A machine counts as a replica if it is neither being deleted nor condemned (`mac
 that has reported may still forward traffic, so its replacement is created first, one at a time; without quota the
 machine is deleted first. A machine that never reported (a failed boot), or whose server is gone, is deleted at once.
 
-No machine is replaced while the whole fleet is silent (`fleet_silence.py`), or while Envoy rejects the configuration,
-because a new machine would do the same. If another machine of the set accepts the configuration, or if a machine's
-Envoy runs but does not apply updates, the machine is replaced.
+While the whole fleet is silent, only one set creates a replacement (`fleet_silence.py`). While Envoy rejects the
+configuration, no machine is replaced, because a new one would have the same fault. But a machine is replaced if another
+one of its set accepts the configuration, or if its own Envoy runs but does not apply updates.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _outdated(machine_set: LoadBalancerSet, alive: Sequence[MachineReadiness]) -
 
 
 def _silence(fleet: Fleet) -> str:
-    return f"none of {fleet.reported} machines reports: they may not reach the API server, so none is deleted"
+    return f"none of {fleet.reported} machines reports: probably they cannot reach the API server, so none is deleted"
 
 
 def config_fault(alive: Sequence[MachineReadiness], now: datetime, timings: Timings) -> str:

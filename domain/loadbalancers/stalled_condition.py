@@ -20,8 +20,8 @@ _REASONS = {Nature.REFUSED: REFUSED, Nature.QUOTA: QUOTA_EXCEEDED}
 
 
 def stalled_patch(balancer: LoadBalancer, problem: str, blocker: Blocker | None, now: datetime) -> JsonPatch:
-    """The patch of the condition Stalled; empty if nothing changes. `problem` is empty without a problem, and `blocker`
-    (the cloud's refusal) None without one.
+    """The patch of the condition Stalled; empty if nothing changes. `problem` is empty if there is none; `blocker`, the
+    cloud's refusal, is None if there is none.
     """
     if blocker is not None and blocker.nature not in _REASONS:
         return {}

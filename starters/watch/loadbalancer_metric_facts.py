@@ -1,9 +1,9 @@
 """Facts about load balancers that only metrics use; yawol writes `nil` for unset values.
 
-- `info` of a LoadBalancer, `cloud` also of a machine: label values of its info series, a JSON list;
-- `replicas`, `current`, `ready` of a LoadBalancer or set: machines wanted, existing and ready; empty while unknown;
-- `served` of a set or machine: its LoadBalancer's name;
-- `owner` of a set: its owning LoadBalancer's name;
+- `info` of a LoadBalancer, `cloud` of a LoadBalancer or machine: the label values of an info series, a JSON list;
+- `replicas`, `current`, `ready` of a LoadBalancer or set: `spec.replicas`, `status.replicas`, `status.readyReplicas`;
+- `served` of a set or machine: the LoadBalancer's name in its spec;
+- `owner` of a set: the LoadBalancer's name in its owner references;
 - `boot failures` of a set: failed boots in a row;
 - `conditions` of a machine: type, reason and status of each, a JSON list;
 - `measured` of a machine: its agent's measurements, a JSON object by type;
@@ -73,7 +73,7 @@ def set_figures(obj: JsonObject) -> dict[str, str]:
 
 def machine_figures(obj: JsonObject) -> dict[str, str]:
     spec, status = mapping(obj, "spec"), mapping(obj, "status")
-    # The API server allows duplicate conditions, a metric no duplicate series: the last condition counts.
+    # The API server allows duplicate conditions, a metric allows no duplicate series: the last condition counts.
     conditions = {text(each, "type"): each for each in sequence(status, "conditions")}
     shown = [(type_, text(each, "reason"), text(each, "status")) for type_, each in sorted(conditions.items())]
     beats = [beat for each in conditions.values() if (beat := _moment(each, "lastHeartbeatTime"))]
@@ -133,7 +133,7 @@ def _machine_phase(obj: JsonObject, states: Mapping[str, str]) -> str:
 
 
 def _counts(obj: JsonObject) -> dict[str, str]:
-    """The metric's replica counts as text. Absent `spec.replicas` means one machine."""
+    """Replica counts as text, empty if absent. An absent `spec.replicas` is 1."""
     wanted = _number(obj, "spec", "replicas") or "1"
     current, ready = _number(obj, "status", "replicas"), _number(obj, "status", "readyReplicas")
     return {"replicas": wanted, "current": current, "ready": ready}

@@ -26,7 +26,7 @@ _BALANCER_CLOUD = ("portID", "floatingID", "securityGroupID", "flavorID")
 _MACHINE_CLOUD = ("portID", "serverID", "flavorID", "imageID")
 _COUNTS = {
     "replicas": ("replicas", "Desired number of machines; 0 while it is being deleted."),
-    "replicas_current": ("current", "Machines that exist."),
+    "replicas_current": ("current", "Desired number of machines, as last observed."),
     "replicas_ready": ("ready", "Machines that are ready."),
 }
 _DELETED = "When its deletion was requested, in seconds since 1970."

@@ -1,4 +1,4 @@
-"""Which changes of load balancers, sets and machines wake their own lifecycles; for others see `relations.py`.
+"""Which changes of load balancers, sets and machines wake their own lifecycles; `relations.py` covers other lifecycles.
 
 Agents write a machine's status every half minute, so only fields that decisions read count. Recorded cloud ids are
 among these, because people clear them to force an observation.
@@ -54,7 +54,7 @@ def read_machine(obj: JsonObject) -> View:
     recorded = tuple(text(obj, "status", field) for field in _MACHINE_RECORDED)
     return View(
         fingerprint=(generation(obj), _finalizers(obj), recorded),
-        # The sweep writes the first; the machine's set writes the second on a machine that may have lost its rights.
+        # The sweep writes the first. The set writes the second on an unhealthy machine, which may have lost its rights.
         handed=(_drift(obj), text(obj, "metadata", "annotations", MARKED_AT_ANNOTATION)),
         facts={"oldest report": _oldest_report(obj), **machine_figures(obj)},
     )

@@ -111,6 +111,6 @@ def _none(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | No
         if port is not None and each.port_id == port.id and (retained or (users and same_address(each.address, users)))
     )
     deleted = () if retained else deleted_floating_ips(balancer, cloud, port)
-    # The recorded id is the only proof of ownership once it is detached, so it is cleared after the deletion.
+    # The recorded id is the only proof that a detached floating IP is ours, so it is cleared after the deletion.
     forgotten = {} if deleted else {"floating_id": None, "floating_name": None}
     return Part(steps=(*deleted, *detached), status={**forgotten, "external_ip": address or None})

@@ -3,8 +3,8 @@
     security group --> rules, port --> floating IP (external only)
     server group (with a policy only)
 
-Each plan has the steps that are possible now. Drift that cannot be repaired, such as a different network under the port
-with the virtual address, is reported as a problem, and machines stay. Machines are created once the plan is settled and
+Each plan has the steps that are possible now. Drift that cannot be repaired, such as a port with the virtual address in
+the wrong network, is reported as a problem, and machines stay. Machines are created once the plan is settled and
 the status is written, because the template hash contains names and ids from the status.
 """
 

@@ -1,7 +1,7 @@
-"""Fingerprints that decide when to observe the cloud: if an object has changed since its cloud was complete.
+"""Fingerprints that show whether an object has changed since its cloud was complete, so that the cloud is observed.
 
-A pass stores a fingerprint of the object for which everything was complete. The sweep reports changes in the cloud by
-an annotation, which is part of the fingerprint.
+When everything is complete, a pass stores the object's fingerprint. The sweep reports changes in the cloud by an
+annotation, which is part of the fingerprint.
 """
 
 from __future__ import annotations

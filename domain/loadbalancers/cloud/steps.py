@@ -62,7 +62,7 @@ class Step(CloudAction):
         return world.brought(result)
 
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
-        """Note that the step may have taken effect despite the failure."""
+        """Record that the step may have taken effect despite the failure."""
         return super().refuse(world.model_copy(update={"stale": True}), refusal)
 
 

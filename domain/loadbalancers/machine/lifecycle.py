@@ -71,7 +71,7 @@ _AWAITED = {
     MachinePhase.MARKED: "its recovery",
     MachinePhase.GIVEN_UP: "its set, which replaces it",
 }
-SET_ACTS = timedelta(seconds=30)  # how long after a deadline the set has acted on it, if it runs
+SET_ACTS = timedelta(seconds=30)  # how long the machine waits after a deadline for its set to act
 
 
 def decide_machine(world: MachineWorld, now: datetime) -> Decision:

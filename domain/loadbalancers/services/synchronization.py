@@ -212,8 +212,8 @@ def _network_ids(infrastructure: Infrastructure) -> set[str]:
 
 
 def _options(stored: LoadBalancerOptions, options: LoadBalancerOptions) -> LoadBalancerOptions:
-    """The options to store: an equal timeout keeps its stored spelling, and unused log forwarding its stored settings,
-    which are part of the template hash.
+    """The options to store: an equal timeout keeps its stored spelling, and unused log forwarding keeps its stored
+    settings, which are part of the template hash.
     """
     keep: dict[str, object] = {
         name: getattr(stored, name)
