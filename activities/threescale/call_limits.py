@@ -1,6 +1,6 @@
 """The limits of one tenant of 3scale in this process (`activities/circuit_breaker.py`).
 
-While one call tests whether a hanging tenant answers again, all other calls are refused for a pause.
+While one call tests whether a hanging tenant answers again, all other calls are refused and retried after a pause.
 """
 
 from __future__ import annotations

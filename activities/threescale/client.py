@@ -58,7 +58,9 @@ class Tenant:
             raise
 
     async def _made_before(self, write: Write) -> JsonObject | None:
-        """What an earlier attempt may have made, or None: found by natural key, an account by its admin's name."""
+        """The entry that an earlier attempt may have made, or None. An account is found by its admin's name, all else
+        by natural key.
+        """
         if write.resource is Resource.ACCOUNT:
             query = {"username": str(write.key["username"])}
             found = await self.read(Read(resource=write.resource, path="accounts/find", query=query))

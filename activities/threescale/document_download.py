@@ -70,7 +70,7 @@ async def _read(answer: httpx.Response, url: str) -> str:
 
 
 async def private(url: str) -> bool:
-    """Whether the URL's host is inside the network; False for a name that does not resolve, as a proxy may know it.
+    """Whether the URL's host is inside the network; False for a name that does not resolve here, but maybe at a proxy.
     Raises `Denied` for a forbidden address.
     """
     parts = _split(url)

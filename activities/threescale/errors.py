@@ -86,7 +86,7 @@ def _kind(status: int, body: object) -> type[ApiError]:
 
 
 def _is_validation(body: object) -> bool:
-    """Whether the body lists faults by field. 3scale also reports what blocks a deletion so, with a 403."""
+    """Whether the body lists faults by field. In a 403, the faults say what blocks a deletion."""
     return isinstance(body, Mapping) and "errors" in body
 
 

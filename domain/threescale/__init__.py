@@ -1,7 +1,8 @@
 """The eleven 3scale kinds of capabilities.3scale.net, as the 3scale operator defines them.
 
-`reconciliation.py` is the entry point. Each kind has a module with its lifecycle (`product.py`), some also one with
-their calls (`product_sync.py`). `observed.py` has the input of decisions, `remote_state.py` 3scale's state.
+`reconciliation.py` is the entry point. Each kind has a module with its lifecycle (`product.py`); some kinds also have
+one with their calls (`product_sync.py`). `observed.py` has the input of decisions, `remote_state.py` the state of
+3scale.
 """
 
 from domain.identity import Key, Kind

@@ -14,7 +14,7 @@ SECRET = "Secret"  # noqa: S105 - no secret itself
 
 
 class Stored(writes.Written):
-    """The object after a write: `obj` is empty if it is gone, `world` a new observation if its spec has changed."""
+    """The object after a write. `obj` is empty if it is gone; `world` is a new observation if its spec has changed."""
 
     obj: JsonObject = {}
     world: Any = None

@@ -158,7 +158,7 @@ def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, objec
     if settled and not observed.look and found.untouched:
         return observed.fine(now, fields)
     whole = sync_document(document, observed.text.body, service_id, found, observed.known_id)
-    if found.item is not None and not found.former:  # the recorded id still finds a former document
+    if found.item is not None and not found.former:  # until its deletion the recorded id finds the former document
         fields = {**fields, "active_doc_id": found.item.id}
     return observed.compared(whole, now, fields, desired)
 

@@ -6,8 +6,8 @@
         its product is gone, or no longer offers its plan ─► waits; deleted too if the product has `cascade`
 
 3scale is not called while a referenced object is missing. A creation is first recorded with the ids of existing
-applications of the same name and product; its result is the one with another id that no other Application has.
-Credentials are set only at the creation.
+applications of the same name and product; its result is the application whose id is neither recorded nor another
+Application's. Credentials are set only at the creation.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def _synced(
 def _own(observed: ObservedApplication) -> tuple[One[FoundApplication], bool]:
     """The object's application in 3scale, and whether its remembered id must be ignored.
 
-    An id that several objects recorded belongs to the oldest of them; an id that only another one recorded, to that.
+    An id belongs to the oldest object that recorded it.
     """
     application, found = observed.resource, observed.found
     known_id = known_id_of(application, observed.provider.url)

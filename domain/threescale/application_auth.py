@@ -31,7 +31,7 @@ USER_KEY, APPLICATION_ID, APPLICATION_KEY = "UserKey", "ApplicationID", "Applica
 
 
 class SecretContent(Model):
-    """A Secret's keys, and of their values only the application's id."""
+    """A Secret's keys, without their values except the application's id."""
 
     name: str
     there: tuple[str, ...] = ()  # the Secret's keys

@@ -58,8 +58,8 @@ def sync_application(
     *,
     forgets: bool = False,
 ) -> Sync:
-    """The next calls. `claimed`: ids of applications that cannot be the result of a creation. `forgets`: the remembered
-    id belongs to another object and is ignored.
+    """The next calls. `claimed`: ids of applications that existed before a creation, or that other objects have.
+    `forgets`: the remembered id belongs to another object and is ignored.
     """
     known_id = 0 if forgets else known_id_of(application, product.status.provider_account_host or "")
     service_id, path = product.status.product_id or 0, f"accounts/{account_id}/applications"

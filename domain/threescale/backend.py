@@ -4,8 +4,8 @@
          any ─► Orphan: the tenant is missing    any ─► Invalid    any ─► Failed: 3scale refuses something
          any ─deletion─► Deleting ─no product uses it─► gone
 
-A new gateway digest makes the products that use the Backend deploy. They may have deployed a manual change, so after
-its correction a new time (`mended`) makes them deploy again. A metric used by a gateway is deleted only after the
+A new gateway digest makes the products that use the Backend deploy. They may have deployed a manual change, so when it
+is corrected, a new time (`mended`) makes them deploy again. A metric used by a gateway is deleted only after the
 products have deployed without it, which a temporary gateway digest causes. A Backend being deleted waits until no
 Product uses it; meanwhile such Products are Orphans. Uses by other products in 3scale make the deletion fail.
 """

@@ -82,7 +82,7 @@ def _decided(observed: ObservedPromotion, product: Product, now: datetime) -> De
 
 
 def sync_promotion(once: ProxyConfigPromote, service_id: int, found: FoundConfigs) -> Sync:
-    """The next calls. `missing`: staging, if 3scale deployed nothing, as without backends."""
+    """The next calls. `missing` names staging if 3scale deployed nothing, for instance without backends."""
     if not found.deployed:
         path = f"services/{service_id}/proxy/deploy"
         return Sync(writes=(Write(resource=Resource.PROXY, method="POST", path=path),))

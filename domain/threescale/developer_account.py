@@ -36,8 +36,8 @@ NO_ADMIN = "valid admin developer user CR not found"
 
 
 class ObservedAccount(ObservedOne):
-    """A DeveloperAccount. `holders`: others with its organisation name and tenant. `secrets`: the admin's password key,
-    if it exists.
+    """A DeveloperAccount. `holders`: other DeveloperAccounts with its organisation name and tenant. `secrets`: the key
+    of the admin's password, if it exists.
     """
 
     item: ClassVar[type[FoundAccount]] = FoundAccount

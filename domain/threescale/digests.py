@@ -7,9 +7,10 @@
 
 While the desired state has the stored digest, no call is made, even after a restart; the sweep finds drift. A pass ends
 with one write of the status, which avoids conflicts with clients that replace the object. The replaced operator's CRDs
-drop the field; then an annotation stores the digests. Kinds without our mark in 3scale record a creation before it
-begins, until in sync: if the object is deleted earlier, only the creation's result is searched for. Before a product's
-gateway part is corrected without a new spec, its digests are cleared, so that a crash before the deployment is noticed.
+drop the field; then an annotation stores the digests. For kinds without our mark in 3scale, another annotation records
+a creation before it begins, until the object is in sync: if the object is deleted earlier, only that creation's result
+is searched for. Before a product's gateway part is corrected without a new spec, its digests are cleared, so that a
+crash before the deployment is noticed.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def remembering(resource: CustomResource, digests: Digests) -> dict[str, object]
 
 
 def annotated(resource: CustomResource, patch: JsonPatch) -> JsonPatch:
-    """The annotation's patch for digests that the status has dropped; empty if the status stores them."""
+    """The patch that stores digests in an annotation; empty if the status stores them."""
     if "digests" not in patch or _in_status(resource) is not None:
         return {}
     digests = merge({}, patch["digests"])

@@ -171,7 +171,7 @@ def _compared(each: CustomResource, there: Mapping[int, F], differs: Callable[[F
 
 
 def _other_application(application: Application, found: FoundApplication) -> bool:
-    """Whether the found application differs. The plan is not compared: the object has its name, the list its id."""
+    """Whether the found application differs. The plan is not compared: the list has only the plan's id."""
     spec = application.spec
     state = SUSPENDED if spec.suspend else LIVE
     moved = found.state in (LIVE, SUSPENDED) and found.state != state

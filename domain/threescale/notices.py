@@ -1,7 +1,7 @@
 """Kubernetes Events of an object, with the replaced operator's reasons.
 
-Of waiting objects only Tenants get a warning. Perdure's own normal Events announce surprising actions: an object is
-deleted with another one, or an application is recreated.
+A waiting object gets a warning only if it is a Tenant. Perdure's own normal Events announce surprising actions: an
+object is deleted with another one, or an application is recreated.
 """
 
 from __future__ import annotations

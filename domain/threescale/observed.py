@@ -441,7 +441,8 @@ def lets_go(
 ) -> Leaving:
     """The deletion of an object without parts, by `known_id` (0 if unknown) or else by `look`.
 
-    `look` searches for the result of the recorded creation; None without one, or if it may be another object's.
+    `look` searches for the result of the recorded creation; it is None if no creation is recorded, or if
+    another object may have its result.
     """
     if look is not None and holder_of(known_id, leaving.holders):
         known_id = 0  # that entry is another object's; search for the result of this object's creation

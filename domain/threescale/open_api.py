@@ -222,7 +222,7 @@ def _own(open_api: OpenApi, there: Sequence[C]) -> C | None:
 
 
 def _sibling(name: str, there: Sequence[C]) -> C | None:
-    """The object of this name. It contains the OpenAPI's uid, so the object is ours even without an owner."""
+    """The object of this name. The name contains the OpenAPI's uid, so the object is ours even without an owner."""
     return next((each for each in there if each.metadata.name == name), None)
 
 

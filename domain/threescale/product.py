@@ -207,7 +207,7 @@ def desired_digests(observed: ObservedProduct, backends: Mapping[str, Backend]) 
 
 
 def _leaving(observed: ObservedProduct) -> Leaving:
-    """The deletion: by id, otherwise by name if the product has our mark and no other object its name."""
+    """The deletion: by id, otherwise by name if the product has our mark and no other object has its name."""
     product, found = observed.resource, observed.found
     known_id = observed.known_id
     leaving = Leaving(
@@ -234,4 +234,4 @@ def _waits_for_applications(observed: ObservedProduct) -> Blocker | None:
         return None
     going = (each for each in observed.applications if each.status.application_id and not retained(each.metadata))
     names = sorted(f"Application/{each.metadata.namespace}/{each.metadata.name}" for each in going)
-    return waiting(f"first deletes {', '.join(names)}", *tuple(names)) if names else None
+    return waiting(f"its Applications are deleted first: {', '.join(names)}", *tuple(names)) if names else None

@@ -3,10 +3,10 @@
     find it ─► create it ─► read its parts ─► metrics, backend usages, plans ─► rules, limits, prices
         ─► flows, proxy, policies ─► deploy (─► promote) ─► delete unused metrics
 
-Each decision returns all possible calls; calls that need an id from a response follow in the next decision. Changes of
-proxy and policies deploy to staging by themselves, so they come last and replace the deployment. A digest identifies
-the configuration in staging: a pass after a crash finds another digest and deploys. A product without backends has no
-configuration.
+Each decision returns all possible calls; calls that need an id from a response follow in the next decision. 3scale
+deploys each change of proxy or policies to staging, so these calls come last and make a deploy call unnecessary. A
+digest identifies the configuration in staging: a pass after a crash finds another digest and deploys. A product without
+backends has no configuration.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The names by which objects are referenced, and the names that they reference.
 
 A changed object wakes the referrers of its names, so an Orphan is woken when its referent is created. One name covers
-all users of an account, another all objects that an OpenAPI created.
+all users of an account, another covers all objects that an OpenAPI created.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def called(resource: CustomResource) -> str:
 
 
 def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
-    """What others depend on: generation, ids, state, digests, and whether a deleted object has lost our finalizer; not
-    times and InSync.
+    """What referrers depend on: generation, some annotations, digests, status without times and InSync, and whether an
+    object being deleted has lost our finalizer.
     """
     meta, status = resource.metadata, getattr(resource, "status", None)
     levers = tuple(meta.annotations.get(each) for each in _READ_BY_OTHERS)

@@ -40,7 +40,7 @@ def usable(conditions: Conditions) -> bool:
 
 
 def backends_by_name(product: Product, url: str, backends: Iterable[Backend]) -> dict[str, Backend]:
-    """Backends of the namespace and tenant by system name; of duplicates the oldest, one of unknown tenant last."""
+    """Backends of the namespace and tenant by system name; of duplicates the oldest, if possible of known tenant."""
     there: dict[str, Backend] = {}
     for backend in sorted(backends, key=lambda each: (not _is_at(each, url), seniority(each.metadata))):
         host = backend.status.provider_account_host
@@ -125,7 +125,9 @@ def id_of_account(account: DeveloperAccount, url: str) -> int:
 
 
 def finalizer_removed(account: DeveloperAccount | None) -> bool:
-    """Whether the account's users and applications need no deletion, because it is gone or stays in 3scale."""
+    """Whether users and applications need no deletion call: their DeveloperAccount is gone, or is being deleted with
+    `retain` or without our finalizer.
+    """
     if account is None:
         return True
     meta = account.metadata

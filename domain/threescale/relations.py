@@ -8,8 +8,8 @@
 | Tenant: deletion | unsettled objects that use its token |
 | any new object | the sweep over all tenants; younger objects with its name |
 | Product: fields that others read | Backends being deleted that it uses |
-| Product: in sync again, deletion | Backends and policies of its namespace being deleted |
-| any object: deletion | Products and accounts that it references, since 3scale may have refused something |
+| Product: in sync again, deletion | Backends and policies being deleted in its namespace |
+| any object: deletion | referenced Products and accounts: 3scale may have refused changes because of the object |
 | ProxyConfigPromote: success | its Product and the Product's Backends, if unsettled |
 | Secret | referrers; accounts of users that refer to it; unsettled Applications and promotions in its tenant |
 | APIManager | objects without a Secret reference that use its tenant |

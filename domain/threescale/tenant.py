@@ -5,7 +5,7 @@
         any ─deletion─► scheduled for deletion, which 3scale carries out after fifteen days
 
 Only the response to the creation contains the token, so the pass retries writing it to the Secret before anything else.
-After a crash in between, the tenant is found by its organisation's name and our mark, and a person has to add a token.
+After a crash before that, the tenant is found by its organisation's name and our mark, and a person has to add a token.
 Another tenant's address in the Secret counts as a lost token. An id belongs to one master: after a change of master, a
 tenant with this id but another organisation and address is neither changed nor deleted. Clients treat a Tenant with
 `tenantId` and `adminId` as ready, so both are written together.

@@ -111,7 +111,7 @@ class ControlAPI:
             case "PUT", [name, "state"]:
                 state = body.get("state") if isinstance(body, dict) else None
                 if state not in _STATES:
-                    raise ValueError(f"state is one of {', '.join(_STATES)}")
+                    raise ValueError(f"state must be one of {', '.join(_STATES)}")
                 world.set_state(world.tenant(name), str(state))
                 return None
         raise _unknown(method, ["tenants", *rest])

@@ -1,4 +1,4 @@
-"""Which changes of a 3scale object wake its own lifecycle; which wake others is in `domain/threescale/relations.py`.
+"""Which changes of a 3scale object wake its own lifecycle. `domain/threescale/relations.py` has those that wake others.
 
 The status counts too: people may clear an id in it.
 """
@@ -39,7 +39,7 @@ def read_object(kind: str, obj: JsonObject) -> View:
             _standing(status),
             tuple(sorted(each.uid for each in meta.owner_references)),
         ),
-        # What other lifecycles write: an OpenAPI's writes the generated specs, the sweep an annotation.
+        # What other lifecycles write: an OpenAPI's lifecycle writes generated specs, the sweep writes an annotation.
         handed=(generation(obj) if made_by_another else None, meta.annotations.get(DRIFT, "")),
         settled=is_settled(resource),
         facts={"phase": phase_of(resource).value, "waits since": _waits_since(status)},

@@ -1,4 +1,4 @@
-"""ActiveDoc, an API description for developers; OpenAPI, one from which a Product and a Backend are generated."""
+"""ActiveDoc, an API description for developers; OpenAPI, a document that becomes a Product and a Backend."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class OpenApiSpec(KubeModel):
         None, description="The Secret with address and token of the tenant."
     )
     product_system_name: str | None = Field(
-        None, description="The system name of both; derived from the title if absent."
+        None, description="The system name of Product and Backend; derived from the title if absent."
     )
     private_base_url: str | None = Field(
         None, alias="privateBaseURL", description="The backend's address; the first server of the document if absent."

@@ -166,7 +166,9 @@ class OpenIdConnect(KubeModel):
         None, alias="jwtClaimWithClientID", description="The claim of the token that contains the client's id."
     )
     jwt_claim_with_client_id_type: Annotated[str | None, Marker(enum=("plain", "liquid"))] = Field(
-        None, alias="jwtClaimWithClientIDType", description="How that claim is evaluated: as plain text or by Liquid."
+        None,
+        alias="jwtClaimWithClientIDType",
+        description="How the claim with the client's id is evaluated: as plain text or by Liquid.",
     )
     credentials: CredentialsLocation = Field(None, description="Where callers put the token.")
     security: Security | None = Field(None, description="Headers that the gateway sends to the backends.")

@@ -73,7 +73,7 @@ def check(call: Call, realm: int, values: JsonObject, complaints: Complaints, kn
 
 
 def establish(store: Store, account: Record, values: JsonObject, *, state: str, role: str) -> Record:
-    """Create a user; of the password only its presence is stored."""
+    """Create a user. Its password is not stored, only whether it has one."""
     password = values.pop("password", None)
     return store.insert(
         tables.USERS,

@@ -1,7 +1,7 @@
 """The 3scale audit: compares each tenant's lists with the objects, in both directions. Read-only.
 
-A look lists each kind with objects or marked entries once per tenant; only findings of both looks are reported. A
-finding needs a check: another cluster may manage the same tenant.
+Two looks list, once per tenant, each kind with objects and each kind whose entries carry our mark; only findings of
+both are reported. Check a finding before you act: another cluster may manage the same tenant.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ async def _lists(tenant: Tenant, url: str, objects: list[CustomResource]) -> Lis
 
 
 async def _tenants(session: Session) -> tuple[dict[Account, list[CustomResource]], list[Finding]]:
-    """The objects by tenant, an Application in its account's; and findings of unreadable objects."""
+    """The objects by tenant (Applications by the tenant of their account), and findings of unreadable objects."""
     objects, found = await _objects(session)
     accounts: dict[tuple[str, str], Account | None] = {}
     named = {
