@@ -5,8 +5,8 @@
     Node by the id of its instance, where Nodes are served · InterruptionPolicy, all of them
 
 A pass gets no AWSMachine older than the one it saw last. While a watch is broken passes fail as Unavailable. They do
-not wait for MachineDeployments: until these are listed no replacement is seen, and whatever changes one reads it from
-the API server.
+not wait for MachineDeployments: until these are listed no replacement is seen, and actions that change a
+MachineDeployment read it from the API server.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Disruptions:
     async def begin(self, machine: Machine | Node, *, taken: bool, most: int | None = None, policy: str = "") -> Turn:
         """Enter the machine into the ledger, or return what it waits for.
 
-        A machine that is already in it may be disrupted; in a control plane only while the others are healthy.
+        A machine that is already in it may be disrupted; in a control plane only while its other machines are healthy.
 
         Args:
             machine: a Node only if it has no Machine.

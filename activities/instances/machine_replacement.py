@@ -1,4 +1,4 @@
-"""Deletes Machines, and replaces them before if the policy wants it (`domain/instances/replacements.py`).
+"""Deletes Machines; if the policy wants it, replaces them first (`domain/instances/replacements.py`).
 
 Each step can be repeated after a lost answer or a crash: the mark shows what was requested, and every patch of a
 MachineDeployment has the resourceVersion on which it was decided.
@@ -139,11 +139,11 @@ class MachineActivities(Activities):
         return on_each(objects, warning, "InstanceTaken", message, cluster=f"{deletion.namespace}/{deletion.cluster}")
 
     async def _taken_earlier(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
-        """Return the notices of an earlier attempt that was lost; lower the replicas if it had not."""
+        """Return the notices of an earlier attempt that was lost; lower the replicas if that attempt did not."""
         notices = [*self._taken(deletion)]
         if deletion.deployment:
             async with self._locks[deletion.namespace, deletion.deployment]:
-                with suppress(Denied, Invalid):  # the mark is tried again once the Machine is gone
+                with suppress(Denied, Invalid):  # tried again once the Machine is gone
                     await self._lowered(deletion, notices)
         return tuple(notices)
 
@@ -159,7 +159,7 @@ class MachineActivities(Activities):
             await self._annotate(machine, REPLACED)
             ready = await self._lowered(deletion, notices)
         except (Denied, Invalid) as error:
-            # AWS reclaims the instance all the same; the mark is tried again once the Machine is gone.
+            # AWS reclaims the instance all the same; the replicas are lowered once the Machine is gone.
             log.warning("Machine %s is deleted, and its replacement stays: %s", machine.key.path, error)
             ready = False
         outcome = metrics.Outcome.DONE if ready else metrics.Outcome.INCOMPLETE

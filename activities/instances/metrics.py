@@ -36,7 +36,7 @@ class Outcome(StrEnum):
     WAITS = "waits"  # for the budget of its node group; asked again every 20 seconds
     INCOMPLETE = "incomplete"  # time was over, and Pods were left on the Node, or the replacement was not ready
     FORCED = "forced"  # time was over, and the Pods left were deleted
-    REFUSED = "refused"  # a Machine was deleted without a replacement that was wanted first; nothing was terminated
+    REFUSED = "refused"  # no replacement could be requested before the deletion, or the instance was not terminated
     LATE = "late"  # Auto Scaling did not wait for the hook's completion any more
 
 

@@ -35,7 +35,7 @@ class Comparison(Model):
 
 
 class TopologyActivities(Activities):
-    """Keeps queues and rules, with `group_prefix` only for events of groups whose name begins with it."""
+    """Maintains queues, and rules that match only Auto Scaling groups whose names begin with `group_prefix`."""
 
     def __init__(
         self, places: Sequence[Place], caller: Callable[[Place], Services], *, group_prefix: str, observing: bool

@@ -107,7 +107,7 @@ class AskInstance(_InstanceAction):
 
 class _HookAction(_InstanceAction):
     queue: ClassVar[str] = Queue.INSTANCES_AWS
-    # One quick call, which may be due within half of a hook's timeout, which is at least 30 s.
+    # One quick call. It may be due within half of a hook's timeout, and the shortest timeout is 30 s.
     start_to_close: ClassVar[timedelta] = timedelta(seconds=15)
     heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
     result: ClassVar[type[Model] | None] = Done
@@ -194,12 +194,12 @@ class Asked(Reported):
 class AskReplacement(_MachineAction, _TakesTurn):
     activity: ClassVar[str] = "instances.ask_replacement"
     result: ClassVar[type[Model] | None] = Asked
-    # The request is observed, and undone, even if the Machine is gone by then.
+    # A request that was sent is observed and withdrawn later, even if the Machine is gone by then.
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
     @property
     def most_attempts(self) -> int:
-        """The number of attempts, limited as the Machine is deleted without a replacement once the time is over."""
+        """The number of attempts: few, because the Machine is deleted without a replacement once the wait is over."""
         return 3
 
     @property
@@ -364,7 +364,7 @@ class EmptyNode(_NodeAction):
         return f"drain node {self.node} because of {self.cause}"
 
     def superseded_by(self, wanted: Action) -> bool:
-        """Whether `wanted` ends this drain, which may last a day: it is no drain, or one with other parameters."""
+        """Whether `wanted` ends this drain: `wanted` is another kind of action, or a drain with other parameters."""
         return not isinstance(wanted, EmptyNode) or wanted._way != self._way
 
     @property
@@ -408,7 +408,8 @@ class ReleaseNode(_NodeAction):
 
     activity: ClassVar[str] = "instances.uncordon"
 
-    # Nothing was disrupted: the ledger is written first, without waiting for the Node's cluster. `node` may be empty.
+    # Whether nothing was disrupted. Then the ledger is written first, without waiting for the Node's cluster, and
+    # `node` may be empty.
     unused: bool = False
 
     @property

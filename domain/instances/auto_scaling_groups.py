@@ -135,7 +135,7 @@ def pool_patch(pool: AWSMachinePool, state: GroupState | None, story: GroupStory
 
 
 def group_differs(pool: AWSMachinePool, instances: Mapping[str, str]) -> bool:
-    """Whether the pool's label or annotation contradicts the group's instances; failures in them are taken as true."""
+    """Whether the pool's label or annotation contradicts the group's instances. Recorded failures are taken as true."""
     record = GroupRecord(results=_recorded_story(pool).failed)
     return bool(pool_patch(pool, group_state(instances.values(), record), group_story(instances, record)))
 

@@ -1,9 +1,9 @@
 """How many machines of one node group are disrupted at the same time: the limit, and the ledger of disruptions.
 
-A node group is a control plane, a MachineDeployment, a MachineSet or a machine pool; for Nodes without Machines a
-managed node group, a node pool, an instance group, or all Nodes without such labels. A disruption begins when Perdure
-deletes a Machine or cordons its Node. It ends once the Machine is replaced or the Node uncordoned, after an hour at the
-latest, since the group may have been scaled down.
+A node group is a control plane, a MachineDeployment, a MachineSet or a machine pool; for Nodes without Machines it is a
+managed node group, a node pool, an instance group, or all Nodes without a label of such a group. A disruption begins
+when Perdure deletes a Machine or cordons its Node. It ends once the Machine is replaced or the Node uncordoned, after
+an hour at the latest, since the group may have been scaled down.
 
 - A control plane loses one machine at a time, and only while its other machines and their etcd members are healthy, so
   that etcd keeps its quorum.
@@ -23,7 +23,7 @@ from domain.model import Model
 
 LONGEST_DISRUPTION = timedelta(hours=1)
 ASK_FOR_TURN_AGAIN = timedelta(seconds=20)
-# The most Machines that a reason to wait names, because it is shown in lists.
+# The most Machines that a reason to wait names. Lists show the reason, so it has to be short.
 _MOST_NAMED = 3
 
 
@@ -147,8 +147,8 @@ def _lasting(
 ) -> list[Disruption]:
     """The disruptions of other machines that are not over: the machine exists, or its group is smaller than before.
 
-    As many disruptions of deleted machines count as the group lacks healthy machines, the latest first. Earlier ones
-    are over: their machines have been replaced.
+    Of the disruptions of deleted machines, as many count as the group lacks healthy machines: the latest. Earlier ones
+    are over, because their machines have been replaced.
     """
     young = [each for each in under_way if each.uid != machine.metadata.uid and _young(each, now)]
     there = {each.metadata.uid for each in others}

@@ -75,7 +75,7 @@ class Header:
         return value
 
     def _time(self, text: object) -> datetime:
-        """The event's time; the message's if that is implausible, as a time in the future would block later events."""
+        """The event's time; if it is implausible, the message's: a time in the future would block later events."""
         taken = self._message.taken_at
         time = _instant(text)
         if time is not None and taken - OLDEST_EVENT <= time <= self.latest:

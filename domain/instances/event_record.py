@@ -120,7 +120,7 @@ class InstanceRecord(Model):
     last: LastEvent | None = None
     refuted: int = 0  # the number of claims that AWS did not confirm
     refuted_causes: tuple[str, ...] = ()  # the latest causes that AWS did not confirm
-    impossible: tuple[str, ...] = ()  # causes whose reaction is impossible, as was reported
+    impossible: tuple[str, ...] = ()  # causes that were reported as having an impossible reaction
     seen: tuple[str, ...] = ()  # the keys of the latest events
     notified: tuple[str, ...] = ()  # notifications that were sent or given up, as CHANNEL/CAUSE
 
@@ -223,7 +223,7 @@ def _with_interruption(record: InstanceRecord, event: InstanceEvent) -> Instance
     notice = Interruption(key=event.key, action=event.action, time=event.time, received_at=event.received_at)
     known = record.interruptions.get(event.kind)
     if known is not None and known.key not in record.refuted_causes and known.lasts != notice.lasts:
-        # AWS announces a hibernation or another end, not both: a forged hibernation would stop the other's reaction.
+        # AWS announces a hibernation or another end, not both: a forged hibernation must not undo the other notice.
         return record if known.lasts else _interrupted(record, event.kind, notice)
     if known is not None and (known.time, known.key) >= (notice.time, notice.key):
         return record

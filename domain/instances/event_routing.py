@@ -38,7 +38,7 @@ def on_hosts(event: InstanceEvent, hosts: Mapping[str, Collection[str]]) -> tupl
 
 
 def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[InstanceEvent, ...]]:
-    """Each instance's events, without duplicates, in the order in which they happened; the most urgent come first."""
+    """Each instance's events without duplicates, in the order of their times; the most urgent instances come first."""
     gathered: dict[InstanceKey, dict[str, InstanceEvent]] = {}
     for event in events:
         key = instance_of(event)

@@ -68,8 +68,8 @@ class Topology(Model):
 
 
 def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = "") -> Topology:
-    """The queues and rules of an account and region. `name` is the queue's name and prefixes the others; the rules
-    match only Auto Scaling groups whose names begin with `group_prefix`.
+    """The queues and rules of an account and region. `name` is the queue's name and the prefix of the other names; the
+    rules match only Auto Scaling groups whose names begin with `group_prefix`.
 
     Raises ValueError if names would be longer than AWS allows.
     """
@@ -158,7 +158,7 @@ def queue_policy(queue_arn: str, rules: Sequence[Rule]) -> Document:
 def same_document(wanted: object, found_text: str | None) -> bool:
     """Whether a policy or pattern from AWS means the same as `wanted`, whatever its spelling and order.
 
-    Additional statements count: they could let others send to the queue in AWS's name.
+    An additional statement is a difference: it could let others send to the queue in AWS's name.
     """
     try:
         found = json.loads(found_text or "null")

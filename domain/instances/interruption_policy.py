@@ -1,4 +1,4 @@
-"""The reactions to instances that AWS reclaims. By default only labels.
+"""The reactions to instances that AWS reclaims. By default Perdure only labels them.
 
 The settings apply to all instances, an InterruptionPolicy to those that it selects.
 """
@@ -75,7 +75,7 @@ class Tainting(Model):
     key: str = TAINT_KEY
     value: str = ""  # empty for the cause's sort, such as `spot`
     effect: TaintEffect = TaintEffect.NO_SCHEDULE
-    # Whether the key is the AWS Node Termination Handler's for the cause, if that has one.
+    # Whether the AWS Node Termination Handler's key for the cause is used, if the handler has one.
     nth_names: bool = False
     always: bool = False  # whether a Node that is cordoned or drained gets the taint as well
 
@@ -106,7 +106,7 @@ class CauseSort(StrEnum):
 
 
 class Channel(Model):
-    """A webhook, by its name in the policy that holds its address and format, and its causes."""
+    """A webhook and the causes that it is notified of. The policy holds its address and format under its name."""
 
     name: str
     causes: tuple[CauseSort, ...]

@@ -1,9 +1,9 @@
 """The JSON objects within an SQS message's body, whichever service wrapped them.
 
 EventBridge sends its envelope, or what an input transformer leaves of it; SNS wraps the envelope as text in `Message`;
-Lambda and Pipes put several in `Records`; an array may hold some; Auto Scaling can send to a queue directly and sends a
-test message first. The body is untrusted: invalid JSON, 100,000 levels of nesting, huge integers, NaN and lone
-surrogates raise nothing here.
+Lambda and Pipes put several envelopes in `Records`; a JSON array may hold several; Auto Scaling can send to a queue
+directly and sends a test message first. The body is untrusted: invalid JSON, 100,000 levels of nesting, huge integers,
+NaN and lone surrogates raise nothing here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from domain.model import Model
 
 # An SNS notification may hold another; no real one holds a third.
 _DEEPEST_WRAP = 2
-# A batch of ten is the most that Pipes and Lambda are given by default; Health puts entities in one envelope.
+# Pipes and Lambda get batches of at most ten by default; one envelope holds all entities of a Health event.
 _MOST_PARTS = 1000
 SNS_CONFIRMATION = "sns-confirmation"
 _CONFIRMATIONS = ("SubscriptionConfirmation", "UnsubscribeConfirmation")

@@ -2,7 +2,7 @@
 
 The handler's queue mode drains for every event that its rules deliver. Its other mode (IMDS) reads the metadata of its
 own instance, which show Spot and scheduled events, recommendations to rebalance and Auto Scaling's target state. Each
-mode ignores the other's values. A value that the chart leaves empty has the handler's default.
+mode ignores the values of the other. A value that the chart leaves empty has the handler's default.
 
 Many can read the policy, so addresses of webhooks, passwords and tokens are never printed, not even in errors.
 """
@@ -35,7 +35,7 @@ from domain.schema import Document
 _QUEUE_URL = re.compile(r"https://sqs(?:-fips)?\.([a-z0-9-]+)\.([a-z0-9.-]+)/([0-9]{12})/([A-Za-z0-9_.-]+)", re.ASCII)
 _NODE_GRACE = 120
 _MANAGED = "aws-node-termination-handler/managed"
-# In seconds; the handler refuses others.
+# In seconds; the handler refuses values outside of these ranges.
 _HEARTBEAT_INTERVAL = (30, 3600)
 _HEARTBEAT_UNTIL = (60, 172800)
 
@@ -303,8 +303,8 @@ def _template_notes(chart: _Values) -> Iterator[str]:
     if given and not template:
         action = _TEMPLATE_ACTION.search(_with_our_fields(given))
         yield (
-            f"webhookTemplate: {action[0][:60] if action else 'it'} does more than name a field, which templates of "
-            "Perdure cannot. The format Slack is used; write notify[0].template for another body"
+            f"webhookTemplate: {action[0][:60] if action else 'it'} does more than name a field, and templates of "
+            "Perdure can only name fields. The format Slack is used; write notify[0].template for another body"
         )
         return
     if keys := [key for key in dict.fromkeys(_JSON_KEY.findall(given)) if _CONFIDENTIAL.search(key)]:
@@ -349,8 +349,8 @@ def _notes(chart: _Values, *, queued: bool) -> Iterator[str]:
 
 def _queue_notes(chart: _Values, *, queued: bool) -> Iterator[str]:
     yield (
-        "selector: the handler serves the cluster that it runs in, this policy all clusters that Perdure serves. Where "
-        "Cluster API made them, name the handler's in selector.clusters"
+        "selector: the handler serves the cluster that it runs in; this policy applies to all clusters that Perdure "
+        "serves. If Cluster API manages your clusters, name the handler's cluster in selector.clusters"
     )
     if queued:
         mode = "enableSqsTerminationDraining: in queue mode the handler"
@@ -372,8 +372,8 @@ def _queue_notes(chart: _Values, *, queued: bool) -> Iterator[str]:
         yield "enableASGLifecycleDraining: Perdure also completes Auto Scaling's hook, once the Node is drained"
     if not queued and (names := [name for name in _PLACING if name in chart.given]):
         yield (
-            f"{', '.join(names)}: selector.labels is compared with labels of the Node, and where Cluster API owns it "
-            "with those of its Machine, AWSMachine or AWSMachinePool instead"
+            f"{', '.join(names)}: selector.labels is compared with labels of the Node; if Cluster API owns the Node, "
+            "with labels of its Machine, AWSMachine or AWSMachinePool instead"
         )
     url = chart.text("queueURL")
     found = _QUEUE_URL.fullmatch(url)
@@ -381,8 +381,8 @@ def _queue_notes(chart: _Values, *, queued: bool) -> Iterator[str]:
         region, _, account, queue = found.groups()
         yield (
             f"queueURL: set PERDURE_INSTANCES_QUEUES={account}/{region}. Perdure makes a queue of its own there. Do "
-            f"not name the handler's ({account}/{region}/{queue}) while the handler runs: two readers of a queue take "
-            "each other's messages, and Perdure lets only its own rules send to a queue"
+            f"not name the handler's queue ({account}/{region}/{queue}) while the handler runs: two readers of a queue "
+            "take each other's messages, and Perdure lets only its own rules send to a queue"
         )
     elif url:
         yield f"queueURL: {url} is not the URL of a queue in AWS. Set PERDURE_INSTANCES_QUEUES=ACCOUNT/REGION"

@@ -73,7 +73,7 @@ class InstanceWorld(World):
     machine: AWSMachine | None = None
     pool: AWSMachinePool | None = None
     owner: Machine | None = None
-    # Its Node in Perdure's own cluster, if Nodes are served and neither AWSMachine nor pool names it.
+    # Its Node in Perdure's own cluster, if Nodes are served and neither AWSMachine nor pool names the instance.
     own_node: Node | None = None
     replacement: Replacement | None = None  # the requested replacement, from the MachineDeployment's mark
     policy: ReactionPolicy = ReactionPolicy()

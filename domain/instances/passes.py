@@ -2,8 +2,8 @@
 
 Both consist of passes (`domain.passes`): one activity observes, decides and acts. A group's label depends on Auto
 Scaling's answer when its workflow is woken, and on events of launches and terminations: these are remembered here,
-since Auto Scaling may list them later. The sweep finds instances and groups whose state differs from their label, and
-wakes their workflows.
+since Auto Scaling may list them only later. The sweep finds instances and groups whose state differs from their label,
+and wakes their workflows.
 """
 
 from __future__ import annotations

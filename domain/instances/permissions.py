@@ -70,9 +70,9 @@ def running_document(places: Sequence[Topology], roles: Sequence[str] = (), shar
     """The permissions of worker and consumer while they run. A re-drive reads the dead letters and sends them again.
 
     Args:
-        places: those that are accessed with these credentials.
+        places: those that are accessed with the credentials of the document.
         roles: the ARNs of the roles that are assumed for other accounts.
-        sharing: accessed places whose events arrive in another's queue.
+        sharing: accessed places whose events arrive in another place's queue.
     """
     return _document(*_running(places, sharing), _statement("AssumeRoles", ASSUME, roles))
 

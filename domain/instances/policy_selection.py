@@ -55,7 +55,9 @@ def selected(
 
 
 def choose(policies: Iterable[InterruptionPolicy], whom: Selected, default: ReactionPolicy) -> Choice:
-    """The first fitting policy, else `default` (from the settings); one that only labels while tags are awaited."""
+    """The most specific policy that fits, else `default` (from the settings); until EC2 has returned the tags that it
+    selects by, a policy that only labels.
+    """
     fitting = sorted((each for each in policies if fits(each, whom)), key=specificity)
     keys = tuple(sorted({key for each in fitting for key in each.spec.selector.tags}))
     for each in fitting:

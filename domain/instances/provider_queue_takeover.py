@@ -1,6 +1,6 @@
 """Compatibility with clusters that the AWS provider set up: a queue and a rule for each, under the provider's names.
 
-The names derive from the Cluster's name. Only in the queue's, dots become dashes, so `a.b` and `a-b` share a queue.
+The names derive from the Cluster's name. In the queue's name dots become dashes, so `a.b` and `a-b` share a queue.
 After the takeover the rule has no list of instances (and no limit of 86) and matches all six states; its shape stays
 one that the provider can read and extend if it is switched on again. Notices of Spot, Auto Scaling and Health arrive by
 the region's own rules (`event_topology.py`).
@@ -34,7 +34,7 @@ def cluster_rule_name(cluster: str) -> str:
 
 
 def cluster_of_queue(queue: str) -> str:
-    """The Cluster that may have a queue of this name (of `a.b` and `a-b` the latter); empty if none."""
+    """The name of the Cluster that may have this queue, with dashes for any dots; empty if none."""
     cluster = queue.removesuffix(_QUEUE_SUFFIX)
     return cluster if cluster_queue_name(cluster) == queue else ""
 
@@ -57,7 +57,7 @@ def cluster_topology(account: str, region: str, cluster: str) -> ClusterTopology
     """The provider's queue and rule of a Cluster. Raises ValueError if its name is longer than 55 characters."""
     queue_name, name = cluster_queue_name(cluster), rule_name(cluster_rule_name(cluster))
     if len(queue_name) > _LONGEST_QUEUE_NAME:
-        raise ValueError(f"the queue's name {queue_name!r} is longer than the {_LONGEST_QUEUE_NAME} that SQS takes")
+        raise ValueError(f"the queue's name {queue_name!r} is longer than SQS allows ({_LONGEST_QUEUE_NAME})")
     queue_arn, rule_arn = queue_arn_of(account, region, queue_name), rule_arn_of(account, region, name)
     rule = Rule(
         name=name,

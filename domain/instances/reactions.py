@@ -162,7 +162,7 @@ def notifications(
 
 
 def unproven(world: InstanceWorld, cause: Cause, now: datetime) -> bool:
-    """Whether the cause lacks AWS's confirmation, and with it would lead to an action or a notification."""
+    """Whether AWS has not confirmed the cause, which would lead to an action or a notification once confirmed."""
     due = cause.from_ <= now and not world.paused
     if not due or cause.verdict not in _OPEN_VERDICTS or _begun(world, cause.name, cause.reaction):
         return False
@@ -340,7 +340,7 @@ def _taint(world: InstanceWorld, cause: Cause) -> Taint | None:
         return None
     taint = tainting.taint(cause.sort)
     stopped = standing is not None and standing.state is InstanceState.STOPPED
-    # Another cause's confirmation proves no stop: only an event may have reported it.
+    # A confirmation of another cause does not prove the stop: the state may come from an event alone.
     confirmed = cause.name == STOPPED or (standing is not None and standing.asked)
     return None if taint.key == OUT_OF_SERVICE and not (stopped and confirmed) else taint
 

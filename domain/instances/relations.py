@@ -2,17 +2,18 @@
 
 | change of | wakes |
 |---|---|
-| AWSMachine | its instance: when it gets one, is paused or deleted, or our labels are edited; a new one: the sweep |
-| Node, if served | its instance: as an AWSMachine, and when it becomes ready |
+| AWSMachine | its instance: when it gets one, is paused or deleted, or our labels are edited |
+| new AWSMachine, AWSMachinePool or served Node | the sweep |
+| Node, if served | its instance: as for an AWSMachine, and when it becomes ready |
 | Machine | its instance: when its Node has joined or becomes ready, when it is paused or deleted |
 | MachineDeployment | the instances whose Machines it replaces: when its replicas or our mark are edited |
 | Machine | the instances whose Machines its MachineDeployment replaces: when its Node becomes ready, at its deletion |
-| AWSMachinePool | its group: when it has one, or our label is edited; its instances: when it is paused or resumed |
-| InterruptionPolicy | the instances of the clusters, else of the namespaces, else all, that it selects |
+| AWSMachinePool | its group: when it gets one, or our label is edited; its instances: when it is paused or resumed |
+| InterruptionPolicy | the instances of its clusters; if it has none, those of its namespaces; if it has neither, all |
 
-None of the kinds has a workflow by its own name, and Perdure's own writes there wake no lifecycle. AWSMachine and Node
-do not name their account: if instances of several accounts are served in the region, Perdure's annotation names it.
-Without the annotation an object wakes no lifecycle, and its instance is found by events and the sweep.
+None of these kinds has a workflow, and Perdure's own writes to them wake no lifecycle. AWSMachine and Node do not name
+their account: if instances of several accounts are served in the region, Perdure's annotation names it. Without the
+annotation an object wakes no lifecycle, and its instance is found by events and the sweep.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ def check_replaceable(machine: Machine, machine_set: MachineSet | None, deployme
 
 
 def replaced_by(mark: Mark, members: Iterable[Machine]) -> dict[str, Machine]:
-    """The replacement of each marked Machine, by the latter's uid: a younger Machine of the deployment, Node ready."""
+    """Replacements by the uid of the marked Machine: younger Machines of the deployment whose Nodes are ready."""
     free = [each for each in newcomers(mark, members) if each.node_ready]
     found: dict[str, Machine] = {}
     for one in sorted(mark.machines, key=lambda each: (each.at, each.uid)):

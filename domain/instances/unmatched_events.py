@@ -1,4 +1,4 @@
-"""How long events of an unknown instance are kept: they may precede its id in the AWSMachine."""
+"""How long events of an unknown instance are kept: they may arrive before its id is in the AWSMachine."""
 
 from __future__ import annotations
 

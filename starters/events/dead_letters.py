@@ -34,14 +34,14 @@ class DeadLetter(Model):
     reason: str
     of: str = ""  # its message id in the queue that it comes from, empty if SQS or EventBridge put it here
     sent_at: datetime
-    told: str  # its events, if it can be parsed now
+    told: str  # its events in words, or why it has none
     body: str
     attributes: dict[str, str] = {}
 
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
-    """The place of a dead letter's queue: the one that it names, else the owner of the dead-letter queue `dead`, else
-    (if it names none) `whose`, for which `dead` was read. Only `places` are accepted; else None.
+    """The one of `places` that a dead letter names, else the one that owns the dead-letter queue `dead`. If there is
+    neither: None for a letter that names a queue, else `whose`, for which `dead` was read.
     """
     near = [each for each in places if each.where == whose.where]
     queue = message.attributes.get("PERDURE_QUEUE", "")
@@ -51,7 +51,7 @@ def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]
 
 
 async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -> list[DeadLetter]:
-    """Up to `most` dead letters, with `home` those for which it returns a queue; all become visible again."""
+    """Up to `most` dead letters, with `home` only those for which `home` returns a queue; all become visible again."""
     found = [message async for message in _received(dead, most)]
     await _given_back(dead, found)
     messages = [message for message in found if home is None or home(message)]

@@ -1,7 +1,7 @@
 """The cluster's instances: AWSMachines, AWSMachinePools, and Nodes if served, by instance id, host and group.
 
 A deleted object's instance is remembered for a while: EC2 reports its end at about the same time, and that event must
-not wait for another object.
+not be kept until an object for it appears.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ Names = Annotated[tuple[str, ...], Marker(list_type="atomic")]
 
 
 class Selector(KubeModel):
-    """Which instances the policy is for: those that fit every field that is given; all if none is.
+    """Which instances the policy is for: those that fit every given field; all if no field is given.
 
     A Node without Cluster API belongs to no cluster and no namespace.
 
