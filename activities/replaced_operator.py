@@ -1,6 +1,7 @@
 """Detects whether a replaced operator still leads: two writers would undo each other's work.
 
-While its leader lease is live, nothing is done for its objects. A lease expires without an event, so they check again.
+While its leader lease is live, nothing is done for its objects. A lease expires without an event, so lifecycles check
+it again.
 """
 
 from __future__ import annotations

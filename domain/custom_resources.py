@@ -56,7 +56,7 @@ def belonging_of(kind: Kind, obj: Mapping[str, object]) -> Belonging:
 
 
 def all_crds(domain: str, *, selectable_fields: bool = True) -> list[Document]:
-    """Every CRD. `domain` is the OPERATOR_DOMAIN. Omit `selectable_fields` for Kubernetes before 1.30."""
+    """Every CRD. `domain` is the OPERATOR_DOMAIN. Kubernetes before 1.30 needs `selectable_fields=False`."""
     return [crd_of(model, domain, selectable_fields=selectable_fields) for model in custom_resources()]
 
 

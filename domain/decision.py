@@ -110,7 +110,7 @@ class Action(Model):
 
     @property
     def slot(self) -> str:
-        """The target, for which one action runs at a time: the activity, with `slot_by` also that field's value."""
+        """The target of the action: its activity and, if `slot_by` is set, the value of that field."""
         return f"{self.activity}/{getattr(self, self.slot_by)}" if self.slot_by else self.activity
 
     @property
@@ -142,8 +142,9 @@ class World(Model):
     """The complete input of a decision: the observation, and the memory of results and messages.
 
     `hold` says why nothing may be changed now (observe mode, the replaced operator's lease, a pause): the loop then
-    starts only reads. `recorded` maps the digest of each notice recorded as an Event to the time; to None with
-    `each_time`, where a digest is kept only while it is reported. `news` are notices of results, not yet recorded.
+    starts only reads. `recorded` maps the digest of each notice recorded as an Event to the time. With `each_time`
+    the time is None, and the entry lasts only while the notice is reported. `news` are notices of results, not yet
+    recorded.
     """
 
     key: Key

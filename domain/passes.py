@@ -56,7 +56,7 @@ def passed(world: PassedWorld, now: datetime) -> Decision:
 
 
 def swept(why: str, due: datetime | None, *, over: str) -> Decision:
-    """The decision to compare all objects at `due`; None if there are no objects."""
+    """The decision to compare all objects at `due`, which is None if there are no objects."""
     return Decision(
         phase="Sweeping" if due else "Idle",
         outcome=Outcome.SETTLED,

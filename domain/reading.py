@@ -1,6 +1,6 @@
 """Parses Kubernetes objects by their models; an unreadable object does not affect other objects.
 
-The API server enforces the schemas, so an unreadable object was written before its schema. The caller must report it.
+The API server enforces the schemas, so an unreadable object is older than the schema. The caller must report it.
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ class News(Generic[T]):
         on: whether creation, change and deletion count.
         whom: which of those lifecycles are woken.
         linked: whether a first reference wakes the referent.
-        as_made: whether an object looks as its referent's lifecycle creates it; a new one that only Perdure has written
-            wakes nothing.
+        as_made: whether an object still looks as its referent's lifecycle creates it; if so, and if only Perdure has
+            written it, its creation wakes nothing.
         onward: relations along which the wake is passed on.
         ours: whether Perdure's own writes count.
         among: a filter by the `trait` of the changed object and of each related one.
@@ -123,9 +123,9 @@ class WhileNamed:
     Args:
         scope: what is watched.
         one: the label of a watch of one name or namespace in metrics and logs.
-        all: that of a watch of the whole cluster; for a kind, it follows the kind's name.
-        field_manager: the one under which the referrers' lifecycles create and delete the referents, if not Perdure's.
-            A referent's deletion is then part of its referrer's, if that is under way.
+        all: the label of a watch of the whole cluster; for a kind, it follows the kind's name.
+        field_manager: the field manager under which the referrers' lifecycles write the referents, if not Perdure's.
+            Deleting a referent is then a step of its referrer's deletion, if the referrer is being deleted.
     """
 
     scope: Scope

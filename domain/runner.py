@@ -11,8 +11,8 @@ Two drivers run the steps of a `State`: `workflows/durable_driver.py` with activ
 - One action per slot. A refusal is stored by slot; its action is retried with backoff, or at once after a wake.
 - Running actions that are no longer wanted are cancelled, and some also for another action of their slot
   (`Action.superseded_by`). An action with `Action.last` starts only when no other runs.
-- After a conflict or an absence the world is observed again. A write based on an older version is then retried at once
-  the first time, any other action as long as `second_looks` are left.
+- After a conflict or an absence the world is observed again. The refused action is then retried at once while
+  `second_looks` are left, and a write based on an older version once even without them.
 - A lost answer makes the world `unsure` until no action is left that may have taken effect already.
 - With `in_order`, an action starts after all actions before it in the decision; a refusal stops all actions after it.
 - While the world is held, and in a dry run, only reading actions start. While it cannot be observed, none starts, but
@@ -235,7 +235,7 @@ class State(Generic[W]):
     # --- parts ---
 
     def _new_notices(self, decision: Decision, now: datetime) -> tuple[Notice, ...]:
-        """The notices to record: those not recorded yet; with `each_time`, those of every result."""
+        """The notices to record: those without an Event, and every `each_time` notice of a result."""
         world = self.world
         new = {notice.digest: notice for notice in world.news if notice.each_time}
         for notice in (*world.news, *decision.notices):

@@ -1,7 +1,7 @@
 """The backlog: tasks that no worker has taken yet, and late lifecycles that serve a whole area.
 
-DescribeTaskQueue counts a task for a worker that has the workflow in its cache only after ten seconds. A lifecycle
-without an object, such as the claims' binder, therefore reports in `OpWaitsFor` how long claims wait.
+If a worker has a workflow in its cache, DescribeTaskQueue counts the workflow's task only after ten seconds. A
+lifecycle without an object, such as the claims' binder, therefore reports in `OpWaitsFor` how long claims wait.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from engine.temporal import OP_WAITS_FOR, described
 
 # A younger backlog is not reported: a worker with a free slot takes a task at once.
 UNHURRIED = timedelta(seconds=2)
-# An activity of such a lifecycle is late after this time: the binder ends its batches after 15 s.
+# An activity of a lifecycle without an object is late after this time: the binder ends its batches after 15 s.
 LONG = timedelta(seconds=30)
 _TYPES = {"workflow": TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, "activity": TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY}
 
 
 async def of_queues(client: Client, queues: Iterable[tuple[str, str]], now: datetime) -> list[Backlog]:
-    """The backlog of queues, each a name with `workflow` or `activity`; raises RPCError."""
+    """The backlog of queues, each given as its name and `workflow` or `activity`; raises RPCError."""
 
     async def one(queue: str, kind: str) -> Backlog | None:
         request = DescribeTaskQueueRequest(

@@ -35,7 +35,7 @@ def _nothing() -> Iterable[str]:
 
 
 class Progress:
-    """The progress of a loop, which counts as dead after `within` seconds without `made`."""
+    """The progress of a loop, which counts as dead after `within` seconds without a call of `made`."""
 
     def __init__(self, loop: str, within: float = LONGEST_TURN) -> None:
         self._loop = loop

@@ -34,7 +34,7 @@ async def own_thread(name: str) -> AsyncIterator[OwnThread]:
 
 
 class LastKnown(Generic[T]):
-    """A value that only one event loop may read, cached for another thread: as of the previous call."""
+    """Gives another thread a value that only one event loop may read, as of the previous call."""
 
     def __init__(self, read: Callable[[], T]) -> None:
         self._read = read

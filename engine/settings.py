@@ -23,7 +23,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from domain import operator_domain
 
 _PREFIX = "PERDURE_"
-# Variables besides the settings that the command line, the local deployment and the tests read: names, and prefixes.
+# Variables that are no settings; the command line, the local deployment and the tests read them. Names and prefixes.
 NOT_SETTINGS = {
     "PERDURE_DOWNLOADS",
     "PERDURE_STATE",
@@ -276,7 +276,7 @@ class LoadBalancers(_Group):
     )
     loadbalancers_ntp_pools: Names = Field((), description="NTP pools of the machines, comma-separated.")
     loadbalancers_ntp_servers: Names = Field(
-        (), description="NTP servers of the machines, comma-separated; with neither, pool.ntp.org."
+        (), description="NTP servers of the machines, comma-separated; without servers and pools, pool.ntp.org."
     )
     loadbalancers_agent_interval: Duration = Field(
         timedelta(0), description="How often machines' agents report, 5 to 170 s; 0 for their own default."
@@ -287,7 +287,7 @@ class LoadBalancers(_Group):
     loadbalancers_deletion_grace: Duration = Field(
         timedelta(minutes=2), description="How long an unhealthy machine may recover before it is deleted."
     )
-    # The next ones are the variables of yawol's cloud controller. `activities.loadbalancers` reads them.
+    # The next settings have the variable names of yawol's cloud controller. `activities.loadbalancers` reads them.
     loadbalancers_namespace: str = Field(
         "",
         validation_alias="CLUSTER_NAMESPACE",
@@ -312,7 +312,7 @@ class LoadBalancers(_Group):
     loadbalancers_subnet_id: str = Field(
         "",
         validation_alias="SUBNET_ID",
-        description="Id of the subnet in that network; empty lets Neutron choose.",
+        description="Id of the subnet in the network NETWORK_ID; empty lets Neutron choose.",
     )
     loadbalancers_flavor_id: str = Field(
         "",
@@ -517,10 +517,9 @@ def present_variables(names: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def settings() -> Settings:
-    """This process's settings, read once; unknown variables that look like settings are then logged. Raises
-    InvalidSettings.
+    """This process's settings, read once; warns of unknown variables that look like settings. Raises InvalidSettings.
 
-    A command, which configures no logging, writes them to standard error.
+    A command configures no logging, so its warnings go to standard error.
     """
     found = read_settings()
     for unknown, nearest in unknown_variables(os.environ).items():

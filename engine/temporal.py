@@ -149,7 +149,7 @@ async def is_open(client: Client, key: Key) -> bool:
 
 
 async def open_with(client: Client, key: Key, world: PassedWorld, *, signal: str = "") -> None:
-    """Start the object's lifecycle with the result of a first pass; an open lifecycle gets it by `signal`, if given."""
+    """Start the lifecycle with a first pass's result; an open lifecycle gets the result by `signal`, if given."""
     known_by = _known_by(key, shown(State(world).phase(world.decision), world.decision))
     carry = Carry(key=key, world=world.model_dump(mode="json"))
     while True:

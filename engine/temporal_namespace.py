@@ -28,8 +28,8 @@ from engine.search_attributes import SEARCH_ATTRIBUTE_TYPES
 
 # How long closed lifecycles stay readable by default.
 RETENTION = timedelta(days=30)
-# How long to wait until all servers know them: a server process looks for new namespaces about every ten seconds, and
-# for their attributes each minute.
+# How long to wait until all servers know a new namespace and its attributes: a server process looks for namespaces
+# about every ten seconds, and for attributes each minute.
 SEEN_SECONDS = 120.0
 _BETWEEN_LOOKS = 0.5
 _REFUSED = (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.UNAUTHENTICATED)
@@ -83,7 +83,7 @@ async def bootstrap(client: Client, retention: timedelta | None = None) -> Boots
 
 
 async def ensure_search_attributes(client: Client) -> Mapping[str, str]:
-    """Add the missing search attributes; returns them. May run concurrently; raises RPCError."""
+    """Add the missing search attributes; returns their types by name. May run concurrently; raises RPCError."""
     known = await _attributes(client)
     missing = {name: kind for name, kind in SEARCH_ATTRIBUTES.items() if name not in known}
     if not missing:

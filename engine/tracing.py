@@ -5,7 +5,7 @@
 
 A workflow lives for months, and Temporal's interceptor would keep it in the trace of its first wake. Here its work
 belongs, for an hour, to the trace of its newest message. Work that a deadline starts later gets a trace of its own,
-which begins at the activity. Both depend on the history alone, so a replay gives the same traces.
+which begins at the activity. Both rules depend on the history alone, so a replay gives the same traces.
 
 A span names the call without its arguments, and an error by its type alone.
 """
@@ -48,7 +48,7 @@ def configure_tracing(endpoint: str, process: str, version: str) -> TracingInter
     Args:
         endpoint: base URL of an OTLP/HTTP collector.
         process: part of the service's name.
-        version: Perdure's.
+        version: Perdure's version.
     """
     if not endpoint:
         return None

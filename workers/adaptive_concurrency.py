@@ -1,11 +1,11 @@
-"""Adapts how many tasks of a queue a process takes at once to what it can handle, up to the configured most.
+"""Adapts how many tasks of a queue a process takes at once to what it can handle, up to a configured maximum.
 
     a task ends in good time --> the limit grows by 1/limit       (additive increase)
     it took too long, or the event loop is late --> limit * 7/10  (multiplicative decrease)
 
-The limit of workflow tasks never falls below one, that of activities never below an eighth: activities that wait for
-another system must not block all others. A poll needs a free slot, so other tasks stay with Temporal. The SDK's
-resource-based supplier measures the whole machine's CPU, which shows neither a quota nor a neighbour.
+The limit of workflow tasks never falls below one, that of activities never below an eighth of its maximum: activities
+that wait for another system must not block all others. A poll needs a free slot, so other tasks stay with Temporal.
+The SDK's resource-based supplier measures the whole machine's CPU, which shows neither a quota nor a neighbour.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ LONGEST_WORKFLOW_TASK = 1.0
 # The first limit of workflow tasks. They share a core, so a low limit costs nothing; it grows within some dozens of
 # tasks.
 FIRST_WORKFLOW_TASKS = 3
-# The least limit of activities, as they wait for other systems: the most divided by this, but at least LEAST_WAITING.
+# The limit of activities, which wait for other systems, never falls below its maximum divided by this, nor below
+# LEAST_WAITING.
 LEFT_TO_WAITING = 8
 LEAST_WAITING = 4
 # The event loop is late if a callback waits this many seconds. In a process with enough CPU, callbacks wait for some

@@ -46,9 +46,9 @@ W = TypeVar("W", bound=World)
 
 # Histories stay short, so a run that has left the cache replays in well under a second.
 LONGEST_HISTORY = 600
-# What a failed action raises: an activity an ActivityError, a local activity its own error.
+# What a failed action raises: ActivityError for an activity, the error itself for a local activity.
 FAILED = (ActivityError, ApplicationError)
-# The server's name for a missed heartbeat: the workflow itself retries it, with a longer timeout.
+# The server's name for a missed heartbeat: the workflow itself retries the activity, with a longer timeout.
 MISSED_HEARTBEAT = "TemporalTimeout:Heartbeat"
 LONGEST_HEARTBEAT = timedelta(minutes=2)
 # `plan` runs at most this many reads, and then shows what it knows so far.

@@ -60,7 +60,7 @@ def lifecycle(
 
 
 def _given(cls: type[Any], name: str, method: Any) -> Any:
-    """Define the method on the class: Temporal accepts methods only by their name and from the workflow's own class."""
+    """Define the method on the class. Temporal checks by `__qualname__` that the class itself defines it."""
     method.__name__, method.__qualname__, method.__module__ = name, f"{cls.__name__}.{name}", cls.__module__
     setattr(cls, name, method)
     return method

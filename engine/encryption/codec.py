@@ -35,7 +35,7 @@ class EncryptionCodec(PayloadCodec):
         self._keys = keys
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Encrypt payloads; they stay unchanged if no key is to encrypt."""
+        """Encrypt payloads; without a key to encrypt with, they stay unchanged."""
         writing = self._keys.writing()
         return [_encrypted(payload, *writing) for payload in payloads] if writing else list(payloads)
 
@@ -44,7 +44,7 @@ class EncryptionCodec(PayloadCodec):
 
         Raises:
             UnknownKey: there is no key of that id.
-            Undecryptable: the key of that id is another one, or the payload was changed.
+            Undecryptable: a different key of that id encrypted the payload, or the payload was changed.
         """
         return [self._decrypted(payload) for payload in payloads]
 

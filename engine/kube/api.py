@@ -370,8 +370,8 @@ class KubeApi:
     ) -> JsonObject:
         """JSON merge patch: null removes a field, a list replaces the list.
 
-        With `resource_version`, `Conflict` if the object has another one. `field_manager` becomes the change's owner in
-        `metadata.managedFields`.
+        With `resource_version`, raises Conflict if the object has another version. `field_manager` becomes the change's
+        owner in `metadata.managedFields`.
         """
         body = dict(patch)
         if resource_version:
@@ -541,7 +541,7 @@ def _hang_up(response: aiohttp.ClientResponse) -> None:
 
 
 def _watch_error(attempt: str, status: object) -> Expired:
-    """The error of a watch that ended with a Status, mostly a 410; from the same version it would fail again."""
+    """The error of a watch that ended with a Status, mostly a 410; a watch from the same version would fail, too."""
     return Expired(f"{attempt}: {text(status, 'message') or status}", code=text(status, "reason"))
 
 

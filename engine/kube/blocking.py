@@ -1,6 +1,7 @@
 """The Kubernetes client for threads, such as boto3's pool.
 
-Requests run on the process's event loop while the thread waits. A call on that loop would deadlock: RuntimeError.
+Requests run on the process's event loop while the thread waits. A call on that loop would deadlock, so it
+raises RuntimeError.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class Mirror:
         return newest_version(self.reflector.newest, self._learned)
 
     async def settled(self) -> None:
-        """Wait until the mirror is complete, or the kind known not to be installed."""
+        """Wait until the mirror is complete, or the kind is found not to be installed."""
         await self._known.wait()
 
     async def served(self) -> None:

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 async def pauses_followed(
     kube: KubeApi, settings: Settings, health: Health, changed: OnChange | None = None
 ) -> AsyncIterator[None]:
-    """Keep `engine.pauses` up to date while the block runs; before, wait for the first list, at most `PATIENCE`."""
+    """Wait for the first list, at most `PATIENCE`; keep `engine.pauses` up to date while the block runs."""
     followed = Followed(CONFIG_MAP, settings.watch_lease_namespace, field_selector=f"metadata.name={CONFIG_MAP_NAME}")
     async with Store(kube) as store:
         mirror = store.follow(followed)

@@ -190,7 +190,7 @@ class Reflector(Generic[M]):
     def starved(self) -> Iterable[str]:
         """Why changes of these objects may go unnoticed."""
         if self.unserved > self._timing.unserved.total_seconds():
-            lacks = "has no watch" if self.listed else "is not listed"
+            lacks = "has had no watch" if self.listed else "has not been listed"
             why = self.trouble or "no answer"
             yield f"{self.selection.name} {lacks} for {self.unserved:.0f} s, and its changes are not noticed: {why}"
 
@@ -306,7 +306,7 @@ class Reflector(Generic[M]):
             self._changes.changed(before, seen, seen_live=True)
 
     def _replace(self, seen: dict[Name, M], position: str = "") -> None:
-        """Replace the objects, except newer ones than `position`, which another writer of the mapping has added."""
+        """Replace the objects, except objects newer than `position`, which another writer of the mapping has added."""
         before = dict(self._objects)
         if position:
             seen |= {name: known for name, known in before.items() if newer(known.resource_version, position)}

@@ -41,9 +41,7 @@ async def workload(kube: KubeApi, namespace: str, cluster: str) -> AsyncIterator
 
 
 def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
-    """The Secret's kubeconfig; raises Invalid without one, or if it names programs or files of the machine that uses
-    it.
-    """
+    """The Secret's kubeconfig; raises Invalid if there is none, or if it refers to programs or files."""
     try:
         content = yaml.safe_load(base64.b64decode(text(secret, "data", "value"), validate=True))
     except (binascii.Error, yaml.YAMLError, UnicodeDecodeError) as error:
@@ -55,5 +53,8 @@ def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
     foreign = {name for user in users for name in _FOREIGN if name in user}
     foreign |= {name for cluster in clusters for name in ("certificate-authority",) if name in cluster}
     if foreign:
-        raise Invalid(f"{where} names what is not in it: {', '.join(sorted(foreign))}", code="Kubeconfig")
+        raise Invalid(
+            f"{where}: its kubeconfig may not refer to programs or files, but has {', '.join(sorted(foreign))}",
+            code="Kubeconfig",
+        )
     return content

@@ -215,7 +215,7 @@ async def test_readiness_names_a_watch_that_starves_until_it_is_served_again(
     wakes, hungry = Wakes(), cluster.namespaces[1]
 
     def starving() -> list[str]:
-        return [reason for reason in health.unready() if f"Secrets in {hungry} has no watch for" in reason]
+        return [reason for reason in health.unready() if f"Secrets in {hungry} has had no watch for" in reason]
 
     async with watching(cluster, proxy, tmp_path, wakes) as health:
         await streams(proxy, 1 + MANY)
@@ -238,7 +238,7 @@ async def test_readiness_names_a_watch_that_was_never_served(
     hungry = cluster.namespaces[1]
     proxy.starved.add(f"/{hungry}/secrets")
     async with watching(cluster, proxy, tmp_path, Wakes()) as health:
-        named = f"Secrets in {hungry} has no watch"
+        named = f"Secrets in {hungry} has had no watch"
         await eventually(
             lambda: any(named in each for each in health.unready()), lambda: f"{named!r} in {health.unready()}"
         )

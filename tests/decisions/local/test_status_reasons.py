@@ -21,7 +21,7 @@ async def test_the_probe_gives_the_reasons_of_readyz() -> None:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     health = Health()
-    reasons = ["Secrets in apis has no watch for 45 s", "Account is not listed for 31 s"]
+    reasons = ["Secrets in apis has had no watch for 45 s", "Account has not been listed for 31 s"]
     health.add("watch, watches", unready=lambda: reasons)
     probe = HttpProbe(f"http://127.0.0.1:{port}/readyz")
     async with serve(health, Settings(listen_host="127.0.0.1", health_port=port)):
@@ -30,8 +30,8 @@ async def test_the_probe_gives_the_reasons_of_readyz() -> None:
         assert await asyncio.to_thread(probe.failure) is None
     assert body is not None
     assert body.endswith(
-        "answers 503: watch, watches: Secrets in apis has no watch for 45 s; "
-        "watch, watches: Account is not listed for 31 s"
+        "answers 503: watch, watches: Secrets in apis has had no watch for 45 s; "
+        "watch, watches: Account has not been listed for 31 s"
     )
 
 
