@@ -48,7 +48,7 @@ def abandon(
     skip_cleanup: Annotated[
         bool,
         typer.Option(
-            "--skip-cleanup", help="Of an AccountClaim or Account: end it without the clean-up that AWS refuses."
+            "--skip-cleanup", help="For an AccountClaim or Account: end it without the clean-up that AWS refuses."
         ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
@@ -57,7 +57,7 @@ def abandon(
 ) -> None:
     """Remove Perdure's finalizer from an object whose deletion is stuck, and list what stays behind in the cloud.
 
-    With --skip-cleanup the lifecycle ends the claim itself, and the account is kept from other claims.
+    With --skip-cleanup the lifecycle itself ends the claim, and no other claim gets the account.
 
     Example: perdure abandon loadbalancer shop/web --reason "the project was deleted"
     """
@@ -73,7 +73,7 @@ def abandon(
     left = outside(reference, stuck)
     _say_what_stays(reference, left)
     if not yes and not typer.confirm(f"Abandon {reference}?", err=True):
-        raise CommandError(f"{reference}: not abandoned", "--yes asks no question")
+        raise CommandError(f"{reference}: not abandoned", "--yes skips this question")
     done = perform_on_cluster(lambda session: _release(session, reference, stuck, reason, left))
     if not printed(done, output):
         held = ", ".join(done.still_held_by)

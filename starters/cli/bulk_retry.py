@@ -69,7 +69,7 @@ def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Fo
         _print([_retried(row, said="would be asked", retried=False) for row in rows], form)
         return
     if not yes and not typer.confirm(f"Retry {len(rows)} lifecycles?", err=True):
-        raise CommandError("nothing is retried", "--yes asks no question")
+        raise CommandError("nothing is retried", "--yes skips this question")
     by = f"{person()}: {reason}" if reason else person()
     done = perform(lambda session: _retry_each(session, rows, by))
     _print(done, form)

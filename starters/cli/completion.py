@@ -101,7 +101,7 @@ def candidates(arguments: list[str]) -> list[str]:
 
 
 def requested_completion(what: str, **variables: str) -> str:
-    """The answer to a shell's completion request, which environment variables make."""
+    """The answer to a completion request, which a shell makes by environment variables."""
     from starters.cli.main import build
 
     asking = {_VARIABLE: what, **variables}

@@ -23,8 +23,8 @@ async def read_config_map(session: ClusterSession, name: str) -> JsonObject | No
 async def write_config_map(
     session: ClusterSession, name: str, data: Mapping[str, str | None], annotations: Mapping[str, str] | None = None
 ) -> None:
-    """Write the entries; None removes one. Raises CommandError if the ConfigMap is deleted each time, ApiError if the
-    cluster refuses.
+    """Write the entries; None removes one. Raises CommandError if the ConfigMap is deleted repeatedly, ApiError if
+    the cluster refuses.
     """
     namespace, patch = _namespace(session), {"data": dict(data), "metadata": {"annotations": dict(annotations or {})}}
     for _ in range(_TIMES):

@@ -64,7 +64,7 @@ def list_dead(queue: QueueOption = "", output: FormatOption = Format.TEXT, state
     if found:
         now = utc_now()
         rows = [(each.queue, each.message_id, age(each.sent_at, now), each.reason, each.told) for each in found]
-        table(("queue", "id", "age", "reason", "tells"), rows)
+        table(("queue", "id", "age", "reason", "events"), rows)
     else:
         say("no dead letters")
 
@@ -77,8 +77,8 @@ def show(
     if printed(found, output):
         return
     now = utc_now()
-    details = (("queue", found.queue), ("id", found.message_id), ("was", found.of), ("age", age(found.sent_at, now)))
-    facts([*details, ("reason", found.reason), ("tells", found.told), *sorted(found.attributes.items())])
+    details = (("queue", found.queue), ("id", found.message_id), ("old id", found.of), ("age", age(found.sent_at, now)))
+    facts([*details, ("reason", found.reason), ("events", found.told), *sorted(found.attributes.items())])
     say(found.body)
 
 
@@ -143,7 +143,7 @@ def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -
     served = with_queues(places_of_settings())
     chosen = [place for place in served if queue in str(place)]
     if not chosen:
-        problem = f"no queue's name contains {queue!r}" if known.instances_queues else "no queue is named here"
+        problem = f"no queue's name contains {queue!r}" if known.instances_queues else "no queue is configured"
         raise CommandError(problem, "PERDURE_INSTANCES_QUEUES names the queues that are served: ACCOUNT/REGION[/QUEUE]")
     callers, threads = Places(connections=4, observing=known.observing), ThreadPoolExecutor(4)
 

@@ -60,7 +60,7 @@ def release(reference: Target, reason: str, output: Format) -> None:
         return obj
 
     async def account_of(session: ClusterSession, reference: Target, obj: JsonObject) -> Target:
-        """The Account, as the annotation has no effect on claims, which tenants can write."""
+        """The Account to annotate, as the annotation has no effect on a pool's claim, which tenants can write."""
         if reference.kind == ACCOUNT:
             return reference
         uid = text(obj, "metadata", "uid")

@@ -1,7 +1,7 @@
 """`perdure install iam`: the rights that Perdure needs in the clouds, from tables of all calls that its code makes.
 
-A test keeps `deploy/iam/` current; its README gives the reasons. With PERDURE_INSTANCES_QUEUES the ARNs in files named
-`instances` name its accounts, regions and queues.
+A test keeps `deploy/iam/` current; its README gives the reasons. With PERDURE_INSTANCES_QUEUES the ARNs in
+`instances*.json` name the setting's accounts, regions and queues.
 """
 
 from __future__ import annotations

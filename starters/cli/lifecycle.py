@@ -100,7 +100,7 @@ async def find_key(session: Session, target: Target) -> Key:
 
 
 async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The key of the object's lifecycle, or of its instance's; raises CommandError without one."""
+    """The key of the lifecycle of the object, or of the instance behind it; raises CommandError without one."""
     if machines.others(target):
         return await machines.lifecycle_behind(session, target, obj)
     return key_of(session, target, text(obj, "metadata", "uid"))

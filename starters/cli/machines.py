@@ -4,8 +4,8 @@
     AWSMachine, Node ──► its instance ───────────────────────────────────┴─► Ec2Instance ACCOUNT/REGION/INSTANCE
     AWSMachinePool ──► its group, by the group's ARN ──────────────────────► AutoScalingGroup ACCOUNT/REGION/GROUP
 
-An instance with a lifecycle is found by its id, which is unique in AWS. For one without, the account must be the only
-one that is served in the region.
+An instance with a lifecycle is found by its id, which is unique in AWS. Without a lifecycle, it is found only if a
+single account is served in its region.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def named_in(obj: JsonObject) -> Named:
 
 
 async def _of_its_awsmachine(session: Session, machine: Target) -> Named:
-    """The instance that the Machine's AWSMachine names before the Machine itself does."""
+    """The instance in the Machine's AWSMachine, which names it earlier than the Machine."""
     listing = await session.cluster_of(AWS_MACHINE).list(AWS_MACHINE, machine.namespace)
     return next((named_in(each) for each in listing.items if owner_of(each) == machine.name), Named())
 

@@ -64,7 +64,7 @@ def resume(what: str, reason: str, form: Format) -> None:
 
 
 async def current_pauses(session: ClusterSession) -> Pauses:
-    """The pauses; none if unreadable, as paused lifecycles report themselves."""
+    """The pauses; none if unreadable, as paused lifecycles report their pause."""
     try:
         return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))
     except Denied:

@@ -129,7 +129,7 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
 
 
 def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
-    """Execute a process; in its settings, the clusters' accounts and regions replace entries `clusters`."""
+    """Execute a process; entries `clusters` in its settings are replaced by the clusters' accounts and regions."""
     from domain.instances.queues_from_clusters import cluster_entries
 
     def end() -> None:

@@ -1,6 +1,6 @@
 """`perdure temporal replay`, the gate before a release: can this code continue lifecycles that other code has begun?
 
-Histories come from files or, with `--open`, from running lifecycles. Exit code 1 if one cannot be continued.
+Histories come from files or, with `--open`, from running lifecycles. Exits with 1 if one cannot be continued.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The accounts, regions and queues that PERDURE_INSTANCES_QUEUES names, for commands.
 
-The API server is asked only if the setting has the entry `clusters`: then the AWS provider's Clusters name them.
+The API server is asked only for an entry `clusters`: for the accounts and regions of the AWS provider's clusters.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lifecycles whose workflow tasks fail: a worker runs, but its code cannot replay their history.
 
 Their queries and updates time out. The cause is in the last WorkflowTaskFailed event and, from server 1.30, in
-`TemporalReportedProblems`. Terminate and wake such a lifecycle: its memory is read again from its objects.
+`TemporalReportedProblems`. Terminate and wake such a lifecycle: its next run observes the objects again.
 """
 
 from __future__ import annotations

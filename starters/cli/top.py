@@ -49,8 +49,8 @@ class AreaAtAGlance(Model):
 
 
 class Glance(Model):
-    """What `perdure top` shows. `worst`: longest open first. `backlog`: work that was not started or was interrupted,
-    which without failures shows an overloaded system.
+    """What `perdure top` shows. `worst`: longest open first. `backlog`: work that was not started or was interrupted;
+    without failures, it shows an overloaded system.
     """
 
     at: datetime

@@ -55,8 +55,8 @@ class Woken(Model):
 async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
     """Wake all lifecycles; a failed wake does not stop the others.
 
-    Of several kinds, only kinds of served areas are woken; unreadable kinds are skipped with a warning, since a user of
-    one area may lack rights in others.
+    Of several kinds, only those of served areas are woken, and one that may not be listed is no failure, since a user
+    of one area may lack rights in others.
     """
     free = asyncio.Semaphore(_AT_ONCE)
 

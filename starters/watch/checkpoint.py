@@ -1,6 +1,6 @@
 """By kind, the resource version up to which all wakes were acknowledged; the Lease stores it for the next watcher.
 
-Otherwise, changes made while no watcher runs would be missed, unless the objects' status shows them.
+Without it, changes made while no watcher runs would be missed, unless the objects' status shows them.
 """
 
 from __future__ import annotations

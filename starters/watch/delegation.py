@@ -19,11 +19,12 @@ from starters.watch.watched_kinds import Watched
 # Whether the workflow of an object is open.
 IsOpen = Callable[[Key], Awaitable[bool]]
 
-# The binder carries a claim, and a claim its handle. The limit also stops a cycle.
+# The binder carries a claim, and a claim carries its handle. The limit also stops a cycle.
 LONGEST_CHAIN = 4
 
 
-# Seconds after a deletion. A workflow that deletes many objects at once needs the Temporal server more urgently.
+# Seconds, at most, from the deletion of a carried object to the wake of its workflow. A workflow that deletes many
+# objects at once needs the Temporal server more urgently.
 ENDS_WITHIN = 1.0
 
 
@@ -45,7 +46,7 @@ class Delegation:
         return known.key
 
     def of_all(self, keys: Iterable[Key]) -> dict[Key, None]:
-        """The delegates in order, without duplicates; an object not indexed is its own."""
+        """The delegates in order, without duplicates; an object not indexed is its own delegate."""
         known = ((key, self._known(key)) for key in keys)
         return dict.fromkeys(self.of(one) if one is not None else key for key, one in known)
 

@@ -74,7 +74,8 @@ class _Reading:
     model: type[KubeModel]
     # Pairs of a conversion and the function whose result it converts, without duplicates.
     asked: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...]
-    # Places that show the same; before them, the indices of their names, hashes and trait among the results.
+    # Per group: the indices in `asked` for the names, the compared values and the trait; then the places that share
+    # these.
     groups: tuple[tuple[int, _Compared, int, tuple[Place, ...]], ...]
 
 
@@ -253,7 +254,7 @@ def _known(end: End, at: Place, name: Hashable, index: Index) -> list[Projection
 
 
 def _has(end: Key, side: Side, index: Index) -> bool:
-    """Whether to wake an objectless lifecycle: always for a referrer, else if its area has objects."""
+    """Whether to wake an objectless lifecycle: as a referrer always, as a referent if its area has objects."""
     area = all_kinds()[end.kind].area
     kinds = (kind.name for kind in all_kinds().values() if kind.area == area and kind.plural)
     return side is Side.REFERRER or any(len(index.of(kind)) for kind in kinds)

@@ -62,8 +62,8 @@ class Carried:
 
     Args:
         by: returns the key of that workflow's object.
-        from_birth: whether the workflow that creates an object also opens its workflow: the creation wakes nothing.
-        relieved: seconds from a change of delegate until the own workflow is woken or opened; 0: never.
+        from_birth: whether an object's creator also opens its workflow; if so, the creation wakes nothing.
+        relieved: seconds from a change of delegate until the object's own workflow is woken or opened; 0: never.
     """
 
     by: Carrier = _carries_itself
@@ -97,7 +97,7 @@ class Watched:
         lives: which objects have a lifecycle. An object that no longer has one is treated as gone.
         ending: whether a change is a step of a deletion in progress; its workflow is then woken only seconds later.
         carried: which workflow does the work of its objects.
-        silent_at: if the status is a heartbeat, when its last report expires, in seconds of the epoch: only a
+        silent_at: if the status is a heartbeat, when its last report expires, in seconds since 1970: only a
             missed report, and the next one after it, wake lifecycles.
         pacing: how long the wakes are delayed.
     """

@@ -248,7 +248,7 @@ DESCRIPTIONS = {
     "operatorDomain": "API group of resource claims and prefix of their labels; a text, or Poolboy's object.",
     "operatorDomain.generate": "Poolboy's: take the domain from `name`, or Poolboy's default.",
     "operatorDomain.name": "Poolboy's: the domain.",
-    "manageClaimsInterval": "Longest seconds until values that depend on the clock are computed again, for claims.",
+    "manageClaimsInterval": "Seconds, at most, until values that depend on the clock are computed again, for claims.",
     "manageHandlesInterval": "The same for handles.",
     "managePoolsInterval": "The same for pools.",
     "resourceRefreshInterval": "Interval in seconds of the periodic pass, for changes that no watch reports.",

@@ -72,7 +72,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "VarsAreTemplates": (
             "ResourceProvider",
-            "a variable is a template, which Poolboy 1.12 and later releases treat differently",
+            "a variable is a template: plain text to Poolboy 1.12, rendered by later releases",
         ),
     },
     "loadbalancers": {
@@ -91,7 +91,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "threescale": {
         "Failed": ("all kinds", "3scale refuses it, or it waits for something; it is tried again"),
-        "InSync": ("all kinds", "it is still being synchronized; for an OpenAPI, its product is"),
+        "InSync": ("all kinds", "a sync is in progress; for an OpenAPI, the sync of its product"),
         "Invalid": ("all kinds", "its spec has an error; correct the spec"),
         "Orphan": ("all kinds", "something that it refers to is missing"),
         "Ready": ("all but Product and Backend", "3scale has what the spec says"),
