@@ -1,6 +1,6 @@
 """A certificate authority for one deployment's servers and clients.
 
-Its key is not stored: if a certificate is missing or expires soon, a new authority issues all.
+Its key is not stored: if a certificate is missing or expires soon, a new authority issues all certificates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RENEW_BEFORE = timedelta(days=30)
 
 
 class Certificate(NamedTuple):
-    """A certificate to issue; `names` is None for a client's."""
+    """A certificate to issue; `names` is None for a client certificate."""
 
     name: str
     subject: x509.Name

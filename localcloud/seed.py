@@ -179,7 +179,7 @@ def _applied(obj: JsonObject) -> JsonObject:
 
 
 def _holds(found: object, wanted: object) -> bool:
-    """Whether the found value contains the wanted one. Lists must be equal: the server adds defaults elsewhere."""
+    """Whether the found value contains the wanted one. Lists must be equal; in maps the server may add defaults."""
     if not isinstance(found, Mapping) or not isinstance(wanted, Mapping):
         return found == wanted
     return all(name in found and _holds(found[name], value) for name, value in wanted.items())

@@ -99,7 +99,8 @@ OF_ONE_PROCESS = {"PERDURE_LISTEN_HOST", "PERDURE_HEALTH_PORT", "PERDURE_METRICS
 # The setting that names the queues of EC2's events; unset means no event consumer.
 INSTANCES_QUEUES = "PERDURE_INSTANCES_QUEUES"
 
-# Where LoadBalancers of Services live, with the project's credentials; the rest is known when OpenStack runs.
+# The namespace for LoadBalancers of Services, and the Secret with the project's credentials. Other settings are known
+# once OpenStack runs.
 LOAD_BALANCER_NAMESPACE, LOAD_BALANCER_SECRET = "load-balancers", "openstack"
 LOAD_BALANCER_SETTINGS = {
     "CLUSTER_NAMESPACE": LOAD_BALANCER_NAMESPACE,
@@ -126,7 +127,7 @@ class Service:
     death_signal: signal.Signals = field(default=signal.SIGKILL)
     """The signal that its process gets when the supervisor dies."""
     on_standby: bool = False
-    """Whether its process imports at once, then waits until the services in `after` are ready (standby.py)."""
+    """Whether its process imports modules at once, then waits until the services in `after` are ready (standby.py)."""
     settled_in: Path | None = None
     """A file of K=V lines that an earlier service writes, read when this one starts; `environment` has precedence."""
 
@@ -417,7 +418,7 @@ def _simulator(
     return Service(
         name=name,
         command=_python(f"localcloud.{port_name}", "--port", str(port), *arguments),
-        # What moves the product's clock (`bench outages`) leaves the clouds' alone.
+        # The library that moves the product's clock (`bench outages`) must not move the clouds' clocks.
         environment={**our_environment(plan, state, ports), "LD_PRELOAD": ""},
         probe=HttpProbe(f"{url}/perdure/health"),
         port=port,

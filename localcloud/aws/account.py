@@ -1,8 +1,9 @@
 """The account API with region opt-in, which moto lacks.
 
-A request opposite to a pending one is refused with ConflictException, a seventh pending one per account with
-TooManyRequestsException (https://docs.aws.amazon.com/accounts/latest/reference/API_EnableRegion.html, .../quotas.html).
-Only the management account may name a member in `AccountId`.
+A request opposite to a pending change is refused with ConflictException. With six changes pending, a further one of the
+account is refused with TooManyRequestsException
+(https://docs.aws.amazon.com/accounts/latest/reference/API_EnableRegion.html, .../quotas.html). Only the management
+account may name a member in `AccountId`.
 """
 
 from __future__ import annotations

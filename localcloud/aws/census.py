@@ -1,4 +1,4 @@
-"""All resources of the emulated cloud by account and region, for tests to compare; this creates no backend."""
+"""All resources of the emulated cloud by account and region, for tests to compare; reading creates no backend."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The shapes of the control API under `/perdure/`; without moto, so that the client is cheap.
+"""The shapes of the control API under `/perdure/`; imports no moto, so that the client starts fast.
 
-Durations named `*_seconds` run on the emulator's clock; `latency_ms` and a fault's delay are real time, like a network.
+Durations named `*_seconds` run on the emulator's clock; `latency_ms`, a fault's delay and `*_propagation_seconds` are
+real time.
 """
 
 from __future__ import annotations
@@ -86,18 +87,18 @@ class Config(Model):
     create_account_concurrency: int | None = Field(default=None, description="most CreateAccount requests in progress")
     create_account_concurrency_error: str = "TooManyRequestsException"
     close_account_seconds: Seconds = Field(default=0, description="how long a closed account is PENDING_CLOSURE")
-    close_account_quota: int | None = Field(default=None, description="closures within 30 days")
-    close_account_requests: int | None = Field(default=None, description="closures in progress at once")
+    close_account_quota: int | None = Field(default=None, description="most closures within 30 days")
+    close_account_requests: int | None = Field(default=None, description="most closures in progress at once")
     case_seconds: Seconds = Field(default=0, description="age at which a support case is resolved")
     case_limit: int | None = Field(default=None, description="open cases at which CreateCase is refused")
     quota_pending_seconds: Seconds = Field(default=0, description="how long a quota request is PENDING")
-    quota_case_seconds: Seconds = Field(default=0, description="how long it is CASE_OPENED after PENDING")
+    quota_case_seconds: Seconds = Field(default=0, description="how long a quota request is CASE_OPENED")
     quota_outcome: QuotaOutcome = QuotaOutcome.APPROVED
     quota_outcomes: dict[str, QuotaOutcome] = Field(default_factory=dict, description="other outcomes, by quota code")
     quota_requests_open: int | None = Field(default=20, description="most open quota requests of an account")
-    quota_requests_open_in_opt_in_region: int | None = Field(default=2, description="most of them in an opt-in region")
-    regions: tuple[str, ...] = Field(default=DEFAULT_REGIONS, description="enabled in every account")
-    opt_in_regions: tuple[str, ...] = Field(default=DEFAULT_OPT_IN_REGIONS, description="accounts can enable these")
+    quota_requests_open_in_opt_in_region: int | None = Field(default=2, description="most in an opt-in region")
+    regions: tuple[str, ...] = Field(default=DEFAULT_REGIONS, description="regions enabled in every account")
+    opt_in_regions: tuple[str, ...] = Field(default=DEFAULT_OPT_IN_REGIONS, description="regions to opt in to")
     region_enable_seconds: Seconds = Field(default=0, description="how long a region is ENABLING or DISABLING")
     activation_seconds: Seconds = Field(default=0, description="age below which EC2 answers OptInRequired to all calls")
     verification_seconds: Seconds = Field(default=0, description="age below which RunInstances is refused")
@@ -111,8 +112,8 @@ class Config(Model):
     event_seconds: Seconds = Field(default=0, description="how long an event is on its way to the queues")
     enforce_queue_policies: bool = Field(default=True, description="whether queues' policies have to let rules send")
     regions_without_t3_micro: tuple[str, ...] = ()
-    key_propagation_seconds: Seconds = Field(default=0, description="age below which a new access key is unknown")
-    role_propagation_seconds: Seconds = Field(default=0, description="age below which a new role cannot be assumed")
+    key_propagation_seconds: Seconds = Field(default=0, description="real age below which an access key is unknown")
+    role_propagation_seconds: Seconds = Field(default=0, description="real age below which a role cannot be assumed")
     recent_calls: int = Field(default=500, ge=0, description="how many single calls the ledger keeps")
 
 
@@ -140,7 +141,7 @@ class Fault(Disturbance):
     message: str | None = None
     status: int | None = Field(default=None, description="HTTP status of an error")
     delay_seconds: Seconds = 0
-    late_answer: bool = Field(default=True, description="the effect comes first, a delay holds back only the answer")
+    late_answer: bool = Field(default=True, description="whether the effect comes before the delay")
 
 
 class ClockReading(Model):

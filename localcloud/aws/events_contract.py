@@ -1,4 +1,4 @@
-"""The control API's shapes for services' events and for changes of instances that AWS initiates; without moto."""
+"""The control API's shapes for services' events and for changes of instances that AWS initiates; imports no moto."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of EC2, Auto Scaling, Spot and Health, in AWS's shapes; without moto.
+"""The events of EC2, Auto Scaling, Spot and Health, in AWS's shapes; imports no moto.
 
 Source: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html,
 .../spot-instance-termination-notices.html, .../rebalance-recommendations.html,

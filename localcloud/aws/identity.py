@@ -106,7 +106,7 @@ def ensure_payer_user() -> None:
 
 
 def authenticate(request: SignedRequest) -> tuple[str, ErrorAnswer | None]:
-    """The account that a request acts for ("" if the key identifies none), and the error if it is refused.
+    """The account that a request acts for ("" if the key identifies none), and the error if the request is refused.
 
     Unsigned calls that AWS accepts act for the payer.
     """

@@ -36,7 +36,7 @@ def install() -> None:
 
 def announce(notice: Notice) -> Published:
     """Publish the notice and schedule its effects; returns what is published. Requires moto's lock; raises ValueError
-    if an instance does not exist, or is no Spot instance.
+    if an instance does not exist, or a Spot or rebalance notice names one that is no Spot instance.
     """
     backend = backend_of(notice.account, notice.region)
     try:

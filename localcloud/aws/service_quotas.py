@@ -76,7 +76,7 @@ def install() -> None:
 
 @dataclass
 class QuotaRequest:
-    """Times are the emulator's clock's, except `created`."""
+    """Times are the emulator clock's; `created` is real time."""
 
     id: str
     quota: Quota

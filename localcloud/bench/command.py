@@ -65,34 +65,42 @@ def bench(
         float | None,
         typer.Option(
             min=10,
-            help="Row e, `threescale` l, `idle`: how long idle objects are watched.",
+            help="Row e of `accounts` and `claims`, c of `loadbalancers`, l of `threescale`, and `idle`: how long idle "
+            "objects are watched.",
             show_default="300, claims 60, threescale 3600",
         ),
     ] = None,
-    idle_accounts: Annotated[int, typer.Option(min=20, help="`accounts` i: how many idle Accounts.")] = 1000,
-    quota_accounts: Annotated[int, typer.Option(min=1, help="`accounts` 8d: how many accounts.")] = 200,
-    starved_claims: Annotated[int, typer.Option(min=1, help="`claims` s: how many claims at once.")] = 300,
+    idle_accounts: Annotated[int, typer.Option(min=20, help="Row i of `accounts`: how many idle Accounts.")] = 1000,
+    quota_accounts: Annotated[int, typer.Option(min=1, help="Row 8d of `accounts`: how many accounts.")] = 200,
+    starved_claims: Annotated[int, typer.Option(min=1, help="Row s of `claims`: how many claims at once.")] = 300,
     growth_claims: Annotated[
-        int, typer.Option(min=10, help="`claims` x: the most claims at once; also 100, 1,000, ... below it.")
+        int, typer.Option(min=10, help="Row x of `claims`: the most claims at once; also 100, 1,000, ... below it.")
     ] = 1000,
     balancers: Annotated[
-        int, typer.Option(min=1, help="`loadbalancers` c: how many load balancers, with two machines each.")
+        int, typer.Option(min=1, help="Row c of `loadbalancers`: how many load balancers, with two machines each.")
     ] = 200,
-    products: Annotated[int, typer.Option(min=2, help="`threescale` d, e and l: how many settled products.")] = 200,
-    crowd: Annotated[int, typer.Option(min=10, help="`threescale` j: products over ten tenants.")] = 500,
-    namespaces: Annotated[int, typer.Option(min=2, help="`threescale` k: how many namespaces.")] = 500,
+    products: Annotated[
+        int, typer.Option(min=2, help="Rows d, e and l of `threescale`: how many settled products.")
+    ] = 200,
+    crowd: Annotated[int, typer.Option(min=10, help="Row j of `threescale`: how many products in ten tenants.")] = 500,
+    namespaces: Annotated[int, typer.Option(min=2, help="Row k of `threescale`: how many namespaces.")] = 500,
     lifecycles: Annotated[int, typer.Option(min=20, help="`engine`: how many idle lifecycles are woken.")] = 200,
-    event_count: Annotated[int, typer.Option("--events", min=40, help="`instances` c, g: how many events.")] = 5000,
-    storm_instances: Annotated[int, typer.Option("--storm", min=10, help="`instances` e: reclaimed instances.")] = 1000,
+    event_count: Annotated[
+        int, typer.Option("--events", min=40, help="Rows c and g of `instances`: how many events.")
+    ] = 5000,
+    storm_instances: Annotated[
+        int, typer.Option("--storm", min=10, help="Row e of `instances`: how many instances are reclaimed.")
+    ] = 1000,
     outage_seconds: Annotated[
         float,
         typer.Option(
             min=5,
-            help="`instances` f, `outages`: how long each server is away; `outages` postgres, disk, clock: a tenth.",
+            help="Row f of `instances`, and `outages`: how long each server is away; in rows postgres, disk and clock "
+            "a tenth of it.",
         ),
     ] = 600,
-    fleet: Annotated[int, typer.Option(min=100, help="`instances` i: how many instances.")] = 200,
-    storm_minutes: Annotated[float, typer.Option(min=1, help="`instances` i: how long the storm lasts.")] = 60,
+    fleet: Annotated[int, typer.Option(min=100, help="Row i of `instances`: how many instances.")] = 200,
+    storm_minutes: Annotated[float, typer.Option(min=1, help="Row i of `instances`: how long the storm lasts.")] = 60,
     minutes: Annotated[float, typer.Option(min=1, help="`day`: how long the day lasts.")] = 60,
     scale: Annotated[float, typer.Option(min=0.01, help="`day`: the share of its 1,270 objects.")] = 1,
     temporal: TemporalOption = None,

@@ -22,7 +22,7 @@ _COUNTS = {"claims": 500, "accounts": 50, "balancers": 20, "products": 200, "ins
 _VICTIMS = (WORKER, WATCH, TEMPORAL, API_SERVER, EVENTS, ETCD)
 _KILL_EVERY_SECONDS = 60.0
 _LOOK_EVERY_SECONDS = 15.0
-# Shares of the day: until when objects are created, and the time to each change and from it to the end.
+# Shares of the day: the time in which objects are created; the pause before a change, and between change and end.
 _CREATED_WITHIN, _PAUSE = 0.7, 0.12
 _KEPT_SHARE = 0.2
 _SETTLING_SECONDS = 1800.0

@@ -60,7 +60,7 @@ _EXPECTED = "expected"
 _SPOT_LEAD_SECONDS = 120.0
 _HOUR = 3600.0
 # The share of Spot instances among the workers, and of each cause among the rest. One announcement retires several
-# instances. Instances without a cause are only named by forged messages.
+# instances. Instances without a cause appear in forged messages only.
 _SPOT = 0.2
 _SHARES = {"stopped": 0.12, "ended": 0.06, "rebalance": 0.05, "capacity": 0.05, "reboot": 0.08, "maintenance": 0.08}
 _RETIRED = 0.18
@@ -74,10 +74,11 @@ _CODES = {
 }
 # Forged messages of each kind in each cluster: in the whole hour, and in a shorter storm.
 _FORGED, _FORGED_IN_SHORT, _SHORT_MINUTES = 3, 1, 30.0
-# The part of the storm in which forged messages are sent: labels of forged scheduled events go within 26 minutes.
+# The part of the storm in which forged messages are sent: labels of forged scheduled events are removed within 26
+# minutes.
 _FORGED_UNTIL = 0.55
 _JOINS_SECONDS = 5.0
-# By how many seconds a cause's event is delayed; of AWS's two minutes' notice a part remains.
+# By how many seconds a cause's event is delayed: less than AWS's two minutes' notice.
 _LATE = {"spot": (60, 80), "spot-stop": (60, 80), "hook": (60, 75), "launch": (60, 75)}
 _LATE_BY_MINUTES = (120, 240)
 _DISTURBED = ((EventFaultKind.DELAY, 0.12), (EventFaultKind.DOUBLE, 0.2), (EventFaultKind.REORDER, 0.1))
@@ -381,7 +382,7 @@ def _happen(on: Storm, bunch: Sequence[Member]) -> None:
             if member.cause in RETURNS:
                 on.planned[instance] = (code, event, start)
         case "rebalance":
-            # Sent as EventBridge would: the emulator announces it for Spot instances only.
+            # Published as an event, since the emulator announces recommendations for Spot instances only.
             on.lab.emulator.publish(account, REGION, "aws.ec2", REBALANCE, {"instance-id": instance})
         case "capacity":
             announce("capacity-reservation", *where)

@@ -240,7 +240,7 @@ async def _forged(on: Storm, forged: Sequence[Forged], calls: Sequence[Call]) ->
     now = max((each.at for each in calls), default=0.0)
     hurt = [each for each in forged if await _touched(on, each.member)]
     labelled = [each for each in forged if on.labels.value(each.member.instance, c.INTERRUPTION_LABEL)]
-    # A label that may still be there is no effect; a label that outlasts its time is.
+    # A forged label counts as an effect only after the time within which it is corrected.
     waiting = {each.member.instance for each in labelled if each.label_stays(now)}
     hurt += [each for each in labelled if each.member.instance not in waiting]
     instances = {each.member.instance for each in forged}

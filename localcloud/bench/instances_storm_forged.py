@@ -73,8 +73,8 @@ _UNCONFIRMED: dict[str, Make] = {
 
 @dataclass
 class Forged:
-    """A forged message. `member` is not affected by anything else; `group` is an Auto Scaling group that it does not
-    belong to.
+    """A forged message. `member` is not affected by anything else; `group` is an Auto Scaling group that the
+    member does not belong to.
     """
 
     kind: str

@@ -32,7 +32,7 @@ _HOUR = 3600
 _KILL_EVERY_SECONDS = 10.0
 # The share of an outage in which requests are sent, so that the last ones meet it, too.
 _SPREAD = 0.8
-# A third of each area's objects; one third is changed, one ended, one created.
+# How many objects a third of each area has; one third is changed, one ended, one created.
 THIRDS = {"claims": 8, "accounts": 1, "instances": 4, "products": 4}
 _TRIED_SECONDS = 300.0
 

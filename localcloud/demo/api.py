@@ -29,7 +29,7 @@ from localcloud.threescale.control import ThreescaleControl
 
 NAMESPACE = "petshop"
 TENANT = "3scale"
-# In order of deletion, dependents first. Users are deleted with their account, since 3scale keeps its last admin.
+# In order of deletion, dependents first. Users are deleted with their account: 3scale keeps an account's last admin.
 _KINDS = (PROXY_CONFIG_PROMOTE, APPLICATION_AUTH, APPLICATION, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT, BACKEND)
 # For how long it is checked that waiting objects make no calls.
 _WATCHED_SECONDS = 2.0

@@ -86,7 +86,7 @@ async def _ask_for_more(stage: Stage, things: Objects) -> None:
     if _handle_of(stage, "large") in free:
         raise UnsettledError("the claim large got a lab of the pool, which is smaller than it asked for")
     url = text(_claim(stage, "large"), "status", "summary", "url")
-    stage.say(f"Applied claim-large-lab.yaml: created for it and ready after {_seconds(began)}, at {url}")
+    stage.say(f"Applied claim-large-lab.yaml: a lab was created for it and is ready after {_seconds(began)}, at {url}")
     await stage.breathe()
     began = time.monotonic()
     values: JsonObject = {"spec": {"provider": {"parameterValues": {"size": LARGER}}}}
@@ -143,7 +143,7 @@ async def _try(stage: Stage, things: Objects) -> None:
     late = datetime.now(UTC) - end
     if late < timedelta(0):
         raise UnsettledError(f"the claim trial was deleted {-late.total_seconds():.1f} s before its end")
-    stage.say(f"Claim, handle and {trial} were gone {late.total_seconds():.2f} s after that")
+    stage.say(f"Claim, handle and {trial} were gone {late.total_seconds():.2f} s after the claim's end")
     await stage.breathe()
 
 

@@ -134,7 +134,7 @@ def _aws(accounts: list[Account], keys: dict[str, str], world: World) -> list[Co
 
 
 def support_cases(accounts: Iterable[Account], held: Held) -> list[Comparison]:
-    """The support cases; a release clears the record, so a reused account has no line."""
+    """The support cases; a release clears the record, so a reused account is not compared."""
     recorded = {each.metadata.name: each.status.support_case_id for each in accounts}
     cleared = {each.metadata.name for each in accounts if each.status.reused and not each.status.support_case_id}
     return compare("support case", recorded, [(owner, id_) for owner, id_ in held if owner not in cleared])

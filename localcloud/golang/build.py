@@ -131,7 +131,7 @@ def _compile(recipe: Recipe, toolchain: Toolchain, work: Path, narrator: Narrato
 
 
 def batches(programs: Mapping[str, str]) -> list[dict[str, str]]:
-    """The programs in parts without equal directory names, since `go build` names a program after its directory."""
+    """The programs in batches without equal directory names, since `go build` names a program after its directory."""
     found: list[dict[str, str]] = []
     for name, package in programs.items():
         for batch in found:

@@ -70,7 +70,7 @@ def controller_manager(binaries: Binaries, state: StateDirectory, port: int) -> 
         f"--authorization-kubeconfig={kubeconfig}",
         "--authentication-skip-lookup=true",
         "--leader-elect=false",
-        # Each controller has its own account and bootstrap role; the manager's own may not delete objects.
+        # Each controller has its own account and bootstrap role; the manager's own account may not delete objects.
         "--use-service-account-credentials=true",
         f"--bind-address={LOOPBACK}",
         f"--secure-port={port}",

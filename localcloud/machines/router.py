@@ -191,7 +191,7 @@ def _socket(kind: socket.SocketKind, client_address: str) -> socket.socket:
     opened.setblocking(False)
     if kind is socket.SOCK_STREAM:
         opened.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
-    with contextlib.suppress(OSError):  # clients of other computers are forwarded from an own address
+    with contextlib.suppress(OSError):  # for clients on other computers the kernel chooses the address
         opened.bind((client_address, 0))
     return opened
 

@@ -117,7 +117,7 @@ def _ensure_data(programs: Path, data: Path, password_file: Path) -> None:
 
 
 def drop_stale_lock(data: Path) -> None:
-    """Remove a killed server's pid file if another program has the pid: the server would not start."""
+    """Remove a killed server's pid file if another program has the pid; otherwise the server would not start."""
     lock = data / "postmaster.pid"
     if not lock.is_file():
         return

@@ -21,7 +21,7 @@ PACKAGES = {
     SQL_TOOL: "go.temporal.io/server/cmd/tools/sql",
     UI: "github.com/temporalio/ui-server/v2/cmd/server",
 }
-# Google's storage client goes without gRPC, as in Temporal's own builds; stack traces do not need DWARF.
+# Google's storage client is built without gRPC, as in Temporal's own builds; stack traces do not need DWARF.
 FLAGS = (
     "-trimpath",
     "-buildvcs=false",

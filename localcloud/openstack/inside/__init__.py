@@ -1,1 +1,1 @@
-"""On the module path of OpenStack's environment; contains only `perdure_openstack`, to hide our other packages."""
+"""The entry on OpenStack's module path; it contains only `perdure_openstack`, to hide our other packages."""

@@ -29,8 +29,8 @@ Headers = list[tuple[str, str]]
 
 _CONTROL = "/perdure/"
 _JSON = ("Content-Type", "application/json")
-# User-Agents of services' calls: keystonemiddleware, under two names, for the check of tokens, and the services' names
-# before their HTTP library's.
+# User-Agents of services' calls. keystonemiddleware, which checks tokens, has two; the others are a service's name, and
+# after it the HTTP library's.
 _SERVICES = re.compile(
     r"(nova|neutron|glance|placement)[-/ ]|.*keystonemiddleware|python-(keystone|nova|neutron|glance)client"
 )
