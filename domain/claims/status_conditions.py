@@ -199,7 +199,7 @@ def filled(
     look_at: datetime | None = None,
 ) -> Decision:
     ready = sum(handle.ready is True for handle in handles)
-    why = f"{len(handles)} of {wants.min_available} handles are available, {ready} of them ready"
+    why = f"{len(handles)} handles are available, {ready} of them ready; {wants.min_available} are wanted"
     if fault is not None:
         return Decision(
             phase=STALLED,
