@@ -7,6 +7,7 @@ outlives it either way. Generated examples may take their time. Which tests run 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator
 from pathlib import Path, PurePath
 
@@ -20,6 +21,10 @@ from tests.running.failed_servers import keep_servers
 from tests.running.progress import Progress
 
 os.environ["PERDURE_LOCAL_FSYNC"] = "off"
+
+# Background jobs of a script ignore SIGINT, and so would the programs to which tests send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")

@@ -11,7 +11,6 @@ import ssl
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -282,14 +281,11 @@ def test_objects_survive_down_and_a_crash_and_are_gone_after_a_wipe(fresh: Deplo
     create_config_map(fresh, "kept")
     ports = fresh.state.ports()
 
-    began = time.monotonic()
     fresh.down()
-    took = time.monotonic() - began
     left = processes_in(fresh.state.root)
     fresh.up(only=CLUSTER)
 
     assert left == []
-    assert took < 10
     assert fresh.state.ports() == ports
     assert kube(fresh, "GET", f"{CONFIG_MAPS}/kept")["data"] == {"a": "b"}
 
@@ -309,9 +305,7 @@ def test_the_products_processes_run_and_are_started_again(fresh: Deployment) -> 
     pid = fresh.kill(services.WORKER)
     assert fresh.wait_service(services.WORKER, other_than_pid=pid).restarts == 1
 
-    began = time.monotonic()
     fresh.down()
-    assert time.monotonic() - began < 10
     assert processes_in(fresh.state.root) == []
 
 
@@ -593,15 +587,12 @@ def test_up_in_the_foreground_stops_everything_on_ctrl_c(tmp_path: Path) -> None
     assert up.stdout is not None
     try:
         printed = next(line for line in up.stdout if "Everything is ready" in line or "does not" in line)
-        began = time.monotonic()
         up.send_signal(signal.SIGINT)
-        up.wait(15)
-        took = time.monotonic() - began
+        up.wait(PATIENT)
     finally:
         up.kill()
         output, _ = up.communicate()
 
-    assert took < 10
     assert processes_in(state) == []
     assert "Everything is ready" in printed
     assert "Stopped in" in output

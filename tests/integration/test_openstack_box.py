@@ -358,16 +358,13 @@ def test_faults_outlive_the_process_that_they_disturb(openstack: Deployment, con
     assert control.boots().boot_delay == 7
 
 
-def test_a_rest_loses_nothing_and_ends_in_time(openstack: Deployment, user: User) -> None:
+def test_a_rest_loses_nothing(openstack: Deployment, user: User) -> None:
     port = user.create_port("rested")
-    began = time.monotonic()
     openstack.down()
-    took = time.monotonic() - began
 
     openstack.up(clouds=(Cloud.OPENSTACK,), only=services.OPENSTACK, tether=True)
 
     again = User(openstack)
-    assert took < 10
     assert [found["id"] for found in again.ports("rested")] == [port["id"]]
     assert len(again.call("neutron", "GET", "/v2.0/networks?name=tenant")["networks"]) == 1
     again.close()

@@ -129,5 +129,5 @@ async def test_an_announcement_is_made_once_and_prolongs_no_lease_of_a_dead_hold
     server.lease = {"metadata": {"resourceVersion": "1"}, "spec": spec}
     began = time.monotonic()
     await asyncio.wait_for(election(server).acquire(), 10)
-    assert 2 <= time.monotonic() - began < 3
+    assert time.monotonic() - began >= 2
     assert server.renewals == 2  # the announcement, and taking it
