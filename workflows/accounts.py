@@ -4,9 +4,9 @@ r"""The workflows of AWS accounts, whose decisions are in `domain/accounts/`.
 |---|---|---|
 | Account | Account | `account_lifecycle.py` |
 | AccountClaim | AccountClaim | `claim_lifecycle.py` |
-| AccountPool | AccountPool; it alone binds accounts to claims | `pool.py`, within a pass |
-| Organization | payer: grants what AWS limits | `organization.py`, within a pass |
-| AccountValidation | installation: validates existing accounts | `account_validation.py`, within a pass |
+| AccountPool | AccountPool. It alone binds accounts to claims | `pool.py`, within a pass |
+| Organization | payer. It grants what AWS limits | `organization.py`, within a pass |
+| AccountValidation | installation. It validates existing accounts | `account_validation.py`, within a pass |
 | AWSFederatedRole, AWSFederatedAccountAccess | object of the kind | `federated/` |
 """
 
@@ -68,7 +68,9 @@ class AccountWorkflow(Entity[AccountWorld]):
 
     @workflow.signal(description="The organization's answer to the request for an AWS account.")
     def permit(self, permit: Permit) -> None:
-        """Remember the permit. Adopt the AWS account or create request in it, unless one is remembered already."""
+        """Remember the permit. If it names an existing AWS account or create request, adopt that, unless one is
+        remembered already.
+        """
         known = self.world.known
         facts: dict[str, object] = {"permit": permit}
         if permit.account_id and not known.created_account_id:
@@ -83,7 +85,7 @@ class AccountWorkflow(Entity[AccountWorld]):
 
     @workflow.signal(description="It is this Account's turn to opt in to regions.")
     def opt_in_permit(self, permit: OptInPermit) -> None:
-        """Remember the permit and observe again: the list of regions may have grown meanwhile."""
+        """Remember the permit and observe again, because the list of regions may have grown meanwhile."""
         self.replace_world(self.world.learn(opt_in_until=permit.until))
         self.wake()
 
@@ -120,7 +122,6 @@ class AccountPoolWorkflow(Passes[PoolWorld]):
         self.wake()
 
     def retryable(self, why: Why) -> bool:
-        """Whether a retry has an effect, such as on the create budget and the pause after failures."""
         stalled = {"CreateBudget", "AccountCreation"} & set(why.waits_for)
         return bool(stalled) or super().retryable(why)
 
@@ -131,7 +132,8 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
 
         woken, or due --> pass (count, permits to Accounts, one request for all support cases) --> inform pools --> wait
 
-    Claims ask it for their OUs. Concurrent requests share one activity; ids are cached until AWS reports them absent.
+    Claims ask it for their OUs. Concurrent requests share one activity. An OU's id is cached until AWS reports that the
+    OU does not exist.
     """
 
     has_object: ClassVar[bool] = False
@@ -161,7 +163,6 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
         )
 
     def _forget(self, gone: str) -> None:
-        """Forget a deleted OU, so that the next request creates another."""
         known = self.world.known.units
         if gone and gone in known.values():
             self.replace_world(self.world.learn(units={unit: id_ for unit, id_ in known.items() if id_ != gone}))
@@ -170,7 +171,6 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
         return _unit(base, name) in self.world.known.units
 
     async def _ask(self) -> dict[str, UnitRefused]:
-        """Request all missing OUs of one `base`; return the refused OUs."""
         self._asking = True
         base = next(iter(self._requested))[0]
         names = tuple(name for other, name in self._requested if other == base and not self._has(base, name))

@@ -1,6 +1,7 @@
 """The pass that validates existing accounts; docs/accounts.md describes each check.
 
-A failed check does not affect other accounts or checks: an Event on the Account reports it, and it is retried.
+A failed check does not affect other accounts or checks: an Event on the Account reports the failure, and the check is
+retried.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ from engine.kube.events import EventContent, EventDeduplicator, Subject
 from engine.kube.json import sequence, text
 from engine.temporal import wake
 
-# Accounts that are written together are validated together.
+# Accounts that are written together are validated in one pass.
 REST = timedelta(seconds=5)
 INTERVAL = timedelta(hours=10)
 GATHER = timedelta(seconds=1)
@@ -92,7 +93,8 @@ class ValidationActivities(Activities):
         if hold or look.dry_run:
             return _world(look, look.memory, "accounts would be validated", due_again(look.memory, interval), hold=hold)
         accounts = chosen(await self._sighted(), look.memory, everything=everything)
-        # The payer's own account is not in this set: `Sessions` refuses changes of it, other checks still cover it.
+        # This set lacks the payer's own account. `Sessions` refuses to change that account in AWS; checks that change
+        # only its Account object still apply.
         protected = {*config.payer_account_ids, *self._read.settings.accounts_protected}
         accounts = tuple(account for account in accounts if concerned(account, protected))
         run = _Run(checks, config, moment)
@@ -250,7 +252,7 @@ class _Run:
 
 
 def _written_at(item: JsonObject) -> datetime | None:
-    """The time of the last write by any writer, as far as managedFields record it."""
+    """When any client last wrote the object; None if its managedFields contain no time."""
     times = (parse_timestamp(text(entry, "time")) for entry in sequence(item, "metadata", "managedFields"))
     return max((moment for moment in times if moment is not None), default=None)
 

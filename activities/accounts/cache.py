@@ -1,7 +1,7 @@
 """Typed reads and writes of the area's Kubernetes objects, and whether anything may be changed.
 
-The ConfigMap, pools and Accounts are cached, and at least as new as the change that woke the lifecycle. The replaced
-operator's leader lock is checked at most once a minute per process.
+The ConfigMap, pools and Accounts are read from a cache, which is at least as new as the change that woke the lifecycle.
+The replaced operator's leader lock is checked at most once a minute per process.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ R = TypeVar("R", bound=CustomResource)
 
 
 class Reader:
-    """Reads and writes the area's objects; one per process. Without a store, all reads go to the API server."""
+    """Reads and writes the area's objects; one Reader per process. Without a store, all reads go to the API server."""
 
     def __init__(self, kube: KubeApi, settings: Settings, store: Store | None = None) -> None:
         self.kube = kube
@@ -66,7 +66,6 @@ class Reader:
             return None
 
     async def same(self, model: type[R], key: Key) -> R | None:
-        """The object with the key's uid; None if it does not exist or was recreated."""
         found = await self.one(model, key.namespace, key.name)
         return found if found is not None and found.metadata.uid == key.uid else None
 
@@ -82,14 +81,14 @@ class Reader:
         return await self.one(Account, OPERATOR_NAMESPACE, name)
 
     async def all(self, model: type[R], namespace: str = "") -> tuple[R, ...]:
-        """All objects that can be parsed: a malformed one must not block the others."""
+        """All objects that can be parsed. A malformed object is left out, so that it does not block others."""
         return read_all(model, (await self.kube.list(model.kind_of, namespace)).items)[0]
 
     async def accounts(
         self, seen: Mapping[str, str] | None, namespace: str = "", having: Iterable[str] = ()
     ) -> tuple[Account, ...]:
-        """All Accounts that can be parsed, from the cache; from the API server if `seen` is None or the cache lacks one
-        of the names in `having`.
+        """All Accounts that can be parsed, from the cache. They are read from the API server if `seen` is None, or if
+        the cache is older than `seen` or lacks one of the names in `having`.
         """
         mirror = await _as_new_as(self._accounts, seen)
         if mirror is None or any(mirror.get(namespace, name) is None for name in having):
@@ -101,11 +100,10 @@ class Reader:
 
     @property
     def accounts_version(self) -> str:
-        """Version of the newest cached Account; empty without a cache."""
         return self._accounts.newest if self._accounts is not None else ""
 
     async def accounts_held_by(self, claim: Key) -> tuple[Account, ...]:
-        """The Accounts that name the claim as their holder. Only these are parsed, of perhaps thousands."""
+        """The Accounts that name the claim as their holder. Only these are parsed, because there may be thousands."""
         listing = await self.kube.list(ACCOUNT, OPERATOR_NAMESPACE)
         return read_all(Account, [item for item in listing.items if _names(item, claim)])[0]
 
@@ -120,7 +118,6 @@ class Reader:
         return type(resource).model_validate(answer)
 
     async def write_status(self, resource: R, status: Model, **cleared: None) -> R:
-        """Patch the object's status, as `write` does; `cleared` fields are removed."""
         shown = {**status.model_dump(mode="json", exclude_none=True), **cleared}
         return await self.write(resource, {"status": shown}, subresource="status")
 
@@ -131,7 +128,6 @@ class Reader:
         return answer
 
     async def write_config(self, data: dict[str, str]) -> None:
-        """Set these keys of the operator's ConfigMap; others stay."""
         answer = await self.kube.patch(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME, {"data": data})
         self.wrote(CONFIG_MAP, answer)
 
@@ -141,7 +137,7 @@ class Reader:
                 mirror.learn(answer)
 
     async def config(self, seen: Mapping[str, str] | None = None) -> OperatorConfig:
-        """The operator's ConfigMap, at least as new as the versions `seen`; without them, from the API server."""
+        """The ConfigMap, at least as new as the versions `seen`. If `seen` is None, it is read from the API server."""
         mirror = await _as_new_as(self._config_map, seen)
         if mirror is not None:
             return self._parse(mirror.get(OPERATOR_NAMESPACE, CONFIG_MAP_NAME))
@@ -157,7 +153,7 @@ class Reader:
         return self._parsed[1]
 
     async def hold(self, meta: ObjectMeta) -> str:
-        """Why nothing may be changed now; empty if it may."""
+        """Why nothing may be changed now; empty if changes are allowed."""
         if reason := held(ACCOUNT.area, meta.annotations, self.settings):
             return reason
         if leader := await self._foreign_leader():
@@ -179,7 +175,6 @@ async def _as_new_as(mirror: Mirror | None, seen: Mapping[str, str] | None) -> M
 
 
 def _names(account: JsonObject, claim: Key) -> bool:
-    """Whether the Account's link names the claim; without a link, whether its annotation has the claim's uid."""
     spec = mapping(account, "spec")
     if not text(spec, "claimLink"):
         return bool(claim.uid) and text(account, "metadata", "annotations", CLAIM_UID_ANNOTATION) == claim.uid

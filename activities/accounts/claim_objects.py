@@ -71,7 +71,9 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=HoldInputSecret.activity)
     async def hold_input_secret(self, action: HoldInputSecret) -> None:
-        """Add our finalizer, unless the Secret is being deleted. Raises Invalid if its key is incomplete."""
+        """Add our finalizer, unless the Secret is being deleted. Raises Invalid if the Secret lacks a part of the
+        access key.
+        """
         found = await self._kube.get(SECRET, action.claim.namespace, action.secret)
         if not all(mapping(found, "data").get(field) for field in KEY_FIELDS):
             where = f"Secret {action.claim.namespace}/{action.secret}"
@@ -84,7 +86,8 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=DeliverCredentials.activity)
     async def deliver_credentials(self, action: DeliverCredentials) -> None:
-        """Copy the key into the claim's Secret, unless that is the customer's own. Then write `supportRoleARN`."""
+        """Copy the key into the claim's Secret, unless that is the customer's own Secret. Then write `supportRoleARN`.
+        """
         account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim) or not account.customers:
             raise _not_the_holder(action.account)
@@ -116,7 +119,8 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=DeliverRole.activity)
     async def deliver_role(self, action: DeliverRole) -> None:
-        """Write the claim's Secret, then delete the Account's Secret, whose IAM user is gone."""
+        """Write the claim's Secret. Then delete the Account's Secret, because the IAM user of its key no longer exists.
+        """
         account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim):
             raise _not_the_holder(action.account)
@@ -146,7 +150,7 @@ class DeliveryActivities(Activities):
         )
 
     async def _delete_key(self, account: Account) -> None:
-        """Delete the Account's own Secret, but no other owner's Secret that the spec may name."""
+        """Delete the Account's own Secret. If the spec names a Secret of another owner, that Secret is not deleted."""
         name = account.spec.iam_user_secret or secret_of(account.metadata.name)
         with suppress(Absent, Conflict):
             found = admin_key_secret.known(await self._kube.get(SECRET, OPERATOR_NAMESPACE, name))
@@ -168,7 +172,7 @@ def _finalizers(obj: JsonObject) -> list[str]:
 
 
 def _manifest(action: MakeCustomerAccount, suffix: str) -> JsonObject:
-    """The Account as the replaced operator writes it; no owner reference, as the claim is in another namespace."""
+    """The Account as the replaced operator writes it. It has no owner reference: the claim is in another namespace."""
     return {
         "metadata": {
             "name": account_name(suffix),

@@ -1,7 +1,7 @@
 """A claim's Secret, which is written and deleted only if an annotation has the claim's uid.
 
-The replaced operator wrote no annotation, and a restored cluster's claims have new uids: their Secrets are recognised
-by the content.
+The replaced operator wrote no annotation, and a restored cluster's claims have new uids. In both cases the Secret is
+recognised by its content.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ from engine.kube.json import mapping, text
 from engine.kube.secrets import secret_content
 
 KEY_FIELDS = ("aws_access_key_id", "aws_secret_access_key")
-ROLE_FIELD = "role_arn"  # of a fleet manager's claim
+ROLE_FIELD = "role_arn"  # the only entry of the Secret of a fleet manager's claim
 
 
 async def put_secret(
     kube: KubeApi, claim: Key, name: str, content: Mapping[str, object], key_ids: Container[str] = ()
 ) -> None:
-    """Create or update the Secret with these entries (None removes one), annotated with the claim's uid.
+    """Create the Secret with these entries, or update it; an entry whose value is None is removed. The Secret's
+    annotation gets the claim's uid.
 
     An existing Secret without the annotation is the claim's if it has exactly these entries or one of the keys
-    `key_ids`.
+    `key_ids`. A Secret whose annotation names no existing claim is taken over.
 
     Raises:
         Denied: the Secret belongs to the payer, an Account or another owner.
@@ -69,8 +70,8 @@ async def delete_secret(
 ) -> None:
     """Delete the claim's Secret if it exists.
 
-    A Secret whose annotation names no existing claim is this claim's if it has one of the keys `key_ids`, or a role in
-    the account. A Secret with further entries stays.
+    A Secret whose annotation names no existing claim is this claim's if it holds one of the keys `key_ids`, or the ARN
+    of a role in the account. A Secret with further entries is not deleted.
 
     Raises:
         Conflict: the Secret was written after it was read.
@@ -90,7 +91,7 @@ async def delete_secret(
 
 
 async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
-    """The ids of the account's present and recent keys; empty if its Secret does not exist."""
+    """The ids of the account's present and former keys; empty if its Secret does not exist."""
     with contextlib.suppress(Absent):
         name = account.spec.iam_user_secret or secret_of(account.metadata.name)
         return known_ids(await kube.get(SECRET, OPERATOR_NAMESPACE, name))
@@ -110,7 +111,7 @@ async def copy_key(kube: KubeApi, claim: Key, name: str, source: str) -> None:
 
 
 async def _operators_own(kube: KubeApi, namespace: str, name: str) -> str:
-    """Whose Secret this is, if it is the operator's; empty for any other Secret, which a claim may use."""
+    """Whose Secret this is, if the payer or an Account owns it. Empty for any other Secret, which a claim may use."""
     if namespace != OPERATOR_NAMESPACE:
         return ""
     if name == PAYER_SECRET:

@@ -1,4 +1,4 @@
-"""Federated roles and accesses in Kubernetes: observes both, annotates and deletes a role's accesses."""
+"""Observes federated roles and accesses in Kubernetes, and annotates and deletes the accesses of a role."""
 
 from __future__ import annotations
 

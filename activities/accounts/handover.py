@@ -1,4 +1,4 @@
-"""Hands an account over to its claim, and releases it; both can be repeated."""
+"""Hands an account over to its claim, and releases the account. Both operations can be repeated."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 class HandOver(Activities):
-    """Hands accounts over to claims. Claims that need the same OU share one request."""
+    """Claims that need the same OU share one request."""
 
     def __init__(self, reader: Reader, sessions: Sessions, client: Client) -> None:
         self._read = reader
@@ -55,7 +55,9 @@ class HandOver(Activities):
         self._units: dict[UnitRequest, asyncio.Future[str]] = {}
 
     async def carry_on(self, world: ClaimWorld) -> None:
-        """Hand the account over to a claim just bound; raises an ApiError if the claim's own workflow must continue."""
+        """Hand the account over to a claim that was just bound. Raises an ApiError if the claim's own workflow must
+        continue.
+        """
         hand_over = partial(self._hand_over, just_read=world.account)
         inline = Inline(decide, {Patch.activity: self._writes.patch, Fulfil.activity: hand_over})
         (await inline.go_on(State(world, dirty=False))).confirm()
@@ -86,7 +88,9 @@ class HandOver(Activities):
         return await self.moved(request, await self.unit_of(request), move)
 
     def prepare(self, base: str, legal_entities: Iterable[str], gone: str = "") -> None:
-        """Request the OUs in the background, in one call: only unknown ones, or all if OU `gone` was deleted."""
+        """Request the OUs in one call, in the background. If OU `gone` was deleted, all OUs are requested, otherwise
+        only those that were not requested yet.
+        """
         requests = {UnitRequest(base=base, legal_entity=each) for each in legal_entities}
         if not gone:
             requests -= self._units.keys()
@@ -103,7 +107,6 @@ class HandOver(Activities):
             del self._units[request]
 
     async def units(self, base: str, legal_entities: Iterable[str]) -> dict[str, str | ApiError]:
-        """The OU's id, or the error, by legal entity."""
         wanted = sorted(set(legal_entities))
         self.prepare(base, wanted)
         requests = (self.unit_of(UnitRequest(base=base, legal_entity=each)) for each in wanted)
@@ -120,7 +123,7 @@ class HandOver(Activities):
         return await asyncio.shield(self._units[request])
 
     async def moved(self, request: UnitRequest, unit: str, move: Callable[[str], None]) -> str:
-        """Move an account into the OU `unit` or, if that was deleted, a new OU; returns the OU's id."""
+        """Move an account into the OU `unit` or, if that OU was deleted, into a new one. Returns the OU's id."""
         try:
             await asyncio.to_thread(move, unit)
         except Absent as error:
@@ -174,7 +177,7 @@ class HandOver(Activities):
         await wake(self._client, self._read.key(account))
 
     async def _set_aside(self, action: ReleaseAccount, account: Account) -> None:
-        """Mark the Account Failed before removing its link, so no other claim can get it in between."""
+        """Set the Account's state to Failed before its link is removed, so no other claim can get it in between."""
         await self._remove_key(action, account)
         failed = release_failed(account.status, now())
         account = await self._read.write_status(account, failed, regionalServiceQuotas=None)
@@ -182,7 +185,7 @@ class HandOver(Activities):
         await self._read.write(account, {"metadata": uid, "spec": _unlinked(action, account)})
 
     async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
-        """Mark the Account uncleaned and Failed before removing its link: no other claim may get it in between."""
+        """Record on the Account that it was not cleaned, and set its state to Failed, before its link is removed."""
         await self._remove_key(action, account)
         why = release_reason(account) or "released without a clean-up"
         account = await self._read.write(account, {"metadata": {"annotations": {UNCLEANED: why}}})

@@ -1,8 +1,8 @@
 """The account area's metrics that workers count, under the aws-account-operator's names (docs/metrics.md).
 
-A transition is counted at the write that records it, whose resourceVersion prevents a second count. Durations are
+A transition is counted at the write that records it; the write's resourceVersion prevents a second count. Durations are
 measured from timestamps of the object, as in the replaced operator's `pkg/localmetrics`, but the clean-up's duration
-includes waiting for other finalizers.
+includes the wait for other finalizers.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def listen() -> None:
 
 
 def _changed_nothing(write: Write) -> bool:
-    """Whether the resourceVersion is unchanged; it is also unchanged when the last finalizer is removed."""
+    """Whether the resourceVersion is unchanged. It also stays unchanged when the last finalizer is removed."""
     return text(write.answer, "metadata", "resourceVersion") == write.asked.resource_version
 
 
@@ -213,7 +213,6 @@ def _lets_go(write: Write) -> bool:
 
 
 def _held_account(claim: Mapping[str, object]) -> bool:
-    """Whether the claim held a pool's account: a customer's is neither cleaned nor reused."""
     return bool(text(claim, "spec", "accountLink")) and not flag(claim, "spec", "byoc")
 
 
@@ -232,7 +231,7 @@ def _seconds_since(moment: datetime) -> float:
 
 
 def _status_line(request: Request) -> str:
-    """The HTTP status as Go writes it (`200 OK`); `{ERROR}` without an answer."""
+    """The HTTP status as Go writes it (`200 OK`); `{ERROR}` if there was no answer."""
     code = request.status
     if not code and isinstance(request.error, ClientError):
         code = int(request.error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))

@@ -45,8 +45,8 @@ class ObserveActivities(Activities):
         )
 
     async def _holder(self, account: Account) -> AccountClaim | None:
-        """The claim that the Account names, else None. Without a link: the claim that still names a claimed Account, or
-        the claim whose release cannot clean a deleted Account.
+        """The claim that holds the Account, else None. An Account without a link may be held by a claim that still
+        names it, or by a claim whose release could not clean it.
         """
         spec = account.spec
         if spec.claim_link:
@@ -60,7 +60,9 @@ class ObserveActivities(Activities):
 
     @activity.defn(name=ObserveClaim.activity)
     async def observe_claim(self, look: ObserveClaim) -> ClaimWorld:
-        """Read the claim, then its Account: a binding writes the Account's link first, so both links are seen."""
+        """Read the claim, then its Account. A binding writes the Account's link first, so if the claim has a link, the
+        Account has one too.
+        """
         key = look.key
         claim, config = await asyncio.gather(self._read.same(AccountClaim, key), self._read.config(look.seen))
         if claim is None:
@@ -90,7 +92,7 @@ class ObserveActivities(Activities):
         return await self._with_pool(world) if look.dry_run else world
 
     async def _accesses(self, claim: AccountClaim, account: Account) -> tuple[str, ...]:
-        """Federated accesses to the account that are being deleted, or will be with the claim's namespace."""
+        """Federated accesses to the account that are being deleted, or will be because the claim's namespace is."""
         namespace = claim.metadata.namespace
         found = await self._read.all(AWSFederatedAccountAccess, namespace)
         into = [each for each in found if each.place.account_id == account.spec.aws_account_id]
@@ -133,7 +135,6 @@ class ObserveActivities(Activities):
             return None
 
     async def _bound_to(self, claim: AccountClaim) -> Account | None:
-        """The Account that names a claim whose own link is missing or was edited."""
         return next(iter(await self._read.accounts_held_by(claim.key)), None)
 
     async def _with_pool(self, world: ClaimWorld) -> ClaimWorld:
@@ -147,5 +148,5 @@ class ObserveActivities(Activities):
 
 
 def _entered_by_its_claim(account: Account) -> bool:
-    """Whether the payer enters the customer's account by a support role, which the claim's release deletes."""
+    """Whether the payer enters the customer's account through a support role, which the claim's release deletes."""
     return account.spec.byoc and not account.spec.manual_sts_mode and not account.metadata.deleting

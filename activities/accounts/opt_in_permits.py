@@ -1,4 +1,4 @@
-"""Permits to opt in to regions: Accounts request them, the organization's pass grants them."""
+"""Permits to opt in to regions: Accounts request permits, and the organization's pass grants them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ async def give_permits(
     *,
     notifies: bool,
 ) -> OrganizationMemory:
-    """Signal permits to the Accounts until they begin to opt in, as a signal may be lost. Returns the memory."""
+    """Signal permits to the Accounts. A signal may be lost, so it is repeated until the Account begins to opt in.
+    Returns the memory with the valid permits.
+    """
     everyone = tuple(accounts)
     protected = {*config.payer_account_ids, *read.settings.accounts_protected}
     given = permits(everyone, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)

@@ -1,4 +1,4 @@
-"""The pass over the organization: counts its accounts, grants permits to Accounts, queries open support cases."""
+"""The pass over the organization: counts AWS accounts, grants permits to Accounts, and queries open support cases."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ RESOLVED = "resolved"
 SWEEP = timedelta(minutes=5)
 # The longest interval while Accounts wait.
 RECOUNT = timedelta(minutes=1)
-# The minimum pause between passes, and how long changes gather: Accounts that start together open their cases together,
-# and one query then serves all.
+# The minimum pause between passes, and how long changes gather. Accounts that start together open their support cases
+# together, so one query then finds all these cases.
 BRISK = timedelta(milliseconds=300)
 LET_CHANGES_GATHER = timedelta(seconds=3)
 MOVING_TOGETHER = timedelta(milliseconds=700)
@@ -116,7 +116,7 @@ class OrganizationActivities(Activities):
 
     async def _count(self, known: OrganizationMemory, seen: Mapping[str, str], *, notifies: bool) -> OrganizationMemory:
         accounts = await self._read.accounts(seen)
-        # The limit is read from the API server where it decides: here if no room is left, and before a permit is given.
+        # The limit is read from the API server when it decides: here if no room is left, and before a permit is given.
         near = known.room is None or known.room.limit is None or known.room.free <= 0
         config = await self._read.config(None if near else seen)
         young, old = open_cases(accounts, now())
@@ -172,7 +172,9 @@ class OrganizationActivities(Activities):
         budget: Budget,
         moment: datetime,
     ) -> Verdicts:
-        """The permits; pools are read only if a create budget that was reset could matter."""
+        """The permits. Pools are read only if little room is left, because they record when the create budget was
+        reset.
+        """
         domain = self._read.settings.accounts_email_domain
         counted = await asyncio.to_thread(census, self._sessions, moment - budget.window)
         requested = adopted(accounts, counted, known.reported, domain, known.strangers, known.passed)

@@ -1,4 +1,4 @@
-"""The pass over an AccountPool; it may be interrupted anywhere and repeated."""
+"""The pass over an AccountPool. It may be interrupted at any point, and then be repeated."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ AFTER_CONFLICT = timedelta(seconds=1)
 BRISK = timedelta(milliseconds=100)
 WITH_FREE_ACCOUNTS = timedelta(seconds=1)
 LET_CHANGES_GATHER = timedelta(seconds=4)
-# The longest pause if all missing accounts are being created, and only the published numbers change.
+# The longest pause while all missing accounts are being created, when a pass changes only the pool's published numbers.
 ON_ITS_WAY = timedelta(seconds=8)
 # How long changes gather: Accounts that were created together change together. A claim waits no longer than this.
 MOVING_TOGETHER = timedelta(milliseconds=700)
 # Claims that arrive within this time are bound together.
 BURST_SECONDS = 0.05
-# The longest that a hand-over delays the pool; then the claim's own lifecycle continues it.
+# The longest time that a hand-over may delay the pool. After that the claim's own lifecycle continues the hand-over.
 HAND_OVER_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class PoolActivities(Activities):
             room=room,
             token=f"{info.workflow_run_id}/{info.activity_id}",
         )
-        if look.dry_run or has_free(view) or has_bound(view, thorough=thorough):  # else claims do not matter
+        if look.dry_run or has_free(view) or has_bound(view, thorough=thorough):  # otherwise no claim can be bound
             await asyncio.sleep(max(0.0, began + BURST_SECONDS - time.monotonic()))
             claims = tuple(claim for claim in await self._read.all(AccountClaim) if waits(claim, pool, config))
             if claims and not thorough and self._read.accounts_version != version:
@@ -134,10 +134,12 @@ class PoolActivities(Activities):
         return view.model_copy(update={"deaths": deaths})
 
     async def _room(self, dry_run: bool) -> Room | None:
-        """The organization's last count; None if its workflow does not run: it is woken, and then wakes the pool."""
+        """The organization's last count. None before the first count, or if its workflow does not answer: the workflow
+        is then woken, and wakes the pool later.
+        """
         organization = self._client.get_workflow_handle(self._read.organization.workflow_id)
         try:
-            # A closed workflow would answer from its last state, and no new one would start.
+            # A query of a closed workflow would be answered from its last state, and no new run would start.
             room: object = await organization.query(
                 "room", reject_condition=QueryRejectCondition.NOT_OPEN, rpc_timeout=ASKED_FOR_ROOM
             )
@@ -171,7 +173,9 @@ class PoolActivities(Activities):
         return True
 
     async def _bind(self, binding: Binding, view: PoolView) -> bool:
-        """Link the account, then the claim; free the account if the claim is gone by then. False after a conflict."""
+        """Link the account, then the claim; free the account if the claim does not exist any more. False if the binding
+        is incomplete.
+        """
         account, claim = binding.account, binding.claim
         try:
             await self._hold_claim(claim)
@@ -196,7 +200,9 @@ class PoolActivities(Activities):
         return await self._read.write(account, {"metadata": uid, "spec": spec})
 
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
-        """Hand the account over now. If that fails, wake both workflows; otherwise the watcher does so soon."""
+        """Hand the account over now. If that fails, wake the workflows of claim and Account; otherwise the watcher
+        wakes them soon.
+        """
         world = ClaimWorld(
             key=self._read.key(claim),
             claim=claim,
@@ -237,7 +243,7 @@ class PoolActivities(Activities):
     async def _write_status(self, pool: AccountPool, decision: PoolDecision) -> bool:
         status = decision.status.model_dump(mode="json", exclude_none=True)
         if not status["conditions"] and not (pool.status and pool.status.conditions):
-            del status["conditions"]  # an addition of ours: not written empty
+            del status["conditions"]  # Perdure's addition to the status, which is not written while it is empty
         try:
             await self._read.write_to(ACCOUNT_POOL, pool.key, {"status": status}, subresource="status")
         except (Absent, Conflict):
@@ -246,7 +252,6 @@ class PoolActivities(Activities):
 
 
 def rest_after(view: PoolView, decision: PoolDecision) -> timedelta:
-    """The minimum time until the next pass, in which changes gather."""
     if view.claims or view.room is None:
         return BRISK
     if has_free(view):
@@ -316,7 +321,8 @@ def _summary(view: PoolView, decision: PoolDecision, conflicts: int, planned: tu
 
 
 def _elsewhere() -> Decision:
-    """The decision for a pool outside the operator's namespace: owner references cannot cross namespaces."""
+    """The decision for a pool outside the operator's namespace. Owner references to such a pool would cross namespaces.
+    """
     why = f"AccountPools work in namespace {OPERATOR_NAMESPACE} only: nothing is counted or created for this one"
     return Decision(phase="Waiting", outcome=Outcome.WAITING, why=why, waits_for=("its removal",))
 

@@ -31,9 +31,9 @@ T = TypeVar("T")
 NOT_CLEAN = "NotClean"
 
 _ENDING_SECONDS = (0.5, 1, 2, 3, 5, *([10] * 60))  # ten minutes for instances to terminate
-_DETACHING_SECONDS = (0, 1, 2, 5, 10, 20, 30)  # a volume is in use for a little longer than its instance
+_DETACHING_SECONDS = (0, 1, 2, 5, 10, 20, 30)  # a volume stays attached a little longer than its instance runs
 _INSTANCES_PER_CALL = 100
-_RECORDS_PER_CHANGE = 100  # Route 53 takes 1,000 values and 32,000 characters
+_RECORDS_PER_CHANGE = 100  # Route 53 accepts at most 1,000 values and 32,000 characters
 _BUCKET_ROUNDS = 3
 _MOST_NAMED = 10
 _PROTECTED_INSTANCE = "OperationNotPermitted"
@@ -116,7 +116,9 @@ class Sweep:
         self._left = [item for item in self._left if item.kind != kind]
 
     def finished(self) -> Cleaned:
-        """The result. Raises Unavailable if a retry may delete the objects left, Conflict if a person has to check."""
+        """The result. Raises Unavailable if a retry may delete the objects that are left, Conflict if a person has to
+        check them.
+        """
         if self._left:
             named = "; ".join(f"{item.kind} {item.name}: {item.error.message}" for item in self._left[:_MOST_NAMED])
             more = f"; and {len(self._left) - _MOST_NAMED} more" if len(self._left) > _MOST_NAMED else ""
@@ -185,7 +187,8 @@ def _instance_states(ec2: EC2Client) -> dict[str, str]:
 
 
 def _delete_snapshots(ec2: EC2Client, sweep: Sweep, account_id: str) -> None:
-    """Delete the account's own snapshots; the replaced operator's filter `owner-alias` matches Amazon's only."""
+    """The replaced operator's filter `owner-alias` matches only Amazon's snapshots, so the account's id is used here.
+    """
     pages = ec2.get_paginator("describe_snapshots").paginate(OwnerIds=[account_id])
     found = [item["SnapshotId"] for page in pages for item in page["Snapshots"] if item["OwnerId"] == account_id]
     if not found:
@@ -204,7 +207,6 @@ def _deregister_images(ec2: EC2Client, sweep: Sweep, account_id: str) -> None:
 
 
 def _delete_volumes(ec2: EC2Client, sweep: Sweep, *, patient: bool) -> None:
-    """Delete the volumes; with `patient`, wait for volumes that are still in use."""
     for seconds in _DETACHING_SECONDS if patient else (0,):
         if seconds:
             attempt.pause(seconds)
@@ -231,7 +233,7 @@ def _delete_endpoint_services(ec2: EC2Client, sweep: Sweep) -> None:
 
 
 def _delete_endpoint_service(ec2: EC2Client, service: str) -> None:
-    """Delete the service. Raises an ApiError also if AWS's call succeeds but lists the service as unsuccessful."""
+    """Raises an ApiError also if AWS's call succeeds but lists the service as unsuccessful."""
     error = _unsuccessful(ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[service])["Unsuccessful"])
     if error is not None and error.code == _CONNECTED:
         _reject_connections(ec2, service)
@@ -268,13 +270,13 @@ def _buckets(s3: S3Client) -> list[str]:
 
 
 def _client_of(member: Member, bucket: str) -> S3Client:
-    """A client in the bucket's region; AWS reports us-east-1 as null, and may report eu-west-1 as EU."""
+    """GetBucketLocation reports us-east-1 as null, and may report eu-west-1 as EU."""
     location = member.s3().get_bucket_location(Bucket=bucket).get("LocationConstraint")
     return member.s3("eu-west-1" if location == "EU" else location or "us-east-1")
 
 
 def _delete_bucket(s3: S3Client, bucket: str) -> None:
-    """Empty and delete the bucket, in a few attempts, since logs and replication may still write to it."""
+    """A few attempts are made, because logs and replication may still write to the bucket."""
     for _ in range(_BUCKET_ROUNDS - 1):
         _empty_bucket(s3, bucket)
         try:
@@ -336,7 +338,7 @@ def _delete_hosted_zone(route53: Route53Client, zone: str, name: str) -> None:
 
 
 def own_record(record: ResourceRecordSetOutputTypeDef, zone_name: str) -> bool:
-    """Whether the record is the zone's own NS or SOA, which is deleted with the zone; False for a subdomain's NS."""
+    """Whether the record is the zone's own NS or SOA, which is deleted with the zone. False for a subdomain's NS."""
     return record["Type"] in ("NS", "SOA") and record["Name"] == zone_name
 
 

@@ -51,8 +51,8 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
     try:
         answer = payer.organizations().create_account(Email=action.email, AccountName=action.name)
     except Unavailable as error:
-        # The request may have reached AWS. Check now, as no later attempt does if the Account is deleted meanwhile; the
-        # next attempt checks again, since the list may lag.
+        # The request may have reached AWS. Check now, because no attempt follows if the Account is deleted meanwhile.
+        # Otherwise the next attempt checks again, because AWS's list may lag.
         attempt.pause_regardless(_LISTED_AFTER_SECONDS)
         found = _existing(sessions, action.name, action.email)
         if found is not None:
@@ -67,7 +67,8 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
 
 
 def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
-    """The created account. Raises Pending, which Temporal retries, while AWS creates it, and in the first attempt."""
+    """The created account. Raises Pending while AWS creates it, and always in the first attempt; Temporal then retries.
+    """
     if not attempt.repeated():
         raise _under_way(action, "requested just now")
     payer = sessions.payer()
@@ -92,7 +93,7 @@ def _under_way(action: AwaitAccount, state: str) -> Pending:
 
 
 def tag_account(sessions: Sessions, action: TagAccount) -> None:
-    """Tag the account. A refusal, or a fifth failure, is only logged: no lifecycle stops for a tag."""
+    """A refusal, or a fifth failure, is only logged: no lifecycle stops for a tag."""
     sessions.refuse_protected(action.account_id)
     payer = sessions.payer()
     try:
@@ -116,7 +117,7 @@ def _left_to_tag(payer: Payer, action: TagAccount) -> dict[str, str]:
 
 
 def owner_of(payer: Payer, account_id: str) -> str | None:
-    """The installation (its `shard-name`) in the tags; None without one."""
+    """The `shard-name` of the installation in the account's tags; None if no tag names one."""
     return tags_of(payer, account_id).get(OWNER_TAG)
 
 
@@ -127,7 +128,7 @@ def foreign(sessions: Sessions, account_ids: Iterable[str]) -> set[str]:
 
 
 def _refuse_expired(action: CreateAccount) -> None:
-    """Raise Invalid for an expired permit, which no longer counts towards the organization's limits."""
+    """Raise Invalid for an expired permit, because it no longer counts towards the organization's limits."""
     if attempt.started_at() >= action.until:
         raise Invalid(
             f"the permit to create account {action.name} was valid until {action.until:%H:%M:%S} UTC: no "
@@ -137,7 +138,9 @@ def _refuse_expired(action: CreateAccount) -> None:
 
 
 def _existing(sessions: Sessions, name: str, email: str) -> CreateRequest | None:
-    """The oldest pending or successful request of this name, else the account, if it may be ours."""
+    """The oldest pending or successful request of this name, else the account of this name; None if neither may be
+    ours.
+    """
     payer = sessions.payer()
     for known in list_attempts(payer, IN_PROGRESS, SUCCEEDED):
         if known.name == name and (

@@ -1,4 +1,4 @@
-"""Finds accounts in the wrong OU, in bulk where AWS allows it; reads and sets accounts' tags."""
+"""Finds accounts in the wrong OU, in bulk where AWS allows it. Reads and sets the tags of accounts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FEW = 3
 
 
 def misplaced(sessions: Sessions, wanted: Mapping[str, str]) -> dict[str, str | ApiError]:
-    """The accounts that are not in their wanted parent, with their present parent or the error."""
+    """The accounts that are not in their wanted parent, each with its present parent or the error."""
     payer, found = sessions.payer(), dict[str, str | ApiError]()
     by_parent: defaultdict[str, list[str]] = defaultdict(list)
     for account_id, parent in wanted.items():
@@ -55,6 +55,5 @@ def tags_of_account(sessions: Sessions, account_id: str) -> dict[str, str]:
 
 
 def tag(sessions: Sessions, account_id: str, tags: Mapping[str, str]) -> None:
-    """Tag the account; raises an ApiError if it is protected, or AWS refuses."""
     sessions.refuse_protected(account_id)
     set_tags(sessions.payer(), account_id, tags)

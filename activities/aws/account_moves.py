@@ -13,10 +13,11 @@ _MISPLACED = frozenset({"AccountNotFoundException", "DuplicateAccountException",
 
 
 def move_account(sessions: Sessions, account_id: str, root: str, base: str, unit: str) -> None:
-    """Move an account from the root, or another unit below `base`, to `unit`, unless it is there already.
+    """Move an account from the root, or from another unit below `base`, to `unit`. Nothing is done if it is there
+    already.
 
     Raises:
-        Denied: the account is protected, or outside of root and `base`.
+        Denied: the account is protected, or in neither the root nor a unit below `base`.
         Throttled: another client is changing the organization.
         Absent: the account or unit does not exist.
     """
@@ -44,7 +45,7 @@ def _move_from_actual_parent(payer: Payer, account_id: str, root: str, base: str
 
 
 def move_between(sessions: Sessions, account_id: str, source: str, target: str) -> None:
-    """Move an account to `target`, unless it is there; raises an ApiError if it is protected, or AWS refuses."""
+    """Nothing is done if the account is in `target` already."""
     sessions.refuse_protected(account_id)
     try:
         _move(sessions.payer(), account_id, source, target)

@@ -1,6 +1,7 @@
 """The Secret that holds an account's admin key: `<account>-secret`, owned by the Account.
 
-Annotations record the workflow id of the last rotation, and the ids of former keys, which identify claims' old copies.
+Its annotations record the workflow id of the last rotation, and the ids of former keys. A claim's outdated copy is
+recognised by these ids.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class KeySecret(Model):
     resource_version: str
 
     def foreign_to(self, owner: Key, user: str) -> bool:
-        """Whether the Secret is not this Account's, according to its owner or, without one, the IAM user in it."""
+        """Whether the Secret is not this Account's, according to its owner. If it has no owner, the IAM user in it
+        decides.
+        """
         return owner.uid not in self.owner_uids if self.owner_uids else self.user_name != user
 
 
@@ -53,7 +56,7 @@ def write(
     before: KeySecret | None,
     rotated_for: str = "",
 ) -> None:
-    """Write the Secret; raises Conflict if it has changed since it was read, or belongs to another object."""
+    """Raises Conflict if the Secret has changed since it was read, or belongs to another object."""
     if before is not None and before.foreign_to(owner, key.get(USER_NAME, "")):
         raise foreign(owner, name)
     metadata: dict[str, object] = {"name": name, "ownerReferences": [owner_reference(owner)]}

@@ -1,7 +1,7 @@
-"""The time from a launch until the instance runs, by region: as measured on the last instance that was described.
+"""How long an instance takes from its launch until it runs, as measured on the last polled instance of each region.
 
-A region without a time uses the longest time of other regions. If there is none, one launch is described (polled by
-DescribeInstances) while others wait.
+A region without a measured time uses the longest time of other regions. If no region has one, one launch is polled by
+DescribeInstances while other launches wait.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 from enum import Enum
 
-# How long a launch waits for the result of another launch that is being described.
+# How long a launch waits for the boot time of another launch that is being polled.
 LONGEST_UNKNOWN_SECONDS = 20.0
-# If instances take longer, they are described: waiting that long may be far too long.
+# Instances that take longer are polled: the estimate may be far too long.
 LONGEST_WAIT_SECONDS = 60.0
-# The next instance may take longer than the one that was described.
+# The next instance may take longer than the one that was polled.
 _MARGIN = 1.25
 _SHORTEST_CORRECTION_SECONDS = 2.0
 
@@ -24,7 +24,7 @@ class Unknown(Enum):
 
 
 class BootTimes:
-    """How long instances take to boot. Thread-safe; times are the monotonic clock's."""
+    """Thread-safe. Times are the monotonic clock's."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -32,7 +32,7 @@ class BootTimes:
         self._describing = False
 
     def wait(self, region: str, launched_at: float, now: float) -> float | Unknown:
-        """Seconds from an instance's launch until it is assumed running; Unknown without a usable estimate."""
+        """Seconds from an instance's launch until it probably runs; Unknown if there is no usable estimate."""
         with self._lock:
             known = self._seconds.get(region, max(self._seconds.values(), default=None))
             if known is not None:
@@ -43,7 +43,7 @@ class BootTimes:
             return Unknown.DESCRIBE
 
     def described(self, region: str, ran_after: float | None) -> None:
-        """Record a boot time; None if the instance was not seen running, or its launch time is unknown."""
+        """Record a boot time. It is None if the instance was not seen running, or its launch time is unknown."""
         with self._lock:
             self._describing = False
             if ran_after is not None:

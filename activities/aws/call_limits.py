@@ -1,7 +1,7 @@
 """The limits on calls to one member account in this process (`activities/circuit_breaker.py`).
 
-Waiting for the account's session counts as a call, since it occupies a thread. The payer's calls have no limit, except
-AssumeRole, which counts as the member account's.
+While a call waits for the account's session it counts already, because it occupies a thread. The payer's calls have no
+limit. Its AssumeRole counts as a call of the member account.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ _CALLER: ContextVar[ReadOnlyCredentials] = ContextVar("aws_caller")
 
 @contextmanager
 def held(lock: threading.Lock, what: str) -> Iterator[None]:
-    """Hold a lock under which threads call AWS; raises Unavailable if another thread's call gets no answer."""
+    """Hold a lock under which a thread calls AWS. Raises Unavailable if the thread that holds the lock gets no answer.
+    """
     if not lock.acquire(timeout=READ_TIMEOUT_SECONDS):
         raise Unavailable(f"{what}: another request has had no answer for {READ_TIMEOUT_SECONDS} s", code="Busy")
     try:
@@ -73,9 +74,9 @@ def reading(operation: str) -> bool:
 
 
 class Clients:
-    """The shared clients, made when first needed; above `most`, the least recently used ones are dropped.
+    """The shared clients, made when first needed. Above `most` clients, those least recently used are dropped.
 
-    The session that makes them is not thread-safe (boto3's guide on multithreading), hence the lock.
+    The session that makes clients is not thread-safe (boto3's guide on multithreading), hence the lock.
     """
 
     def __init__(self, *, connections: int = 64, most: int = 256) -> None:
@@ -122,7 +123,9 @@ class Caller:
         raise NotImplementedError
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Whether a denied call is worth repeating, because the credentials have changed. Called for every denial."""
+        """Whether a denied call is worth repeating, because the credentials have changed. It is called for every
+        denial.
+        """
         return False
 
     def client(self, service: str, region: str) -> BaseClient:

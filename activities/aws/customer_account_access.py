@@ -1,6 +1,6 @@
 """Access to an account that a customer has brought: by its support role, by the customer's key, or in STS mode.
 
-The organization did not create these accounts, so they have no OrganizationAccountAccessRole.
+The organization did not create such an account, so it has no OrganizationAccountAccessRole.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from domain.resource import SecretReference
 
 
 def entered(sessions: Sessions, action: MemberAction, *, settle: timedelta = timedelta()) -> Member:
-    """The session in the account of the action, entered by its `access`."""
     return entered_by(sessions, action.access, action.account_id, action.partition, settle=settle)
 
 
@@ -87,7 +86,7 @@ class RoleOfCustomer(Member):
 
 
 class KeyOfCustomer(KeyHolder, Member):
-    """The key of a customer. AWS is asked first to which account it belongs: it might be the payer's."""
+    """The customer's key. AWS is asked first which account the key opens, because that might be the payer's."""
 
     where: str
 

@@ -40,7 +40,9 @@ def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Cus
 
 
 def customer_in(sessions: Sessions, secret: SecretReference, partition: str, account_id: str) -> Customer:
-    """The customer as a caller in this account; raises Denied without keys of it, or if it is protected."""
+    """The customer as a caller in this account. Raises Denied if the keys open another account, or the account is
+    protected.
+    """
     sessions.refuse_protected(account_id)
     found = customer(sessions, secret, partition)
     opened = found.account_id()

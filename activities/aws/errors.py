@@ -1,7 +1,7 @@
-"""Maps botocore's exceptions to our errors, by AWS's error code, else the code's spelling, else the HTTP status.
+"""Maps botocore's exceptions to our errors: by AWS's error code, else by the code's spelling, else by the HTTP status.
 
-The status says little: EC2 throttles with 503, Organizations with 400. Codes are from the "Common Errors" page of each
-service's API reference. A call without an answer may have had its effect.
+The status says little: EC2 throttles with 503, Organizations with 400. The codes are from the "Common Errors" page of
+each service's API reference. A call that got no answer may have had its effect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from botocore.parsers import ResponseParserError
 from domain.model import Model
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable
 
-# The caller is not authenticated: its key is unknown (yet) or deleted, or its session is over.
+# The caller is not authenticated: its key is deleted or not known to AWS yet, or its session has expired.
 UNAUTHENTICATED = frozenset(
     {
         "AuthFailure",
@@ -107,8 +107,8 @@ _ABSENT_SPELLING = re.compile(r"^NoSuch|NotFound|DoesNotExist|NonExistent")
 _CONFLICT_SPELLING = re.compile(r"AlreadyExist|^Duplicate|InUse$")
 _THROTTLED_SPELLING = re.compile(r"Throttl|TooManyRequests")
 
-# The delay where AWS names none: Organizations serialises changes of a few seconds each, and says for up to an hour
-# that an organization is still being set up.
+# The delay if AWS's answer names none. Organizations makes one change at a time, which takes a few seconds, and reports
+# for up to an hour that a new organization is still being set up.
 _DELAYS = {
     "FinalizingOrganizationException": timedelta(minutes=1),
     "ConcurrentModificationException": timedelta(seconds=2),
@@ -144,7 +144,7 @@ _SHOWN_PARAMETERS = (
 
 
 class Call(Model):
-    """A call to AWS, for messages: these contain only parameters that name objects."""
+    """A call to AWS, for messages. They contain only parameters that name objects."""
 
     service: str
     operation: str

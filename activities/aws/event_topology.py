@@ -1,6 +1,6 @@
 """Compares the queues and rules of an account and region with AWS, and corrects one difference at a time.
 
-A deleted queue cannot be created again for a minute; PutTargets answers for each target separately.
+A deleted queue cannot be created again for a minute. PutTargets answers for each target separately.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class EventTopology:
         self._events = cast(_Events, caller.client("events", place.region))
 
     def changes(self) -> Iterator[Change]:
-        """The differences, each found after the earlier ones were corrected or skipped. Raises ValueError if a name
-        is too long.
+        """The differences between AWS and the wanted state. Each is found after the earlier ones were corrected or
+        skipped. Raises ValueError if a name is too long.
         """
         should = wanted(self._place, self._rules_of_queue(), self._group_prefix)
         for queue in should.queues:
@@ -64,7 +64,8 @@ class EventTopology:
             yield from self._rule_changes(rule)
 
     def _rules_of_queue(self) -> list[str]:
-        """The rules that deliver to the queue. They are few, so AWS's first page, of up to a hundred, is enough."""
+        """The rules that deliver to the queue. They are few, so AWS's first page, of up to a hundred rules, is enough.
+        """
         arn = queue_arn_of(self._place.account, self._place.region, self._place.queue)
         answer = self._events.list_rule_names_by_target(TargetArn=arn, Limit=100)
         named = [text(name) for name in sequence(answer.get("RuleNames"))]

@@ -1,6 +1,7 @@
-"""Grants federated access: a role with its policies in the customer's account (`federated_revocation.py` revokes it).
+"""Grants federated access: creates a role with its policies in the customer's account.
 
-A custom policy changes by a new default version, so its role is never without it.
+`federated_revocation.py` deletes them. A custom policy is changed by a new default version, so its role is never
+without the policy.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def _attach(iam: IAMClient, role: str, arn: str) -> None:
 
 
 def _attach_managed(iam: IAMClient, action: AttachAccessPolicies, name: str) -> None:
-    """Attach a policy of AWS. If its ARN has a path, which the name does not show, the ARN is looked up."""
+    """An ARN may contain a path, which the policy's name does not show. Then the ARN is looked up."""
     arn = policy_arn(action.partition, "aws", name)
     if there(lambda: iam.attach_role_policy(RoleName=action.role, PolicyArn=arn)):
         return

@@ -1,6 +1,6 @@
-"""Whether IAM accepts a federated role's policies: its custom policy is created in the payer's account and deleted.
+"""Checks whether IAM accepts a federated role's policies.
 
-AWS's managed policies must exist by name.
+Its custom policy is created in the payer's account and deleted. AWS's managed policies must exist by name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class FederatedPolicyValidation(Activities):
 
     @activity.defn(name=ClearValidation.activity, no_thread_cancel_exception=True)
     def clear_validation(self, action: ClearValidation) -> None:
-        """Delete what an interrupted validation has left."""
+        """Delete the policy that an interrupted validation has left."""
         payer = self._sessions.payer()
         remove_policy(payer.iam(), _validation_arn(payer, action.uid))
 
@@ -47,7 +47,6 @@ def _verdict(action: ValidatePolicies, reason: str, detail: str = "") -> Verdict
 
 
 def _custom_fault(payer: Payer, action: ValidatePolicies) -> str | None:
-    """Why IAM refuses the policy; None if it accepts it. The policy is deleted again."""
     iam, arn = payer.iam(), _validation_arn(payer, action.uid)
 
     def make() -> bool:
@@ -62,7 +61,7 @@ def _custom_fault(payer: Payer, action: ValidatePolicies) -> str | None:
 
     try:
         if not make():
-            remove_policy(iam, arn)  # of an interrupted attempt
+            remove_policy(iam, arn)  # an interrupted attempt has left it
             make()
     except Invalid as error:
         return error.message

@@ -1,7 +1,7 @@
 """Revokes a federated access: deletes its role and custom policies in the customer's account.
 
-Tenants can write an access's spec, so with its own rights the payer deletes only objects with the access's tag. An
-untagged object (the replaced operator's) must have the access's principal or policy name.
+Tenants can write an access's spec. So with its own rights the payer deletes only objects with the access's tag or, if
+they have no tag (the replaced operator's), with the access's principal or policy name.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SupportedCleaner(SupportedAccount):
 
 
 def revoke_access(sessions: Sessions, action: RevokeAccess) -> None:
-    """Delete the access's role and policies; raises Denied if no credentials work, or the role is not the access's."""
+    """Raises Denied if no credentials open the account, or the role is not the access's."""
     sessions.refuse_protected(action.account_id)
     try:
         member = _entered(sessions, action)
@@ -86,7 +86,7 @@ def _support_role(kube: BlockingKube, account_id: str) -> str:
 
 
 def _closed(sessions: Sessions, account_id: str) -> bool:
-    """Whether AWS has closed the account; False also if the payer may not query that."""
+    """False also if the payer may not query whether AWS has closed the account."""
     with suppress(Denied):
         return is_closed(sessions, account_id)
     return False
@@ -133,7 +133,9 @@ def _strip(iam: IAMClient, action: RevokeAccess, attached: Sequence[str]) -> Non
 
 
 def _is_the_accesses(role: RoleTypeDef, action: RevokeAccess) -> bool:
-    """Whether the role is this access's: by its tag or, if the replaced operator made it, its trust policy."""
+    """Whether the role is this access's, by its tag. A role that the replaced operator created has no tag: its trust
+    policy decides.
+    """
     tags = role.get("Tags", [])
     if _owners(tags):
         return _owners(tags) == [action.access_uid]

@@ -1,6 +1,6 @@
-"""The role `managed-sts-role`: what a fleet manager's principal may do in an account.
+"""The role `managed-sts-role`, with what a fleet manager's principal may do in an account.
 
-Installers depend on the list of actions, which is the replaced operator's.
+The list of actions is the replaced operator's, and installers depend on it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ _RESOURCES = ("instance-profile", "role", "oidc-provider", "policy")
 
 
 def ensure_fleet_role(sessions: Sessions, action: EnsureFleetRole) -> None:
-    """Create or correct the role; then delete our IAM users in the account."""
     member = sessions.member(action.account_id, action.partition)
     member.confirm()
     iam = member.iam()

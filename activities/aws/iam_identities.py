@@ -1,7 +1,7 @@
-"""Perdure's identities in a member account: the support role, the admin user, and the user's one key.
+"""Perdure's identities in a member account: the support role, and the admin user with its one key.
 
-Names are deterministic: creation is tried first, and an existing object is then read. A key's secret half is only in
-CreateAccessKey's answer: if lost, another key replaces it.
+Names are deterministic, so creation is tried first, and an object that exists is then read. Only CreateAccessKey's
+answer contains the secret half of a key. If that answer is lost, another key replaces the key.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
     from mypy_boto3_iam.type_defs import PolicyDocumentTypeDef, TagTypeDef
 
-SUPPORT_ROLE_DESCRIPTION = "AdminAccess for BYOC"  # the replaced operator's text, in pool accounts, too
+SUPPORT_ROLE_DESCRIPTION = "AdminAccess for BYOC"  # the replaced operator's text, which pool accounts have too
 OWNER_TAGS = ("clusterAccountName", "clusterNamespace")
 
 
@@ -87,7 +87,7 @@ def trust(*principals: str) -> str:
 
 
 def _principals(document: PolicyDocumentTypeDef | str) -> frozenset[str]:
-    """The principals that may assume the role; empty for a trust policy of another form."""
+    """Empty if the trust policy has another form than `trust` gives it."""
     return trusted(document) if only_allows(document, "sts:AssumeRole") else frozenset()
 
 
@@ -119,8 +119,8 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
 
 
 def _keeps_key(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
-    """Delete all keys but that in the Secret, because their secret half is lost. Returns False, and deletes nothing, if
-    IAM does not have the Secret's key.
+    """Delete all keys except the Secret's key, because their secret half is lost. Returns False, and deletes nothing,
+    if IAM does not have the Secret's key.
     """
     secret = admin_key_secret.read(kube, action.owner, action.secret)
     if secret is None or not secret.complete or secret.foreign_to(action.owner, user):
@@ -135,7 +135,6 @@ def _keeps_key(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user
 def _put_only_key(
     iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str, *, known_to_be_new: bool
 ) -> None:
-    """Put a new key into the Secret, and delete all other keys of the user."""
     key = _new_key(iam, user) if known_to_be_new else None
     if key is not None and _put_first(kube, action, key):
         return
@@ -181,8 +180,8 @@ def _delete_keys(iam: IAMClient, user: str, ids: list[str]) -> None:
 def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
     """Put a new key into the Secret, then delete every other key of the user.
 
-    The Secret records the claim's workflow id, by which a repeated rotation recognises its key. Keys that are not in
-    the Secret are deleted first: IAM allows two per user.
+    The Secret records the claim's workflow id, so a repeated rotation recognises its own key. Keys that are not in the
+    Secret are deleted first, because IAM allows two keys per user.
     """
     kube, member = sessions.kube, sessions.member(action.account_id, action.partition)
     member.confirm()
@@ -214,7 +213,7 @@ def _make_again(iam: IAMClient, user: str, action: RotateKeys) -> None:
 
 
 def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
-    """Delete all our identities, the support role last: this process may have entered the account by it."""
+    """The support role is deleted last, because this process may have entered the account by it."""
     try:
         _delete_ours(entered(sessions, action), action)
     except Denied:
@@ -246,13 +245,15 @@ def _users(iam: IAMClient) -> list[str]:
 
 
 def _roles(iam: IAMClient) -> list[str]:
-    """The account's roles, without those of AWS's own services, which cannot be tagged or deleted."""
+    """Roles of AWS's own services are left out, because they cannot be tagged or deleted."""
     pages = iam.get_paginator("list_roles").paginate()
     return [role["RoleName"] for page in pages for role in page["Roles"] if not role["Path"].startswith("/aws-")]
 
 
 def _delete_user(iam: IAMClient, user: str) -> None:
-    """Delete a user after its dependents, as IAM requires; the keys go first, since they open the account."""
+    """IAM requires that the user's dependents are deleted first. The keys are the first of them, since they open the
+    account.
+    """
     _delete_keys(iam, user, _access_keys(iam, user))
     with suppress(Absent):
         iam.delete_login_profile(UserName=user)
@@ -286,7 +287,7 @@ def strip_role(iam: IAMClient, role: str) -> None:
 
 @contextmanager
 def settling(*, young: bool = True) -> Iterator[None]:
-    """Make refusals temporary for a while after the action began: IAM is eventually consistent."""
+    """For a while after the action began, make refusals temporary, because IAM is eventually consistent."""
     try:
         yield
     except (Denied, Absent) as error:

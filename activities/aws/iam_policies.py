@@ -1,7 +1,7 @@
-"""IAM policies and trust policies, as federated access reads and changes them.
+"""IAM policies and trust policies, which federated access reads and changes.
 
-IAM keeps five versions of a policy, and deletes no policy that is attached or has other versions than its default (IAM
-API reference: CreatePolicyVersion, DeletePolicy).
+IAM keeps at most five versions of a policy. It does not delete a policy that is attached, or that has other versions
+than its default (IAM API reference: CreatePolicyVersion, DeletePolicy).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def set_document(iam: IAMClient, arn: str, wanted: str) -> None:
 
 
 def remove_policy(iam: IAMClient, arn: str) -> None:
-    """Delete an unattached policy with all its versions; a missing one counts as done."""
+    """Delete an unattached policy with all its versions. Nothing is done if it does not exist."""
     try:
         for version_id in _spare_versions(iam, arn):
             iam.delete_policy_version(PolicyArn=arn, VersionId=version_id)
@@ -104,7 +104,9 @@ def same_trust(trust: PolicyDocumentTypeDef | str, principal: str) -> bool:
 
 
 def only_allows(trust: PolicyDocumentTypeDef | str, *actions: str | list[str]) -> bool:
-    """Whether the only statement allows, unconditionally, just this action; `actions` are its accepted spellings."""
+    """Whether the policy has one statement, which allows just this action without conditions. `actions` are accepted
+    spellings of the action.
+    """
     statements = _parsed(trust).get("Statement", [])
     if not isinstance(statements, list) or len(statements) != 1:
         return False

@@ -1,6 +1,6 @@
-"""Bulk queries of EC2 and Auto Scaling about instances, and calls that answer lifecycle hooks or terminate instances.
+"""Queries of EC2 and Auto Scaling about many instances, and calls that answer lifecycle hooks or terminate instances.
 
-Instances are selected by a filter of up to 200 ids: an unknown id as a parameter would make EC2 refuse the whole call.
+Instances are selected by a filter of up to 200 ids: an unknown id in a parameter would make EC2 refuse the whole call.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Ec2(Protocol):
 
 
 class GroupFound(Model):
-    """A group: lifecycle states by instance id, and how its last activities ended."""
+    """A group: the lifecycle states of its instances by id, and how its last activities ended."""
 
     instances: dict[str, str] = {}
     record: GroupRecord = GroupRecord()
@@ -67,7 +67,7 @@ class GroupFound(Model):
 def describe(
     caller: Services, region: str, ids: Collection[str], questions: Collection[Question], moment: datetime
 ) -> dict[str, Facts]:
-    """The answers, by id, to all questions about at most 200 instances, asked at `moment`."""
+    """By instance id, the answers to all questions. At most 200 ids; `moment` is the time of the query."""
     ec2, wanted = _ec2(caller, region), sorted(set(ids))
     distinct = tuple(sorted(set(questions)))
     unknown = Facts(at=moment, asked=distinct, found=False, tags={} if Question.TAGS in distinct else None)
@@ -114,7 +114,7 @@ def describe_groups(caller: Services, region: str, groups: Sequence[str]) -> dic
 
 
 def send_heartbeat(caller: Services, region: str, group: str, hook: str, token: str) -> bool:
-    """Prolong a lifecycle action; returns whether it was still waiting."""
+    """Returns whether the lifecycle action was still waiting."""
     return _answer_hook(
         lambda: _auto_scaling(caller, region).record_lifecycle_action_heartbeat(
             AutoScalingGroupName=group, LifecycleHookName=hook, LifecycleActionToken=token
@@ -123,7 +123,7 @@ def send_heartbeat(caller: Services, region: str, group: str, hook: str, token: 
 
 
 def complete_hook(caller: Services, region: str, group: str, hook: str, token: str, result: str) -> bool:
-    """Complete a lifecycle action; returns whether it was still waiting."""
+    """Returns whether the lifecycle action was still waiting."""
     return _answer_hook(
         lambda: _auto_scaling(caller, region).complete_lifecycle_action(
             AutoScalingGroupName=group,
@@ -135,8 +135,8 @@ def complete_hook(caller: Services, region: str, group: str, hook: str, token: s
 
 
 def terminate(caller: Services, region: str, account: str, instance_id: str) -> bool:
-    """Terminate the instance; returns False if it is absent or ending already. Raises Invalid if it is in another
-    account or region.
+    """Returns False if the instance is absent or already terminating. Raises Invalid if it is in another account or
+    region.
     """
     ec2 = _ec2(caller, region)
     for answer in _parts(ec2.describe_instances, Filters=[{"Name": "instance-id", "Values": [instance_id]}]):
@@ -259,7 +259,6 @@ def _results(activities: Sequence[object]) -> GroupRecord:
 
 
 def _activity(description: str) -> str:
-    """The kind of activity, from its description, which begins with `Launching` or `Terminating`; else empty."""
     for begin, what in (("Launching", "launch"), ("Terminating", "terminate")):
         if description.startswith(begin):
             return what

@@ -1,7 +1,7 @@
 """Callers of AWS for instances: this process under its own credentials, or a role that it assumes.
 
-AWS's libraries find the process's credentials; settings name a role if the queue is in another account.
-In observe mode only reads are sent; ReceiveMessage does not count as a read.
+AWS's libraries find the process's credentials. Settings name a role if the queue is in another account. In observe mode
+only reads are sent; ReceiveMessage does not count as a read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ class Process(Services):
             return frozen
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Whether the call is worth repeating, because AWS's libraries now find other credentials."""
         if error.code not in UNAUTHENTICATED:
             return False
         with held(self._lock, "the process's credentials"):
@@ -55,7 +54,6 @@ class Role(Assumed):
         self._place = place
 
     def assume(self) -> ReadOnlyCredentials:
-        """Credentials of the role, which must be in the place's account."""
         arn, credential = self._process.assume_role(self._place.role, ROLE_SESSION)
         require_account(arn, self._place.account, self._place.role, "Correct PERDURE_INSTANCES_QUEUES.")
         return credential
@@ -69,7 +67,9 @@ class Places:
         self._callers: dict[tuple[str, str], Services] = {}
 
     def caller(self, place: Place) -> Services:
-        """The place's caller: one per role; without a role one per partition, with the process's credentials."""
+        """The place's caller. There is one caller per role; places without a role share one per partition, with the
+        process's credentials.
+        """
         with self._lock:
             return self._role(place) if place.role else self._process(partition_of(place.region))
 

@@ -1,8 +1,8 @@
 """Opt-in regions: enables them, and polls AWS's progress, which takes minutes to hours.
 
 At most six regions of an account may be in progress
-(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The account's own role is used: the
-payer would need trusted access.
+(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The account's own role is used,
+because the payer would need trusted access.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _UNDER_WAY = frozenset({"ENABLING", "DISABLING"})
 _UNKNOWN = ""
 # In an account that is minutes old a denial may be temporary; a service control policy denies every attempt.
 _ATTEMPTS_BEFORE_DENIAL_COUNTS = 3
-_LOOKS_AT_FIRST = 15  # one interval apart
+_LOOKS_AT_FIRST = 15  # polls that are one interval apart; later ones are further apart
 _LONGEST_INTERVALS = 5
 
 
 def enable_regions(sessions: Sessions, action: EnableRegions) -> RegionStatuses:
-    """Request the regions that are not requested yet; raises Pending until a status differs from `seen`."""
+    """Enable regions that are not requested yet. Raises Pending until a status differs from `seen`."""
     member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
     account = member.account()
     stand = _stand(account, action.seen)
@@ -63,9 +63,9 @@ def _request_opt_in(account: AccountClient, region: str) -> str:
     try:
         account.enable_region(RegionName=region)
     except Conflict:
-        return "TODO"  # it is being disabled
+        return "TODO"  # the region is being disabled
     except Throttled:
-        return "TODO"  # too many in progress, requested by another party
+        return "TODO"  # too many regions are in progress, because another client has requested some
     except Invalid:
         return _UNKNOWN
     except Denied as error:

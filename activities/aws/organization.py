@@ -40,7 +40,8 @@ def census(sessions: Sessions, since: datetime) -> Census:
 
 
 def count_active(sessions: Sessions) -> int:
-    """The number of ACTIVE accounts, the payer included: ListAccounts only, one call per twenty accounts."""
+    """The number of ACTIVE accounts, including the payer. This takes only ListAccounts, one call per twenty accounts.
+    """
     _, accounts = _accounts(sessions.payer())
     return sum(account.active for account in accounts)
 
@@ -64,7 +65,8 @@ def list_accounts(payer: Payer) -> list[MemberAccount]:
 
 
 def list_attempts(payer: Payer, *states: str) -> list[CreateAttempt]:
-    """The CreateAccount requests of the last 90 days, in these states or, without any, in all; oldest first."""
+    """The CreateAccount requests of the last 90 days, oldest first: those in these states, or all if no state is given.
+    """
     organizations = payer.organizations()
     pages = organizations.get_paginator("list_create_account_status").paginate(States=list(states))  # type: ignore[arg-type]
     found = [_attempt(item) for page in pages for item in page["CreateAccountStatuses"]]
@@ -72,10 +74,10 @@ def list_attempts(payer: Payer, *states: str) -> list[CreateAttempt]:
 
 
 def ensure_organizational_units(sessions: Sessions, base: str, names: Iterable[str]) -> Units:
-    """Create the units of these names under `base`; list existing units only if some are duplicates.
+    """Create the units of these names under `base`. Existing units are listed only if AWS reports a duplicate.
 
-    A few are created concurrently; those that AWS throttles are repeated one by one. Failures that concern all names
-    are raised.
+    A few units are created concurrently. Those that AWS throttles are tried again one by one. Failures that concern all
+    names are raised.
     """
     payer, wanted = sessions.payer(), tuple(dict.fromkeys(names))
     with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="units") as threads:

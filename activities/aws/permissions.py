@@ -1,7 +1,7 @@
-"""Every AWS action that the code calls, by caller, with the reason; `deploy/iam/` is rendered from it.
+"""Every AWS action that the code calls, by caller, with the reason; `deploy/iam/` is rendered from this list.
 
-Names are IAM's; `API_CALLS` has the API's where they differ. Member accounts need no policy: their role has full
-rights.
+Names are IAM's. `API_CALLS` lists calls whose API names differ. Member accounts need no policy, because the role in
+them has full rights.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     *(Permission(role=Role.CUSTOMER, action=action, why=why) for action, why in _CUSTOMER.items()),
 )
 
-# API operations whose permissions have other names, with these permissions.
+# The permissions of API operations whose permissions have other names than the operation.
 API_CALLS: dict[str, tuple[str, ...]] = {
     "s3:ListBuckets": ("s3:ListAllMyBuckets",),
     "s3:ListObjectVersions": ("s3:ListBucketVersions",),

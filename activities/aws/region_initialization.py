@@ -1,5 +1,5 @@
-"""Initialises a region: launches a micro instance, proves that it ran, and terminates it in any case, if need be by a
-later attempt, which finds it by its tags.
+"""Initialises a region: launches a micro instance, proves that it ran, and terminates it in any case. If need be, a
+later attempt terminates it, which finds it by its tags.
 
     RunInstances ─► it boots ─► TerminateInstances ─► it was running before: initialised
                                         └─► it was not ─► DescribeInstances ─► ended by EC2: refused
@@ -48,12 +48,12 @@ FALLBACK_TYPE: MicroType = "t2.micro"
 
 _LIVE = ("pending", "running", "stopping", "stopped")
 _ENDED_BY_US = "Client.UserInitiatedShutdown"
-# EC2 describes a terminated instance for about an hour, and a new instance within seconds.
+# EC2 still describes a terminated instance for about an hour, and begins to describe a new instance within seconds.
 _FORGOTTEN_SECONDS = 30
 _LISTED_AFTER_SECONDS = 0.5
 _OVER = frozenset({"shutting-down", "terminated"})
 _RAN = frozenset({"running", "stopping", "stopped"})
-# Codes for an instance type that a region does not offer; each code may have other reasons.
+# Codes for an instance type that a region does not offer. Each code may also have another reason.
 _TYPE_REFUSED = frozenset({"InvalidInstanceType", "InvalidParameterValue", "Unsupported"})
 _ASKED_AGAIN_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
@@ -71,7 +71,8 @@ _PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
 
 
 def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
-    """The regions that the account can use. The answer is filtered again: not every API honours `AllRegions`."""
+    """The regions that the account can use. The answer is filtered again, because not every API honours `AllRegions`.
+    """
     member = entered(sessions, action, settle=attempt.SETTLING)
     try:
         answer = member.ec2(member.default_region).describe_regions(AllRegions=False)
@@ -84,7 +85,6 @@ def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
 
 
 def can_use(member: Member, region: str) -> bool:
-    """Whether the account can use the region; asked only if the region does not answer."""
     return region in usable(member.ec2(member.default_region).describe_regions(AllRegions=False)["Regions"])
 
 
@@ -93,14 +93,14 @@ def usable(regions: Iterable[RegionTypeDef]) -> tuple[str, ...]:
 
 
 class Launched(NamedTuple):
-    """Launched instances. `at` is the launch by the monotonic clock, if known."""
+    """`at` is the time of the launch by the monotonic clock; None if unknown."""
 
     ids: list[str]
     at: float | None = None
 
 
 class RegionInitializer:
-    """Initializes a region. A definite refusal, or no success for 25 minutes, is an outcome, not an error."""
+    """Initializes a region. A definite refusal, or no success for 25 minutes, is a result, not an error."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
@@ -151,7 +151,6 @@ class RegionInitializer:
         return self._see_through(ec2, action, second) or over
 
     def _launch(self, ec2: EC2Client, action: InitializeRegion, token: str) -> Launched:
-        """Launch the instance of this token; after a lost answer, returns the instances with our tags."""
         key = (action.partition, action.region, action.ami_owner)
         image = self._images.get(key, lambda: _image(ec2, action))
         kind = FALLBACK_TYPE if action.region in self._without_t3 else PREFERRED_TYPE
@@ -170,7 +169,7 @@ class RegionInitializer:
             self._without_t3.add(action.region)
             return self._launch(ec2, action, token)
         except Unavailable:
-            # It may have been launched. Check now, as no later attempt does if the action is cancelled meanwhile.
+            # It may have been launched. Check now, because no attempt follows if the action is cancelled meanwhile.
             attempt.pause_regardless(_LISTED_AFTER_SECONDS)
             found = [instance["InstanceId"] for instance in instances_of(ec2, action.tags)]
             if not found:
@@ -181,8 +180,8 @@ class RegionInitializer:
     def _see_through(
         self, ec2: EC2Client, action: InitializeRegion, launched: Launched, *, timed: bool = False
     ) -> RegionOutcome | None:
-        """Prove that an instance ran, and terminate all; None if an earlier termination ended them. With `timed`, the
-        answer to the termination is the proof.
+        """Prove that an instance ran, and terminate all of them. None if we had terminated them before. With `timed`,
+        the answer to the termination is the proof, and EC2 is not polled.
         """
         outcome: RegionOutcome | None = None
         try:
@@ -201,7 +200,7 @@ class RegionInitializer:
         return self._see_through(ec2, action, launched)
 
     def _await_boot(self, region: str, launched: Launched) -> bool:
-        """Wait until the instance is assumed running; False if no boot time is usable, so that EC2 must be polled."""
+        """Wait until the instance has probably booted. False if no boot time can be used: then EC2 must be polled."""
         while launched.at is not None:
             wait = self._boots.wait(region, launched.at, time.monotonic())
             if wait is Unknown.DESCRIBE:
@@ -213,7 +212,8 @@ class RegionInitializer:
         return False
 
     def _await_running(self, ec2: EC2Client, action: InitializeRegion, launched: Launched) -> RegionOutcome | None:
-        """Poll EC2 until an instance runs; None if an earlier termination ended them, or EC2 no longer knows them."""
+        """Poll EC2 until an instance runs. None if we had terminated the instances before, or EC2 no longer knows them.
+        """
         started = time.monotonic()
         looks, ran_after = 0, None
         try:
@@ -238,7 +238,9 @@ class RegionInitializer:
 
 
 def raise_unless_definite(error: ApiError) -> None:
-    """Raise a refusal that may be temporary: credentials new to the region, or the first denials."""
+    """Raise a refusal that may be temporary: the region does not know the credentials yet, or it is one of the first
+    denials.
+    """
     if error.code in UNAUTHENTICATED and attempt.number() < _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS:
         raise attempt.settling(error)
     if attempt.age() < attempt.SETTLING and not attempt.definite(error, _ATTEMPTS_BEFORE_DENIAL_COUNTS):
@@ -266,7 +268,6 @@ def client_token(action: InitializeRegion, *, second: bool = False) -> str:
 
 
 def instances_of(ec2: EC2Client, tags: dict[str, str]) -> list[InstanceTypeDef]:
-    """This Account's instances for initialisation, by their tags, that are not terminated."""
     filters: list[FilterTypeDef] = [
         {"Name": "tag:clusterAccountName", "Values": [tags["clusterAccountName"]]},
         {"Name": "tag:clusterNamespace", "Values": [tags["clusterNamespace"]]},
@@ -314,8 +315,8 @@ def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome | None:
 
 
 def _terminate(ec2: EC2Client, ids: list[str]) -> set[str]:
-    """Terminate the instances, even if cancelled; returns their previous states. Raises Unavailable after half a
-    minute.
+    """Terminate the instances, even if the activity is cancelled. Returns their previous states. Raises Unavailable if
+    AWS refuses for half a minute.
     """
     if not ids:
         return set()
@@ -335,7 +336,7 @@ def _terminate(ec2: EC2Client, ids: list[str]) -> set[str]:
 
 
 def _image(ec2: EC2Client, action: InitializeRegion) -> str:
-    """The image to launch, as in the replaced operator: the owner's first public x86_64 image, neither SAP nor beta."""
+    """As in the replaced operator: the owner's first public x86_64 image, neither SAP nor beta."""
     pages = ec2.get_paginator("describe_images").paginate(
         Owners=[action.ami_owner],
         ExecutableUsers=["all"],

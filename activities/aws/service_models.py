@@ -1,4 +1,4 @@
-"""botocore's models of AWS's services; EC2's is reduced to the operations that Perdure's IAM policies permit.
+"""botocore's models of AWS's services. EC2's model is reduced to the operations that Perdure's IAM policies permit.
 
 EC2's whole model takes 18 MiB of memory, and each region's client another 1.3 MiB for its 800 methods: more than half
 of what a pool of accounts needs.
@@ -30,7 +30,7 @@ EC2_OPERATIONS = frozenset(
 
 
 class ServiceModels(JSONFileLoader):
-    """Loads botocore's files; an operation of EC2 that is not in `EC2_OPERATIONS` is missing in its clients."""
+    """Loads botocore's files. EC2's clients lack each operation that is not in `EC2_OPERATIONS`."""
 
     def load_file(self, file_path: str) -> Any:
         path = Path(f"{file_path}.json.gz")
@@ -41,12 +41,11 @@ class ServiceModels(JSONFileLoader):
 
 
 def _undocumented(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The pairs without documentation, dropped while the file is read: freed later, it would leave holes in memory."""
+    """Documentation is dropped while the file is read: if it were freed later, it would leave holes in memory."""
     return {name: value for name, value in pairs if name != "documentation"}
 
 
 def _reduced(model: dict[str, Any]) -> dict[str, Any]:
-    """The model with `EC2_OPERATIONS` and the shapes that these use."""
     operations = {name: each for name, each in model["operations"].items() if name in EC2_OPERATIONS}
     shapes: dict[str, Any] = {}
     found = list(_shapes_in(operations))
@@ -59,7 +58,6 @@ def _reduced(model: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shapes_in(part: object) -> Iterator[str]:
-    """The names of the shapes to which this part of a model refers."""
     if isinstance(part, Mapping):
         if isinstance(name := part.get("shape"), str):
             yield name

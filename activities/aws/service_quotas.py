@@ -1,6 +1,6 @@
-"""Service quotas: requests to raise them, and polling AWS's progress, which takes minutes to days.
+"""Service quotas: requests for higher quotas, and polling of AWS's decisions, which take minutes to days.
 
-AWS allows 20 open requests per account, two in an opt-in region, one per quota
+AWS allows 20 open requests per account, two in an opt-in region, and one per quota
 (https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html).
 """
 
@@ -43,7 +43,7 @@ class _FullError(Exception):
 
 
 def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
-    """Make missing requests; raises Pending until a status has changed."""
+    """Make the requests that are missing. Raises Pending until a status has changed."""
     member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
     client = member.service_quotas(action.region)
     requests, vcpus_asked = _requests(client, action)
@@ -62,7 +62,7 @@ def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
 
 
 def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> bool:
-    """Request the vCPUs; returns whether a request is open. A failure is only logged."""
+    """Request the vCPUs. Returns whether a request is open. A failure is only logged."""
     try:
         service = SERVICE_OF[VCPUS]
         value = client.get_service_quota(ServiceCode=service, QuotaCode=VCPUS)["Quota"]["Value"]
@@ -70,7 +70,7 @@ def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> bool:
             return False
         client.request_service_quota_increase(ServiceCode=service, QuotaCode=VCPUS, DesiredValue=wanted)
     except Conflict:
-        return True  # requested before
+        return True  # a request is open already
     except ApiError as error:
         log.warning("the request for %d vCPUs failed; the region is initialised without it: %s", wanted, error.message)
         return False
@@ -100,7 +100,7 @@ def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> st
     try:
         client.request_service_quota_increase(ServiceCode=service, QuotaCode=code, DesiredValue=value)
     except Conflict:
-        return IN_PROGRESS  # one is open, perhaps for another value, which is handled when it has ended
+        return IN_PROGRESS  # a request is open; if it is for another value, that is handled when it has ended
     except Absent:
         return MANUAL_ACTION
     except Invalid as error:
@@ -111,8 +111,8 @@ def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> st
 
 
 def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> tuple[Mapping[str, str], bool]:
-    """The status of each quota's decisive request: an open one, else the newest for the wanted value. Also whether
-    a vCPU request outside of `action.quotas` is open.
+    """By quota, the status of the request that counts: an open one, else the newest for the wanted value. Also whether
+    a vCPU request is open that `action.quotas` does not contain.
     """
     found: dict[str, RequestedServiceQuotaChangeTypeDef] = {}
     vcpus_asked = False
@@ -130,7 +130,6 @@ def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> tuple[Mapping
 
 
 def _counts(request: RequestedServiceQuotaChangeTypeDef, quota: ServiceQuota, since: datetime | None) -> bool:
-    """Whether a request counts: if it is open, or ended with the wanted value and was not refused before `since`."""
     if request["Status"] in _OPEN:
         return True
     if request["DesiredValue"] != quota.value:

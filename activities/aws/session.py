@@ -1,4 +1,4 @@
-"""Callers of AWS: the payer, with the keys of its Secret, and member accounts, by AssumeRole from the payer.
+"""Callers of AWS: the payer, with the keys of its Secret, and member accounts, which the payer enters by AssumeRole.
 
 The payer's own account, the ConfigMap's `payer-account-ids` and the accounts that the settings protect are never
 entered.
@@ -69,7 +69,7 @@ DEFAULT_REGIONS = {
 }
 
 SESSION_SECONDS = 3600
-# Far fewer than concurrent AWS activities, so that no account can hang them all.
+# Far fewer than the concurrent AWS activities, so that one account cannot block all of them.
 CALLS_PER_ACCOUNT = 24
 _RENEWED_BEFORE_SECONDS = 300
 _REREAD_SECONDS = 60.0
@@ -82,7 +82,7 @@ class Identity(Model):
 
 
 class Services(Caller):
-    """A caller's typed clients; global services in the partition's default region."""
+    """A caller's typed clients. Clients of global services are in the partition's default region."""
 
     partition: str = "aws"
 
@@ -97,7 +97,7 @@ class Services(Caller):
         return cast("S3Client", self.client("s3", region or self.default_region))
 
     def service_quotas(self, region: str = "") -> ServiceQuotasClient:
-        """The client; account-wide quotas are in the default region."""
+        """Account-wide quotas are in the default region."""
         return cast("ServiceQuotasClient", self.client("service-quotas", region or self.default_region))
 
     def account(self) -> AccountClient:
@@ -119,7 +119,7 @@ class Services(Caller):
         return cast("STSClient", self.client("sts", self.default_region))
 
     def assume_role(self, role: str, session: str, external_id: str = "") -> tuple[str, ReadOnlyCredentials]:
-        """Assume a role for an hour; returns the session's ARN and keys."""
+        """Returns the session's ARN and keys, which are valid for an hour."""
         request: AssumeRoleRequestTypeDef = {
             "RoleArn": role,
             "RoleSessionName": session,
@@ -144,7 +144,6 @@ class KeyHolder(Services):
         return self.keys.value()
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Whether the call is worth repeating, because the Secret's keys have changed."""
         if error.code not in UNAUTHENTICATED:
             return False
         self.keys.forget(credential)
@@ -199,7 +198,7 @@ class Assumed(Services):
 
 
 def require_account(arn: str, account_id: str, by: str, remedy: str) -> None:
-    """Raise `Denied` for an ARN of another account; `by` is the role or key that gave it."""
+    """Raise `Denied` if the ARN is of another account. `by` is the role or key that gave the session."""
     if arn.split(":")[4:5] != [account_id]:
         raise Denied(
             f"{by} gave a session as {arn}, which is not in account {account_id}: nothing is done there. {remedy}",
@@ -242,7 +241,6 @@ class Member(Assumed):
         self._confirmed = credential
 
     def assume(self) -> ReadOnlyCredentials:
-        """Credentials of a session, which must be in the account."""
         arn, credential = self._payer.assume_role(self.role_arn, self.session_name)
         self._check(arn)
         return credential
@@ -302,11 +300,11 @@ class Sessions:
             return self._payers[partition]
 
     def member(self, account_id: str, partition: str = "aws", *, settle: timedelta = timedelta()) -> Member:
-        """Enter a member account; a refusal counts as temporary for `settle` after the action began.
+        """Enter a member account. For the time `settle` after the action began, a refusal counts as temporary.
 
         Raises:
             Denied: the account is protected, or refuses the role.
-            Unavailable: it refuses the role, but may be new.
+            Unavailable: the account refuses the role, but may be new.
             Throttled: see `CallGuard`.
         """
         return self.enter(account_id, partition, lambda: self.make(Member, account_id, partition), settle=settle)
@@ -314,7 +312,7 @@ class Sessions:
     def enter(
         self, account_id: str, way: Hashable, make: Callable[[], Member], *, settle: timedelta = timedelta()
     ) -> Member:
-        """Enter an account; `make` is called when it is first entered by this `way`."""
+        """Enter an account. `make` is called the first time that the account is entered by this `way`."""
         self.refuse_protected(account_id)
         member = self._known((account_id, way), make)
         try:

@@ -1,6 +1,6 @@
-"""Support cases, which exist in us-east-1 only and need a Business plan or better.
+"""Support cases. They exist only in us-east-1, and need a Business plan or better.
 
-CreateCase has no idempotency token, so a later attempt first searches for a case of exactly this subject. AWS keeps
+CreateCase has no idempotency token, so a later attempt first searches for a case with exactly this subject. AWS keeps
 resolved cases for 24 months.
 """
 
@@ -54,7 +54,6 @@ def open_support_case(sessions: Sessions, action: OpenSupportCase) -> SupportCas
 
 
 def resolve_support_case(sessions: Sessions, action: ResolveSupportCase) -> None:
-    """Resolve the case, unless it is resolved already."""
     sessions.refuse_protected(action.account_id)
     try:
         sessions.payer().support().resolve_case(caseId=action.case_id)
@@ -63,7 +62,7 @@ def resolve_support_case(sessions: Sessions, action: ResolveSupportCase) -> None
 
 
 def describe_cases(sessions: Sessions, ids: Iterable[str]) -> dict[str, str]:
-    """The status of each case by id, one call per hundred. Unknown cases are left out."""
+    """The status of each case by id, with one call per hundred cases. Unknown cases are left out."""
     payer, wanted = sessions.payer(), sorted(set(ids))
     statuses: dict[str, str] = {}
     for first in range(0, len(wanted), _CASES_PER_CALL):
@@ -72,7 +71,7 @@ def describe_cases(sessions: Sessions, ids: Iterable[str]) -> dict[str, str]:
 
 
 def _statuses(payer: Payer, ids: list[str]) -> dict[str, str]:
-    """The statuses. One unknown id makes AWS refuse the whole call: then the list is halved until that id is alone."""
+    """One unknown id makes AWS refuse the whole call. Then the list is halved until that id is alone."""
     try:
         return {case["caseId"]: case["status"] for case in _cases(payer, ids)}
     except Absent:
@@ -89,7 +88,7 @@ def _of_subject(payer: Payer, subject: str) -> str:
 
 
 def _cases(payer: Payer, ids: list[str] | None = None) -> Iterator[CaseDetailsTypeDef]:
-    """The cases, resolved ones too: otherwise a missing one would look resolved."""
+    """Resolved cases are included: otherwise a case that is missing in the answer would look resolved."""
     request: DescribeCasesRequestPaginateTypeDef = {"includeResolvedCases": True, "includeCommunications": False}
     if ids:
         request["caseIdList"] = ids

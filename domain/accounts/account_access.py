@@ -16,7 +16,7 @@ from domain.accounts.resources import Account
 
 
 def access_to(world: AccountWorld) -> Access | None:
-    """Access to a customer's account, for BYOC through the existing support role; None for a pool's account."""
+    """Access to a customer's account. For BYOC the support role must exist. None for a pool's account."""
     account, claim = world.account, world.claim
     if account.spec.manual_sts_mode:
         role = claim.spec.sts_role_arn if claim else ""
@@ -26,12 +26,11 @@ def access_to(world: AccountWorld) -> Access | None:
 
 
 def support_access(account: Account) -> Access | None:
-    """Access to a BYOC account through its support role; None for a pool's account."""
     return Access(support_role=f"{SUPPORT_ROLE_PREFIX}{account.iam_user_id}") if account.spec.byoc else None
 
 
 def customers_key(world: AccountWorld) -> Access:
-    """Access with the customer's key from the claim's Secret, which works without the support role."""
+    """Access with the customer's key from the claim's Secret. The support role need not exist."""
     claim = world.claim
     if claim is None:
         return Access()

@@ -6,8 +6,8 @@
                   +--refused------> released
 
 AWS's limits: https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_accounts_close.html. The closing is
-recorded before it is requested, so that a lifecycle without its memory repeats the request. GovCloud accounts are never
-closed.
+recorded before it is requested, so that a lifecycle that has lost its memory repeats the request. GovCloud accounts are
+never closed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from domain.resource import parse_timestamp, timestamp
 
 
 def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: datetime) -> Decision | None:
-    """The next step to close a clean account; None if `release` is to free it instead."""
+    """The next step to close a clean account; None if `release` must free the account instead."""
     claim, config, account_id = world.claim, world.config, account.spec.aws_account_id
     if not account_id or account.customers or world.stands_in(account):
         return None
@@ -60,7 +60,7 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
 
 
 def has_begun(world: ClaimWorld, account: Account) -> bool:
-    """Whether the Account records that it is being closed for this claim: nothing else may then be done in it."""
+    """Whether the Account records that it is being closed for this claim. Then nothing else may be done in it."""
     uid = world.claim.metadata.uid
     return bool(uid) and account.metadata.annotations.get(CLOSING_FOR) == uid
 
@@ -77,14 +77,12 @@ def why_freed(world: ClaimWorld) -> str:
 
 
 def back_off(account: Account) -> timedelta:
-    """The next pause before another CloseAccount: an hour, doubled each time, at most a day."""
     text = account.metadata.annotations.get(CLOSE_BACKOFF_SECONDS, "")
     before = timedelta(seconds=int(text)) if text.isdecimal() and len(text) < 9 else timedelta()
     return min(max(before * 2, FIRST_CLOSE_BACKOFF), LONGEST_CLOSE_BACKOFF)
 
 
 def _put_off(account: Account, now: datetime) -> NoteClosing:
-    """The action that postpones the closing after AWS's limit, and removes the annotation CLOSING_FOR."""
     delay = back_off(account)
     until, seconds = timestamp(now + delay), str(int(delay.total_seconds()))
     note: dict[str, str | None] = {CLOSE_LIMITED_UNTIL: until, CLOSE_BACKOFF_SECONDS: seconds, CLOSING_FOR: None}

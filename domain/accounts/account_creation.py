@@ -2,8 +2,8 @@
 
     ""  --the organization's permit--> CreateAccount --> waits for AWS --> id recorded --> Creating
 
-A pool's Account without an AWS account after 25 minutes is deleted, and its pool creates another. After 25 minutes in
-Creating it fails with CreationTimeout.
+A pool's Account that has no AWS account after 25 minutes is deleted, and its pool creates another. An Account that has
+been in Creating for 25 minutes fails with CreationTimeout.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from domain.writes import Delete
 
 
 def create_account(world: AccountWorld, now: datetime) -> Decision:
-    """The next step for an Account with a blank state. If it already has an AWS account, that is used."""
+    """The next step for an Account with a blank state. An AWS account that it already has is used."""
     account, known = world.account, world.known
     if account.status.claimed:
         return world.waiting("status.claimed is true, but status.state is empty", "status.state or status.claimed")
@@ -97,7 +97,7 @@ def creation_timed_out(world: AccountWorld, entered: datetime, now: datetime) ->
 
 
 def discard(world: AccountWorld, why: str) -> Decision:
-    """The decision to delete the Account; its pool then creates another."""
+    """Delete the Account. Its pool then creates another one."""
     return world.working(f"delete: {why}", Delete(key=world.key, dependent=_pool(world)))
 
 

@@ -4,8 +4,8 @@
             --> an open support case is resolved --> instances of interrupted launches are terminated
             --> our IAM users and roles are deleted --> finalizer removed
 
-The AWS account is not closed. Refusals are retried until a person forces the release (`force_release.py`). In a
-customer's account the customer's key and the support role are used alternately, because a role that deletes itself
+The AWS account is not closed. Refusals are retried until a person forces the release (`force_release.py`). A customer's
+account is entered alternately with the customer's key and through the support role, because a role that deletes itself
 loses its permissions midway. If neither works, the release is forced after a day, or at once if neither ever worked.
 """
 
@@ -79,7 +79,7 @@ def _shown(world: AccountWorld, message: str, now: datetime, *more: Action) -> D
 
 def _held_by_living_claim(world: AccountWorld) -> bool:
     """Whether the deletion waits for the claim. A customer's Account is deleted during the claim's release, a pool's
-    after it. A claim linked to another Account is ignored: it would hold this Account forever.
+    Account after it. A claim that links to another Account is ignored, because it would hold this Account forever.
     """
     claim = world.claim
     if claim is None or not claim.holds(world.account):
@@ -97,10 +97,10 @@ def _held(world: AccountWorld, now: datetime) -> Decision:
 
 
 def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
-    """The actions that terminate our instances after an initialisation was interrupted, e.g. by a killed worker.
+    """The actions that terminate our instances after an initialisation was interrupted, for example by a killed worker.
 
-    A region that refuses three times is skipped, e.g. in a suspended account: the audit reports it. Instances
-    without our tags stay, because people add existing accounts by id.
+    A region that refuses three times is skipped, for example in a suspended account; the audit reports it. Instances
+    without our tags are not terminated, because people add existing accounts by id.
     """
     account, known = world.account, world.known
     reachable = bool(account.spec.aws_account_id) and (world.claim is not None or not account.customers)

@@ -117,8 +117,8 @@ def _prepare(world: AccountWorld) -> Decision:
 
 
 def _unrecorded(world: AccountWorld) -> Decision:
-    """Blank the state of an Account that the replaced operator left without its AWS account's id, so that the
-    organization's workflow searches for the AWS account by name and e-mail address.
+    """Blank the state of an Account whose AWS account id the replaced operator did not record. The organization's
+    workflow then searches for the AWS account by name and e-mail address.
     """
     blank = world.account.status.model_copy(update={"state": AccountState.NEW})
     why = f"state {world.account.status.state}, but spec.awsAccountID is empty: search AWS for the account by its name"
@@ -140,7 +140,7 @@ def _creating(world: AccountWorld, now: datetime) -> Decision:
 
 
 def _opted_in(world: AccountWorld, now: datetime) -> Decision:
-    """The decision to create the credentials, without a deadline: opting in takes hours."""
+    """Opting in takes hours, so there is no deadline."""
     return _credentials(world, now, None, "")
 
 

@@ -1,6 +1,6 @@
-"""Chooses accounts of a pool for claims, or says why a claim gets none.
+"""Chooses accounts of a pool for claims, or says why a claim gets no account.
 
-The accounts are indexed once per pass, because bursts of claims may meet large pools.
+The accounts are indexed once per pass, because many claims at once may meet a large pool.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class Candidates:
         return account if account is not None and account.named_by(claim.key) else None
 
     def take(self, claim: AccountClaim) -> Account | None:
-        """Take the oldest reused account of the claim's legal entity, else the oldest unused account, else None."""
+        """Take the oldest reused account of the claim's legal entity, else the oldest unused account. None if there is
+        neither.
+        """
         for account in chain(self._own.get(claim.spec.legal_entity.id, ()), self._fresh):
             if account.metadata.name not in self._taken:  # both lists may contain an unused account
                 self._taken.add(account.metadata.name)

@@ -1,8 +1,8 @@
-"""Validation of existing accounts: drift from the configuration is found, reported and corrected.
+"""Validation of existing accounts: finds, reports and corrects drift from the configuration.
 
 docs/accounts.md lists the checks and their flags; a check whose flag is off makes no call. All accounts are checked
-every ten hours, and when the configuration changes; a single account when it changes, or five minutes after a failed
-correction.
+every ten hours, and when the configuration changes. A single account is checked when it changes, or five minutes after
+a failed correction.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from domain.pause_and_retry import paused
 
 # The pause after a failed correction.
 TRIED_AGAIN = timedelta(minutes=5)
-# The failing accounts that are remembered for another attempt; further ones wait for the next sweep.
+# How many accounts with a failed correction are remembered for another attempt. Further ones wait for the next sweep.
 MOST_REMEMBERED = 100
 # The tolerated difference between the API server's clock and ours.
 ALLOWED_FOR = timedelta(seconds=30)
-# The legal entity of an account that was never claimed: it stays in the organization's root.
+# The legal entity of an account that was never claimed. Such an account stays in the organization's root.
 ROOT = ""
 
 
@@ -45,9 +45,9 @@ class Sighted(Model):
 
 
 class ValidationMemory(Model):
-    """What the validation remembers; losing it costs one check of all accounts.
+    """What the validation remembers. If it is lost, all accounts are checked once more.
 
-    `measure` is a digest of the configuration, `failed` are Accounts (namespace/name) with a failed correction.
+    `measure` is a digest of the configuration. `failed` are the Accounts (namespace/name) whose correction failed.
     """
 
     measure: str = ""
@@ -134,7 +134,6 @@ def settled(account: Account) -> bool:
 
 
 def legal_entity_of(account: Account) -> str:
-    """The account's legal entity; `ROOT` if it was never claimed."""
     return account.spec.legal_entity.id or ROOT
 
 
@@ -164,7 +163,7 @@ def wanted_spec(account: Account, config: OperatorConfig) -> AccountSpec | None:
 
 
 def quotas_outdated(account: Account) -> bool:
-    """Whether the status still shows former quotas of the spec, because a change was interrupted."""
+    """Whether a change of the spec's quotas was interrupted, so that the status still shows earlier quotas."""
     spec, status = account.spec, account.status
     default = spec.regional_service_quotas.get("default", {})
     regional = any(

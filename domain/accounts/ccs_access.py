@@ -14,21 +14,19 @@ from domain.model import Model
 
 
 class ConfigState(Model):
-    """The ConfigMap's state, to detect changes."""
-
     arn: str = ""  # the key's value, empty if it is missing
     others: str = ""  # a digest of the other keys
 
 
 class CcsAccess(Model):
-    """The last comparison of key and role. `problem` says why the key could not be written."""
+    """The last comparison of the key with the role. `problem` says why the key could not be written."""
 
     compared: ConfigState | None = None
     problem: str = ""
 
 
 class AccessRole(Model):
-    """The role's ARN, which the ConfigMap now has; otherwise the problem."""
+    """The ARN of the role, which the ConfigMap now has. If `arn` is empty, `problem` says why."""
 
     arn: str = ""
     problem: str = ""

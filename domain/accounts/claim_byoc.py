@@ -33,7 +33,7 @@ FAILED = "CCSAccountClaimFailed"
 
 
 def of_customer(world: ClaimWorld) -> bool:
-    """Whether the account is a customer's, by its Account or, without one, the claim's spec."""
+    """Whether a customer owns the account, according to the Account or, if there is none, to the claim's spec."""
     return world.held.customers if world.held is not None else world.claim.spec.byoc
 
 
@@ -188,7 +188,9 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
-    """The decision to delete the claim's Secret, while the Account's Secret still identifies its key; None if done."""
+    """The decision to delete the claim's Secret; None if there is none, or it is deleted. The Account must still exist,
+    because its Secret identifies the key in the claim's Secret.
+    """
     claim = world.claim
     secret = _own_secret(claim)
     if not secret or world.known.secret_removed:
@@ -198,7 +200,9 @@ def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
 
 
 def _own_secret(claim: AccountClaim) -> str:
-    """The Secret that Perdure wrote for the claim; empty before Ready, in STS mode, or if it is the customer's own."""
+    """The Secret that Perdure wrote for the claim. Empty before Ready, in STS mode, or if the claim names the
+    customer's own Secret.
+    """
     given = not claim.spec.manual_sts_mode and condition_of(claim.status.conditions, "Claimed") is not None
     secret = claim.spec.aws_credential_secret.name
     return secret if given and secret != claim.spec.byoc_secret_ref.name else ""
@@ -206,7 +210,7 @@ def _own_secret(claim: AccountClaim) -> str:
 
 def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:
     """The decision to wait for federated accesses, whose revocation needs the support role and the claim's Secret. None
-    without such accesses, after a day, or if the release is forced.
+    if there are no such accesses, after a day, or if the release is forced.
     """
     until = released_at(world.claim.metadata)
     if not world.accesses or release_reason(world.claim, account) or until is None or now >= until:

@@ -4,8 +4,8 @@
     deleted --> keys rotated --> cleaned in every region --> account free for its legal entity --> gone
 
 The Account must name the claim as its holder before anything is copied. While a deleted claim has other finalizers,
-nothing is released. The tenant's key is deleted first, so that nothing new appears during the clean-up. If the clean-up
-keeps failing, the Account becomes Failed and loses its link to the claim, and the clean-up continues.
+nothing is released. The tenant's key is deleted first, so that nothing new is created during the clean-up. If the
+clean-up keeps failing, the Account becomes Failed and loses its link to the claim, and the clean-up continues.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from domain.resource import condition_of
 
 # How long a new claim waits, so that the pool's pass can bind it without a write conflict.
 POOLS_TURN = timedelta(seconds=2)
-# How long a bound claim waits: the pool's pass also hands the account over, which takes at most five seconds.
+# How long a bound claim waits for the pool's pass, which also hands the account over. That takes at most five seconds.
 HAND_OVER_TURN = timedelta(seconds=7)
 CLEANUP_TRIES = 3  # refusals until the Account becomes Failed (cleaning continues)
 PENDING_MESSAGE = "Attempting to claim account"

@@ -16,8 +16,8 @@ INVALID = "InvalidAccountClaim"
 
 
 def taken_in_hand(world: ClaimWorld) -> Decision | None:
-    """The next write that is missing: the finalizer, with fields that the replaced operator always writes; the claim's
-    uid on its Account; the confirmation of a person's retry. None if nothing is missing.
+    """The next write that is missing: the finalizer with the fields that the replaced operator always writes, the
+    claim's uid on its Account, or the confirmation of a person's retry. None if nothing is missing.
     """
     claim = world.claim
     if FINALIZER not in claim.metadata.finalizers:

@@ -1,6 +1,7 @@
-"""Validation of a claim's spec, with the replaced operator's reasons in its order: the first fault counts.
+"""Validation of a claim's spec, with the replaced operator's reasons in its order. Only the first fault is reported.
 
-Perdure's own checks follow. Secrets must be in the claim's namespace: its authors may read Secrets in no other.
+Perdure's own checks follow. Secrets must be in the claim's namespace, because the claim's authors may read Secrets in
+no other.
 """
 
 from __future__ import annotations

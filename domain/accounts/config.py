@@ -42,7 +42,7 @@ class Features(Model):
 
 
 class OperatorConfig(Model):
-    """The operator's ConfigMap. Absent keys are None or empty, and `problems` says by key what is unreadable."""
+    """The operator's ConfigMap. Absent keys are None or empty. `problems` says, by key, what is unreadable."""
 
     present: bool = True
     account_limit: int | None = None
@@ -130,7 +130,7 @@ def key_faults(faults: Mapping[str, str]) -> str:
 
 
 def parse_tags(text: str) -> dict[str, str]:
-    """Tags from `k=v` lines, split at the first `=`. Other lines are ignored."""
+    """Tags from lines `k=v`, split at the first `=`. Other lines are ignored."""
     pairs = (line.strip().split("=", 1) for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, value in pairs if name.strip()}
 
@@ -151,7 +151,7 @@ def _integer(data: Mapping[str, str], key: str, problems: dict[str, str]) -> int
 
 
 def _flag(data: Mapping[str, str], key: str, problems: dict[str, str], *, default: bool = False) -> bool:
-    """The flag if it has a spelling that Go accepts, else the default: laxer parsing might close accounts."""
+    """The flag if Go would accept its spelling, else the default, because laxer parsing might close accounts."""
     text = data.get(key)
     if text is None:
         return default

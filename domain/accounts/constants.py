@@ -13,9 +13,9 @@ PAYER_SECRET = "aws-account-operator-credentials"  # noqa: S105 - a name
 LEADER_LOCK = "aws-account-operator-lock"
 
 FINALIZER = "finalizer.aws.managed.openshift.io"
-# On the Secret with a customer's key, while a claim needs it.
+# Finalizer of the Secret with a customer's key, while a claim needs that key.
 INPUT_SECRET_FINALIZER = "finalizer.aws.managed.openshift.io/byoc"  # noqa: S105 - a name
-# Codes of refusals to write a claim's Secret: it belongs to another owner; it belongs to the payer or an Account.
+# Codes of two refusals to write a claim's Secret: it belongs to another owner, or to the payer or an Account.
 SECRET_NOT_OURS = "SecretNotOurs"  # noqa: S105
 SECRET_OF_THE_OPERATOR = "SecretOfTheOperator"  # noqa: S105
 # Annotation of an Account that was released without a clean-up: the reason.
@@ -38,8 +38,8 @@ ADMIN_USER_PREFIX = "osdManagedAdmin-"
 ROLE_SESSION_NAME = "awsAccountOperator"
 CCS_ACCESS_ROLE = "RH-SRE-CCS-Access"  # a role of the payer; the ConfigMap has its ARN, under the next key
 CCS_ACCESS_KEY = "CCS-Access-Arn"
-STS_SESSION_NAME = "RH-Account-Initialization"  # for the customer's role in STS mode
-# For fleet managers' claims.
+STS_SESSION_NAME = "RH-Account-Initialization"  # session name when the customer's role is assumed in STS mode
+# The role of a fleet manager's claim, and its policies.
 FLEET_ROLE = "managed-sts-role"
 FLEET_POLICY = "AAO-CustomPolicy"
 ADMINISTRATOR_POLICY = "AdministratorAccess"
@@ -48,9 +48,9 @@ REGION_INIT_TAG_NAME = "red-hat-region-init"
 # Tag of an AWS account: the `shard-name` of the installation that created it.
 OWNER_TAG = "owner"
 
-# Annotation of an Account: until when AWS's limit postpones its closing (.io, unlike the pause).
+# Annotation of an Account: until when AWS's limit postpones its closing. It ends in .io, unlike PAUSE_ANNOTATION.
 CLOSE_LIMITED_UNTIL = "aws.managed.openshift.io/close-rate-limited-until"
-# Annotation of an Account that is being closed: the uid of its claim, for a workflow that has lost its memory.
+# Annotation of an Account that is being closed: the uid of its claim. A workflow that has lost its memory needs this.
 CLOSING_FOR = "perdure.dev/closing-for"
 CLOSE_BACKOFF_SECONDS = "aws.managed.openshift.io/close-backoff-seconds"
 
@@ -60,10 +60,10 @@ AT_LIMIT_REASON = "AWSAccountLimitReached"
 
 CREATION_TIMEOUT = timedelta(minutes=25)
 REGION_INITIALIZATION_TIMEOUT = timedelta(seconds=3060)
-# The most accounts that opt in at once, and the most pending regions of one account.
+# How many accounts may opt in at the same time, and how many regions of one account may be pending.
 OPTING_IN_ACCOUNTS = 9
 OPTING_IN_REGIONS = 6
-# The most open quota requests of one account, and in one opt-in region.
+# How many quota requests may be open in one account, and how many of these in one opt-in region.
 # https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html
 QUOTA_REQUESTS = 20
 QUOTA_REQUESTS_OF_OPT_IN_REGION = 2

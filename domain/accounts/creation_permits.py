@@ -1,7 +1,7 @@
 """Permits to create AWS accounts: oldest Account first, within the account limit and the create budget, five at a time.
 
-The same input gives the same permits, so a workflow without its memory creates nothing twice. An existing AWS account
-with an Account's name is adopted.
+The same input gives the same permits, so a workflow that has lost its memory creates nothing twice. If an AWS account
+with the Account's name exists, it is adopted.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _age(account: Account) -> tuple[str, str, str]:
 def _firsts(accounts: Iterable[Account], passed: Mapping[str, str]) -> dict[str, Account]:
     """For each name, the oldest Account without an AWS account, because AWS identifies requests only by name.
 
-    A younger Account that got the permit (`passed`) takes precedence, since AWS's request is for it.
+    If a younger Account got the permit (`passed`), it takes precedence, because AWS's request is for that Account.
     """
     firsts: dict[str, Account] = {}
     for account in ordered(a for a in accounts if not (a.spec.aws_account_id or a.customers or a.failed)):
@@ -103,8 +103,8 @@ def judge(
     strangers: Collection[str] = (),
     passed: Mapping[str, str] = MappingProxyType({}),
 ) -> Verdicts:
-    """The permit or refusal for every Account that wants an AWS account. `strangers`, AWS accounts of other
-    installations, are not adopted.
+    """The permit or refusal for every Account that wants an AWS account. `strangers` are AWS accounts of other
+    installations, and are not adopted.
     """
     wanting = ordered(account for account in accounts if wants_account(account))
     attempts = census.attempts
@@ -183,7 +183,7 @@ def adopted(
     strangers: Collection[str],
     passed: Mapping[str, str] = MappingProxyType({}),
 ) -> set[str]:
-    """The ids of AWS accounts that Accounts would adopt: the owner of each must be checked first."""
+    """The ids of AWS accounts that Accounts would adopt. The owner of each must be checked first."""
     asking = (account for name, account in _firsts(accounts, passed).items() if name not in reported)
     wanting = (account for account in asking if wants_account(account))
     present = _Present(accounts, census, strangers)
@@ -203,7 +203,7 @@ def swept(
 ) -> OrganizationMemory:
     """The memory after a count of active and pending AWS accounts. Valid permits count as accounts.
 
-    The remaining create budget is the last full count's, or the whole budget if that count is too old.
+    The remaining create budget is that of the last full count or, if that count is too old, the whole budget.
     """
     granted = _outstanding(known.granted, accounts, now)
     before = known.room
@@ -223,7 +223,7 @@ def swept(
 
 
 def _outstanding(granted: Mapping[str, datetime], accounts: Iterable[Account], now: datetime) -> dict[str, datetime]:
-    """The unexpired permits of Accounts without an AWS account: a request may be in flight for each."""
+    """The unexpired permits of Accounts that have no AWS account yet. For each a request may have been sent."""
     landed = {account.metadata.name for account in accounts if account.spec.aws_account_id}
     return {name: until for name, until in granted.items() if until > now and name not in landed}
 
@@ -235,7 +235,7 @@ def _used(name: str, until: datetime, attempts: Sequence[CreateAttempt]) -> bool
 
 
 def _within(since: datetime, window: timedelta, now: datetime) -> str:
-    """The period for a message. A relative wording would change at each pass, and a changed message wakes Accounts."""
+    """The period, for a message. A relative wording would change at each pass, and a changed message wakes Accounts."""
     if since > now - window:
         return f"since {timestamp(since)}"
     return f"within {window / timedelta(minutes=1):g} minutes"
@@ -253,10 +253,10 @@ class _Present:
             self._attempts[attempt.name].append(attempt)
 
     def under_name_of(self, account: Account, email_domain: str) -> Permit | None:
-        """The permit to adopt the AWS account or request of this Account's name, else None.
+        """The permit to adopt the AWS account or pending request with this Account's name, else None.
 
-        If another installation has this name, AWS refuses a second account with its e-mail address, and the Account is
-        replaced.
+        If another installation has an account with this name, AWS refuses a second one with the same e-mail address,
+        and the Account is replaced.
         """
         name = account.metadata.name
         email = email_of(name, email_domain)
@@ -268,6 +268,6 @@ class _Present:
                 return Permit(verdict=Verdict.GRANTED, message="already being created", request_id=attempt.request_id)
             void = attempt.account_id in self._taken or attempt.account_id in self._gone
             if attempt.state == "SUCCEEDED" and attempt.account_id and not void:
-                # The list of accounts does not contain it yet.
+                # AWS's list of accounts does not contain the new account yet.
                 return Permit(verdict=Verdict.GRANTED, message="just created", account_id=attempt.account_id)
         return None

@@ -45,8 +45,9 @@ def secret_recorded(world: AccountWorld) -> Patch:
 
 
 def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
-    """The failure that IAM's refusal causes, with the replaced operator's conditions; None without a refusal, or if it
-    is temporary: our own bug, a Secret that changed meanwhile or is deleted with an earlier Account of this name.
+    """The failure that IAM's refusal causes, with the replaced operator's conditions. None if IAM has not refused, or
+    if the cause is temporary: a bug of ours, or a Secret that was changed meanwhile or is being deleted with an earlier
+    Account of this name.
     """
     refusal = world.refused(EnsureAdminUser.activity)
     if refusal is None or refusal.type is ErrorType.BUG:

@@ -131,7 +131,6 @@ def _initialized(world: AccountWorld, now: datetime) -> Decision:
 def _troubled(
     world: AccountWorld, reason: str, message: str, waits_for: str, now: datetime, *retried: Action
 ) -> Decision:
-    """Show the problem in the condition `AuthenticationError`, and retry with backoff, or at once on a wake."""
     account = world.account
     conditions = with_latest(account.status.conditions, TROUBLE, reason, message, now)
     writes: tuple[Action, ...] = ()

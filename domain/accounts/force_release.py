@@ -1,11 +1,12 @@
 """Forced release, so that a refused clean-up never blocks a deletion forever.
 
-A customer's account is released by a person, or a day after the deletion was requested; what Perdure created there
-stays. A pool's account is released only by a person, as its key may still work: it stays Failed, without a claim, and
-is not reused before it is cleaned.
+A customer's account is released by a person, or a day after the deletion was requested; what Perdure created in it
+stays. A pool's account is released only by a person, because its key may still work. Its Account stays Failed, without
+a claim, and is not reused before the AWS account is cleaned.
 
-A person sets `perdure.dev/let-go: "<why>"` (`perdure abandon --skip-cleanup`) on the Account, for a customer's account
-also on the claim. `perdure.dev/uncleaned` on a pool's Account keeps the reason: remove it after a manual clean-up.
+To force a release, a person sets `perdure.dev/let-go: "<why>"` (`perdure abandon --skip-cleanup`) on the Account or,
+for a customer's account, on the claim. `perdure.dev/uncleaned` on a pool's Account keeps the reason. Remove it after a
+manual clean-up.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def release_reason(*objects: Account | AccountClaim | None) -> str:
 
 
 def released_at(meta: ObjectMeta) -> datetime | None:
-    """When a customer's account is released without a clean-up; None if the object is not being deleted."""
+    """When a customer's account is released without a clean-up. None if the object is not being deleted."""
     return meta.deletion_timestamp + PATIENCE if meta.deletion_timestamp else None
 
 

@@ -22,7 +22,7 @@ def iam_user_id(name: str, uid: str) -> str:
 
 
 def email_of(name: str, domain: str) -> str:
-    """The name with a plus before its last part, at the domain: osd-creds-mgmt+abc123@redhat.com."""
+    """For example, osd-creds-mgmt-abc123 becomes osd-creds-mgmt+abc123@redhat.com."""
     head, dash, last = name.rpartition("-")
     return f"{head}+{last}@{domain}" if dash else f"{last}@{domain}"
 

@@ -1,4 +1,4 @@
-"""The inputs of the area's decisions: one `World` class per kind, small enough for Temporal's history."""
+"""What the area's decisions read: one `World` class per kind, small enough for Temporal's history."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from domain.writes import JsonPatch, Patch, difference
 
 class Verdict(StrEnum):
     GRANTED = "Granted"
-    LIMIT_REACHED = "LimitReached"  # or the limit is unreadable
+    LIMIT_REACHED = "LimitReached"  # the account limit is reached, or cannot be read
     BUDGET_SPENT = "BudgetSpent"
-    QUEUED = "Queued"  # other creations are pending; another answer follows
+    QUEUED = "Queued"  # other accounts are being created first; another answer follows
 
 
 class Permit(Model):
     """The organization's answer to an Account: a permit to create its AWS account, valid until `until`, or a refusal.
 
-    `request_id` or `account_id`: an existing request or account of this name, to be adopted.
+    If `request_id` or `account_id` is set, a request or account of this name exists, and is adopted.
     """
 
     verdict: Verdict
@@ -49,8 +49,8 @@ class Permit(Model):
 
 
 class RegionOutcome(Model):
-    """The result of initialising a region. `given_up`: no instance ran in time, but AWS did not definitely refuse.
-    `vcpus_asked`: a request for vCPUs is open.
+    """`given_up`: no instance ran in time, but AWS did not definitely refuse. `vcpus_asked`: a request for vCPUs is
+    open.
     """
 
     region: str
@@ -61,7 +61,7 @@ class RegionOutcome(Model):
 
 
 class InputSecret(Model):
-    """A customer's Secret without its content.
+    """What is known of a customer's Secret, without its content.
 
     `complete`: it has both parts of a key. `held`: it has our finalizer, until the claim is released.
     """
@@ -71,7 +71,7 @@ class InputSecret(Model):
 
 
 def key_fault(secret: InputSecret | None) -> tuple[str, str] | None:
-    """What is wrong with the customer's Secret, as reason and explanation; None if nothing."""
+    """What is wrong with the customer's Secret, as reason and explanation; None if nothing is wrong."""
     if secret is None:
         return "BYOCSecretMissing", "does not exist"
     incomplete = "BYOCSecretIncomplete", "lacks aws_access_key_id or aws_secret_access_key"
@@ -107,9 +107,10 @@ class AreaWorld(ObjectWorld):
 
 
 class AccountMemory(Model):
-    """What an Account's lifecycle remembers; losing it costs queries, never an object in AWS.
+    """What an Account's lifecycle remembers. Losing it costs queries, but never an object in AWS.
 
-    `inherited`: the first observation found a lifecycle in progress, so even first attempts search for objects.
+    `inherited`: the first observation found a lifecycle in progress, so even first attempts search for existing
+    objects.
     """
 
     inherited: bool | None = None
@@ -123,27 +124,25 @@ class AccountMemory(Model):
     admin_secret: str = ""
     regions: tuple[str, ...] | None = None
     outcomes: dict[str, RegionOutcome] = {}
-    cleaned: dict[str, str] = {}  # regions with an interrupted initialisation, cleaned since
+    cleaned: dict[str, str] = {}  # region -> result, for regions cleaned after an interrupted initialisation
     case_id: str = ""
     resolved_case: str = ""
     identities_deleted: bool = False
     opt_in_asked: bool = False  # a permit to opt in to regions was requested
     opt_in_until: datetime | None = None  # expiry of that permit
-    opt_in_news: dict[str, str] = {}  # unwritten statuses of opt-in regions; "" if AWS does not know the region
-    quota_news: dict[str, dict[str, ServiceQuota]] = {}  # unwritten quotas, by region ("": account-wide) and code
+    opt_in_news: dict[str, str] = {}  # opt-in region -> status not written yet; "" if AWS does not know the region
+    quota_news: dict[str, dict[str, ServiceQuota]] = {}  # quotas not written yet, by region ("": account-wide) and code
     vcpus_asked: tuple[str, ...] = ()  # regions whose initialisation had an open request for vCPUs when last seen
 
 
 class AccountWorld(AreaWorld):
-    """An Account, with the claim that holds it (for its custom tags and key)."""
-
     about: ClassVar[str] = "account"
     first_phase: ClassVar[str] = "Pending"
 
     account: Account = Account()
     claim: AccountClaim | None = None
     email_domain: str = ""
-    input_secret: InputSecret | None = None  # of a BYOC claim
+    input_secret: InputSecret | None = None  # the customer's Secret that a BYOC claim names; None if it does not exist
     known: AccountMemory = AccountMemory()
 
     @property
@@ -158,9 +157,8 @@ class AccountWorld(AreaWorld):
 
     @property
     def out_of_bounds(self) -> bool:
-        """Whether development mode's dummy account is a payer's or protected: then the Account becomes Ready untouched.
-
-        That it is the payer's own account is known only from a refusal.
+        """Whether development mode's dummy account is a payer's or protected. Then the Account becomes Ready, and
+        nothing is done in AWS. Only a refusal shows that it is the payer's own account.
         """
         refused = any(refusal.code == PROTECTED for refusal in self.refusals.values())
         return self.stands_in(self.account) and (self.is_protected or refused)
@@ -177,7 +175,6 @@ class AccountWorld(AreaWorld):
     def entering(
         self, state: str, message: str, now: datetime, why: str = "", status: AccountStatus | None = None
     ) -> Decision:
-        """The decision to write the state, into `status` or, without it, the observed status."""
         entered = with_account_state(status or self.account.status, state, message, now)
         return self.working(why or message, self.write_status(entered))
 
@@ -195,7 +192,6 @@ class AccountWorld(AreaWorld):
         return self.working(why or message, self.write_status(failed), *more)
 
     def noted(self, type_: str, reason: str, message: str, now: datetime) -> tuple[Action, ...]:
-        """The write that adds the condition; empty if it exists."""
         status = self.account.status
         if condition_of(status.conditions, type_) is not None:
             return ()
@@ -221,10 +217,10 @@ class AccountWorld(AreaWorld):
         return super().written(patch, resource_version, gone=gone)._after(self.account)
 
     def _after(self, before: Account) -> Self:
-        """The world without memory and refusals at Ready, when the state is blanked, and on leaving Failed.
+        """Memory and refusals are dropped at Ready, when the state is blanked, and when the Account leaves Failed.
 
-        A Ready account with a Secret or claim forgets `admin_secret`: a fleet manager's claim deletes the key, and
-        another must then be created.
+        A Ready Account with a Secret or claim forgets `admin_secret`, because a fleet manager's claim deletes the key,
+        and another key must then be created.
         """
         was, is_ = before.status.state, self.account.status.state
         ended = is_ in {AccountState.READY, AccountState.NEW} and was not in {is_, AccountState.NEW}
@@ -239,9 +235,9 @@ class AccountWorld(AreaWorld):
 
 
 class ClaimMemory(Model):
-    """What a claim's lifecycle remembers; losing it costs repeated steps, never an object in AWS.
+    """What a claim's lifecycle remembers. Losing it costs repeated steps, but never an object in AWS.
 
-    `fulfilled` names the Account that was handed over before Ready.
+    `fulfilled` names the Account that was handed over before the claim was Ready.
     """
 
     fulfilled: str = ""
@@ -252,33 +248,31 @@ class ClaimMemory(Model):
     secret_held: bool = False
     secret_removed: bool = False
     secrets_let_go: bool = False
-    fake_secret: bool | None = None  # of a fake claim: True after writing, False after deletion
+    fake_secret: bool | None = None  # a fake claim's Secret: True once it is written, False once it is deleted
     keys_rotated: bool = False
     cleaned: dict[str, str] = {}  # region (or "global") -> report
     closed: str = ""  # the AWS account that was closed instead of released
-    closing_limited: str = ""  # AWS's limit on closing accounts, until recorded on the Account
+    closing_limited: str = ""  # AWS's message about its limit on closing accounts, until recorded on the Account
 
 
 class ClaimWorld(AreaWorld):
-    """An AccountClaim and its account."""
-
     about: ClassVar[str] = "claim"
 
     claim: AccountClaim = AccountClaim()
     # The Account in `spec.accountLink`, otherwise an Account that names this claim; None if there is none.
     account: Account | None = None
     pool_exists: bool = True
-    unserved: str = ""  # why none of the pool's accounts fits
-    by_pool: bool = False  # the pool's pass decides for the claim right after binding it
+    unserved: str = ""  # why none of the pool's accounts fits the claim
+    by_pool: bool = False  # the pool's pass, not the claim's workflow, decides, right after it has bound the claim
     rotate_keys: bool = True
-    input_secret: InputSecret | None = None  # of a BYOC claim; None if absent
+    input_secret: InputSecret | None = None  # the customer's Secret that a BYOC claim names; None if it does not exist
     delivered: bool = False  # whether a BYOC claim's own Secret exists
     accesses: tuple[str, ...] = ()  # names of federated accesses to a customer's account that end with the claim
     known: ClaimMemory = ClaimMemory()
 
     @property
     def held(self) -> Account | None:
-        """The Account, only if it names the claim as its holder: tenants can write the claim's link."""
+        """The Account, only if it names the claim as its holder, because tenants can write the claim's link."""
         return self.account if self.account is not None and self.claim.holds(self.account) else None
 
     def with_spec(self, **fields: object) -> Self:
@@ -315,7 +309,7 @@ class ClaimWorld(AreaWorld):
         return super().written(patch, resource_version, gone=gone)._after()
 
     def _after(self) -> Self:
-        """The world, at Ready without the memory of the handover: a claim whose state is reset repeats the handover."""
+        """A Ready claim forgets the handover. So a claim whose state is reset repeats it."""
         if self.claim.status.state != ClaimState.READY:
             return self
         return self.learn(fulfilled="", fleet_role=False, role_delivered=False)

@@ -1,7 +1,7 @@
 """Permits to opt in to regions: at most nine accounts of the organization at once, oldest Account first.
 
-A permit counts until it expires, or its Account has begun to opt in or needs it no longer; so a lifecycle without its
-memory gives the same permits. Accounts that are not Ready yet precede Ready ones.
+A permit counts until it expires, or until its Account begins to opt in or no longer needs it. So a lifecycle that has
+lost its memory gives the same permits. Accounts that are not Ready yet precede Ready Accounts.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from domain.model import Model
 PERMIT_LIFETIME = timedelta(minutes=2)
 
 
-# The pause after a permit that a Ready Account did not use, which also happens if no worker ran.
+# The pause after a permit that a Ready Account did not use. This also happens if no worker ran.
 NOT_OFFERED_AGAIN = timedelta(hours=6)
 
 
 class Permits(Model):
-    """The expiry of valid permits by Account name, the number of waiting Accounts, and unused permits."""
+    """The expiry of valid permits by Account name, the number of waiting Accounts, and the unused permits."""
 
     granted: dict[str, datetime] = {}
     waiting: int = 0

@@ -5,8 +5,8 @@
                                               +------------------> MANUAL_ACTION (AWS denies it)
 
 Enabling a region takes minutes to hours; at most six regions per account are enabled at once. The deadline of Creating
-does not run meanwhile. When the ConfigMap's list grows, a Ready account opts in, stays Ready, and expands its quotas
-again; this requires a `shard-name`.
+does not run meanwhile. When the ConfigMap's list of regions grows, a Ready account opts in to the new regions, stays
+Ready, and expands its quotas again; this requires a `shard-name`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ DECIDED = "AWS has decided on every opt-in region"
 
 
 def regions_of(config: OperatorConfig) -> tuple[str, ...]:
-    """The regions to opt in to; none while the feature is off, or in GovCloud."""
     if not config.features.opt_in_regions or config.fedramp:
         return ()
     return tuple(sorted({*config.opt_in_regions} - {*config.disabled_regions}))
@@ -64,7 +63,7 @@ def _open(status: AccountStatus) -> bool:
 
 
 def wanted_regions(world: AccountWorld) -> tuple[str, ...]:
-    """The regions to enable, without those unknown to AWS."""
+    """The regions to enable, except those that AWS does not know."""
     news = world.known.opt_in_news
     return tuple(region for region in regions_of(world.config) if news.get(region) != "")
 
@@ -85,7 +84,7 @@ def opting_in(world: AccountWorld, now: datetime) -> Decision:
     account, regions = world.account, wanted_regions(world)
     if world.dev_mode or not regions:
         return _enabled(world, _current(world), now)
-    if not account.status.opt_in_regions:  # the state was set by hand
+    if not account.status.opt_in_regions:  # a person or tool has set the state
         status = _todo(account.status, regions)
         return world.working(f"opt in to {len(regions)} regions", world.write_status(status, note="optInRegions"))
     status = _current(world)

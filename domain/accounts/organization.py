@@ -1,4 +1,4 @@
-"""What AWS limits for the whole organization, distributed by one workflow.
+"""Permits, queries and OUs that AWS limits for the whole organization. One workflow distributes them.
 
 | resource | limit |
 |---|---|
@@ -46,8 +46,8 @@ class CreateAttempt(Model):
 
 
 class Census(Model):
-    """The organization's accounts. `taken_at` is AWS's time (from the Date header). `attempts` are recent CreateAccount
-    requests, and all pending ones.
+    """`taken_at` is AWS's time (from the Date header). `attempts` are recent CreateAccount requests, and all pending
+    ones.
     """
 
     taken_at: datetime
@@ -80,14 +80,14 @@ class OrganizationMemory(Model):
     youngest_case_at: datetime | None = None  # when the youngest open case was opened
     young_cases: dict[str, Key] = {}  # case id -> its Account
     old_cases: dict[str, Key] = {}
-    wanting: int = 0  # Accounts without an AWS account in the last pass
-    room_unreported: bool = False  # the pools do not know the last change of the room
+    wanting: int = 0  # how many Accounts waited for an AWS account in the last pass
+    room_unreported: bool = False  # the last change of the room has not been reported to the pools
     news: bool = False  # report that change to the pools now
     units: dict[str, str] = {}  # legal entity id -> OU id
     opt_in_granted: dict[str, datetime] = {}  # Account name -> expiry of its permit to opt in to regions
-    opt_in_wanting: int = 0  # Accounts waiting for such a permit in the last pass
+    opt_in_wanting: int = 0  # how many Accounts waited for such a permit in the last pass
     opt_in_let_go: ReleasedPermits = ReleasedPermits()
-    strangers: tuple[str, ...] = ()  # AWS accounts with an Account's name that belong to another installation
+    strangers: tuple[str, ...] = ()  # AWS accounts of another installation that have the name of an Account
     passed: dict[str, str] = {}  # Account name -> path of the permitted Account, if an older Account has the same name
     config: ConfigState | None = None  # the ConfigMap as observed by the last pass
     ccs_access: CcsAccess = CcsAccess()

@@ -1,7 +1,7 @@
-"""The area's observing actions, and the results of its one-activity passes.
+"""The area's observing actions, and the results of passes that are one activity.
 
 `seen` has, by kind, the newest resourceVersion of the objects that woke the lifecycle. Pools and the organization read
-many objects, so their whole pass is one activity; with `dry_run` it does not act.
+many objects, so their whole pass is one activity. With `dry_run` it changes nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ObserveAccount(Look):
 
 
 class ObserveClaim(Look):
-    """Observe a claim; with `dry_run` also find out why it waits for an account, which reads every Account."""
+    """With `dry_run`, the action also finds out why the claim waits for an account, which reads every Account."""
 
     activity: ClassVar[str] = "accounts.observe_claim"
     result: ClassVar[type[Model] | None] = ClaimWorld
@@ -49,10 +49,8 @@ class ObserveClaim(Look):
 
 
 class PoolMemory(Model):
-    """What a pool's lifecycle remembers."""
-
     unborn: tuple[str, ...] = ()  # members without an AWS account in the last pass
-    died: tuple[str, ...] = ()  # members reported as failed since then
+    died: tuple[str, ...] = ()  # members that have been reported as failed since that pass
     deaths: FailedAccounts = FailedAccounts()
     bonds_seen: bool = False  # a pass has read all claims and completed unfinished bindings
 
@@ -88,7 +86,9 @@ class OrganizationWorld(PassedWorld):
     known: OrganizationMemory = OrganizationMemory()
 
     def recall(self, before: World) -> OrganizationWorld:
-        """The pass's result, with `units` and `ccs_access` from `before`: updates and actions change them meanwhile."""
+        """The pass's result, but with `units` and `ccs_access` from `before`, because updates and actions change these
+        meanwhile.
+        """
         was = before.known if isinstance(before.known, OrganizationMemory) else OrganizationMemory()
         known = self.known.model_copy(update={"units": was.units, "ccs_access": was.ccs_access})
         return self.model_copy(update={"refusals": before.refusals, "known": known})
@@ -110,7 +110,7 @@ class PassOrganization(Action):
 
 
 class TellPools(Action):
-    """Wake the pools after the pass: during the pass they would still read the old room."""
+    """Wake the pools after the pass, because during it they would still read the old room."""
 
     activity: ClassVar[str] = "accounts.tell_pools"
     title: ClassVar[str] = "send the pools the number of accounts that may still be created"
@@ -124,7 +124,8 @@ class TellPools(Action):
 class RecordAccessRole(Action):
     """Write the ARN of the payer's role into the ConfigMap, if the key differs.
 
-    A missing role and a refusal are results, not errors: the action is not retried before the ConfigMap changes.
+    If the role is missing or the request is refused, that is a result, not an error: the action is not repeated before
+    the ConfigMap changes.
     """
 
     activity: ClassVar[str] = "accounts.record_access_role"
@@ -184,7 +185,7 @@ class UnitRequest(Model):
 
 
 class UnitsRequest(Model):
-    """A request for the ids of OUs. `gone` is an OU that AWS has reported as missing."""
+    """`gone` is an OU that AWS has reported as missing."""
 
     base: str
     legal_entities: tuple[str, ...]

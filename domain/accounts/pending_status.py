@@ -1,4 +1,4 @@
-"""News: states of an Account's opt-in regions and quotas that are not in its status yet.
+"""News: states of an Account's opt-in regions and quotas that have not been written into its status yet.
 
 The lifecycle's memory keeps an action's result until the observed status shows it. So the status, which people and
 tools may change, stays authoritative.
@@ -41,12 +41,12 @@ def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> 
 
 
 def _newer(shown: ServiceQuota, news: ServiceQuota | None) -> ServiceQuota:
-    """The news, if there is any and it is for the quota value that the status shows; else `shown`."""
+    """News about another quota value is outdated, because the request was for that value."""
     return news if news is not None and news.value == shown.value else shown
 
 
 def still_unwritten(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> dict[str, object]:
-    """The news that the status does not show yet, by field of the memory. Regions unknown to AWS stay."""
+    """The news that the status does not show yet, by field of the memory. Regions unknown to AWS stay in it."""
     if not regions and not quotas:
         return {}
     shown = quotas_of(status)

@@ -4,7 +4,7 @@
                                                                    +--a quota is denied--> Failed
 
 AWS Support sends no notification: the organization's lifecycle polls all open cases and informs the Accounts.
-Development mode has neither case nor quotas.
+In development mode there is no case, and no quota is requested.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ON_THE_WAY = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING
 
 
 def to_pending_verification(world: AccountWorld, now: datetime, why: str) -> Decision:
-    """The decision to write PendingVerification with the quotas, after one attempt to open the support case."""
+    """Write PendingVerification with the quotas. Before that, try once to open the support case."""
     account = world.account
     if _case_first(world):
         return world.working(why, support_case(world, once=True))
@@ -51,7 +51,7 @@ def to_pending_verification(world: AccountWorld, now: datetime, why: str) -> Dec
 
 
 def _case_first(world: AccountWorld) -> bool:
-    """Whether to open the case before the state is written; after one failure it is opened in PendingVerification."""
+    """Whether to open the case before the state is written. After one failure it is opened in PendingVerification."""
     has_case = world.account.status.support_case_id or world.known.case_id
     return not (has_case or world.dev_mode or world.refused(OpenSupportCase.activity))
 
@@ -63,9 +63,9 @@ def support_case(world: AccountWorld, *, once: bool = False) -> OpenSupportCase:
 
 
 def case_to_resolve(world: AccountWorld) -> ResolveSupportCase | None:
-    """The action that resolves the support case of a deleted Account, if AWS Support has not answered yet.
+    """The action that resolves the support case of a deleted Account; None if AWS Support has already resolved it.
 
-    None after three refusals: `perdure audit` then reports the case.
+    Also None after three refusals: `perdure audit` then reports the case.
     """
     account, known = world.account, world.known
     case_id = account.status.support_case_id or known.case_id
@@ -132,8 +132,8 @@ def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> De
 
 
 def quotas_of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
-    """The decision to raise a Ready account's quotas; None if all is done, or without a `shard-name`. A denial is only
-    shown, because the account may be in use.
+    """The decision to raise a Ready account's quotas; None if nothing is left to do, or without a `shard-name`. A
+    denial is only shown, because the account may be in use.
     """
     account = world.account
     if account.customers or world.dev_mode or not account.spec.aws_account_id:

@@ -1,7 +1,7 @@
 """The lifecycle of an AccountPool. Only pools bind accounts to claims: an Account's `spec.claimLink` is authoritative.
 
-Accounts to create: poolSize - (available + progressing + pending + opting in). After an Account fails without an AWS
-account, the pool pauses for 1 minute, doubling to 1 hour, until an Account gets one.
+Accounts to create: poolSize - (available + progressing + pending + opting in). If an Account fails without an AWS
+account, the pool pauses for 1 minute, doubling to 1 hour, until an Account gets an AWS account.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LONGEST_PAUSE = timedelta(hours=1)
 
 
 class Room(Model):
-    """The number of accounts that may still be created, from the organization's workflow."""
+    """How many accounts may still be created, from the organization's workflow."""
 
     # The pool's status shows `limit` - `active` - `creating` as awsLimitDelta.
     active: int
@@ -59,7 +59,8 @@ class FailedAccounts(Model):
 
 
 class PoolView(Model):
-    """What a pool's pass reads. It never leaves the activity: histories contain no lists of custom resources."""
+    """What a pool's pass reads. It never leaves the activity, so that histories contain no lists of custom resources.
+    """
 
     pool: AccountPool
     accounts: tuple[Account, ...]
@@ -80,7 +81,7 @@ class NewAccount(Model):
 
 
 class Binding(Model):
-    """An account for a claim. `complete`: the account already names the claim, only the claim's link is missing."""
+    """`complete`: the account already names the claim, and only the claim's link is missing."""
 
     account: Account
     claim: AccountClaim
@@ -132,7 +133,7 @@ def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool
 
 
 def offered(account: Account, pool: AccountPool, config: OperatorConfig, protected: Collection[str]) -> bool:
-    """Whether the pool's claims may get the Account, which people may also create.
+    """Whether the pool's claims may get the Account, which may also have been created by a person.
 
     A payer's or protected account would block its claim, so only a claim that it already names gets it.
     """
@@ -160,7 +161,7 @@ def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> A
 
 
 def shows(pool: AccountPool, counts: AccountPoolStatus) -> bool:
-    """Whether the pool's status shows all these counts; an adopted pool's status may lack some."""
+    """Whether the pool's status shows all these counts. The status of an adopted pool may lack some."""
     numbers = AccountPoolStatus.model_fields.keys() - {"conditions"}
     return pool.status is not None and pool.status == counts and numbers <= pool.status.model_fields_set
 
@@ -233,7 +234,7 @@ def _at_limit(account: Account) -> bool:
 
 
 def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:
-    """New Accounts. Their names derive from the pass's id, so a repeated creation finds them."""
+    """Their names derive from the pass's id, so that a repeated creation finds the Accounts of the first one."""
     taken = {account.metadata.name for account in view.accounts}
     suffixes = (suffix_of(view.pool.metadata.uid, view.token, str(serial)) for serial in range(number + len(taken)))
     free = [suffix for suffix in suffixes if account_name(suffix) not in taken]
@@ -263,7 +264,7 @@ def _conditions(view: PoolView, why: str, waits_for: tuple[str, ...], now: datet
 
 
 def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
-    """The bindings, oldest claim first; and by claim, why it gets no account."""
+    """The bindings, oldest claim first; and for each claim that gets no account, the reason."""
     if not view.claims:
         return (), {}
     bindings: list[Binding] = []
@@ -285,7 +286,7 @@ def _offered(account: Account, view: PoolView) -> bool:
 
 
 def waits(claim: AccountClaim, pool: AccountPool, config: OperatorConfig) -> bool:
-    """Whether the claim waits for an account. Invalid claims get none: the account would be wasted."""
+    """Whether the claim waits for an account. An invalid claim gets none, because the account would be wasted."""
     if claim.metadata.deleting or paused(claim.metadata) or claim.spec.account_link or not claim.from_pool:
         return False
     if spec_fault(claim) or claim.status.state == "Error":
@@ -299,7 +300,7 @@ def _age(claim: AccountClaim) -> tuple[str, str, str]:
 
 
 def moving(view: PoolView, decision: PoolDecision) -> bool:
-    """Whether accounts are on their way to Ready: changes then come in bursts, so passes are batched."""
+    """Whether accounts are on their way to Ready. Their changes come in bursts, so passes are batched."""
     opting_in = any(account.status.state in OPT_IN_STATES for account in view.accounts)
     return bool(decision.status.accounts_progressing or decision.status.accounts_pending or opting_in)
 
@@ -309,10 +310,10 @@ def has_free(view: PoolView) -> bool:
 
 
 def has_bound(view: PoolView, *, thorough: bool) -> bool:
-    """Whether some Account names a claim whose own link may be missing.
+    """Whether an Account names a claim whose own link may be missing.
 
-    Unless `thorough`, Accounts with `status.claimed` are skipped; it is set shortly after the binding, even without the
-    claim's link.
+    Unless `thorough`, Accounts with `status.claimed` are skipped: it is set shortly after the binding, even if the
+    claim's link is missing.
     """
     bound = (account for account in view.accounts if account.spec.claim_link)
     return any((thorough or not account.status.claimed) and _offered(account, view) for account in bound)
@@ -321,10 +322,10 @@ def has_bound(view: PoolView, *, thorough: bool) -> bool:
 def count_failures(
     deaths: FailedAccounts, accounts: Iterable[Account], unborn: frozenset[str], died: frozenset[str], now: datetime
 ) -> FailedAccounts:
-    """The failures in a row, for the pool's backoff; none once an Account has got an AWS account.
+    """The failures in a row, for the pool's backoff. None are left once an Account has got an AWS account.
 
-    `unborn` are members without an AWS account in the previous pass, `died` members reported as failed since. A missing
-    Account is no failure: people delete Accounts, too.
+    `unborn` are members without an AWS account in the previous pass. `died` are members that have been reported as
+    failed since then. A missing Account is no failure, because people delete Accounts, too.
     """
     if any(account.spec.aws_account_id for account in accounts if account.metadata.name in unborn):
         deaths = FailedAccounts()

@@ -46,7 +46,6 @@ def with_claim_conditions(world: ClaimWorld, decision: Decision, now: datetime) 
 def _changed(
     conditions: tuple[Condition, ...], decision: Decision, now: datetime, *, needs_it: bool
 ) -> tuple[Condition, ...] | None:
-    """The conditions with the ConfigMap's problem; None if unchanged, or if the decision has other actions."""
     if decision.actions:
         return None
     waits = needs_it and decision.waits_for == (CONFIG_MAP,)

@@ -17,7 +17,7 @@ from domain.accounts.resources import Account, AccountState
 from domain.decision import Decision
 from domain.resource import condition_of, parse_timestamp
 
-# The decision once every region has an outcome.
+# Makes the decision once every region has an outcome.
 Done = Callable[[AccountWorld, datetime], Decision]
 
 
@@ -95,7 +95,7 @@ def regions_done(world: AccountWorld) -> str:
 
 
 def none_initialized(world: AccountWorld, now: datetime) -> Decision | None:
-    """The failure if every region was definitely refused, else None.
+    """The failure if AWS definitely refused every region, else None.
 
     A region that was given up may work once AWS Support has verified the account.
     """

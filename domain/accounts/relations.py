@@ -66,7 +66,6 @@ def _pool_names(pool: AccountPool) -> Iterable[Hashable]:
 
 
 def _claim_of(account: Account) -> Iterable[Hashable]:
-    """The claim that an Account names: namespace and name, or the uid if a failed release has removed the link."""
     spec = account.spec
     if spec.claim_link:
         return [(spec.claim_link_namespace, spec.claim_link)]
@@ -83,7 +82,6 @@ def _account_of(claim: AccountClaim) -> Iterable[Hashable]:
 
 
 def is_settled(claim: AccountClaim) -> bool:
-    """Whether the claim holds its account and nothing is left to do."""
     spec, link = claim.spec, bool(claim.spec.account_link)
     handed_over = bool(spec.support_role_arn) or spec.manual_sts_mode
     has_all = link and (handed_over if spec.byoc else spec.account_ou not in NOT_MOVED)
@@ -98,7 +96,7 @@ def _key_awaited(claim: AccountClaim) -> Iterable[Hashable]:
 
 
 def _counted_as(account: Account) -> Hashable:
-    """The part of an Account that pools count. Progress of its regions is left out, so it wakes no pool."""
+    """What pools count of an Account. The progress of its regions is left out, so it wakes no pool."""
     spec, status, meta = account.spec, account.status, account.metadata
     at_limit = not spec.aws_account_id and any(each.type == AT_LIMIT_CONDITION for each in status.conditions)
     held = account.paused or pause_and_retry.paused(meta)
@@ -133,7 +131,6 @@ def _shown_to_claim(account: Account) -> Hashable:
 
 
 def _needs_of_organization(account: Account) -> frozenset[Hashable]:
-    """What the Account needs: a CreateAccount permit, or queries of its support case."""
     spec, status = account.spec, account.status
     if not spec.aws_account_id:
         return frozenset({("id", status.state, account.metadata.deleting)})
@@ -189,7 +186,6 @@ def _named_pool(pool: AccountPool) -> Hashable:
 
 
 def _configuration(model: type[_ConfigMap], name: str) -> Relation:
-    """The relation by which a ConfigMap or Secret wakes unsettled objects, Organization and AccountValidation."""
     named = (name,)
     return Relation(
         of=(

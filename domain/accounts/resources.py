@@ -1,7 +1,7 @@
 """The area's custom resources, with all fields (group aws.managed.openshift.io, version v1alpha1).
 
-Aliases have the wire names. Fields that Go's structs always emit (`awsAccountID: ""`, `legalEntity`) are required in
-the schema and empty by default here.
+A field's alias is its name in JSON. Fields that Go's structs always emit (`awsAccountID: ""`, `legalEntity`) are
+required in the schema and empty by default here.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Account(CustomResource):
 
     @property
     def always_written(self) -> dict[str, object]:
-        """The fields that the replaced operator always leaves in the spec, even if empty."""
+        """The replaced operator always leaves these fields in the spec, even if they are empty."""
         return self.spec.model_dump(mode="json", include={"claim_link", "legal_entity"})
 
     @property
@@ -157,7 +157,7 @@ class Account(CustomResource):
 
     @property
     def customers(self) -> bool:
-        """Whether the account is a customer's: then only what Perdure created in it is removed."""
+        """Whether the account is a customer's. Then only what Perdure created in it is removed."""
         return self.spec.byoc or self.spec.manual_sts_mode
 
     @property
@@ -170,10 +170,10 @@ class Account(CustomResource):
         }
 
     def named_by(self, claim: Key) -> bool:
-        """Whether the Account names this claim: by namespace and name, and by the uid if recorded.
+        """Whether the Account names this claim: by namespace and name, and by the uid if that is recorded.
 
-        An Account bound by the replaced operator gets the uid in the claim's next pass. For an unclean Account only the
-        uid counts.
+        An Account bound by the replaced operator gets the uid in the claim's next pass. If the Account is unclean, only
+        the uid counts.
         """
         if self.unclean:
             return self.metadata.annotations.get(CLAIM_UID_ANNOTATION) == claim.uid
@@ -195,7 +195,7 @@ class Account(CustomResource):
 
     @property
     def iam_user_id(self) -> str:
-        """The id in the names of IAM user and support role, six characters; empty if not set yet."""
+        """The id in the names of IAM user and support role, six characters; empty until it is set."""
         return self.metadata.labels.get(IAM_USER_ID_LABEL, "")
 
     @property
@@ -217,7 +217,6 @@ class Account(CustomResource):
 
     @property
     def pool_owned(self) -> bool:
-        """Whether a pool owns the Account or, if it has no owners, whether its spec names a pool."""
         owners = self.metadata.owner_references
         return any(owner.kind == "AccountPool" for owner in owners) if owners else bool(self.spec.account_pool)
 
@@ -350,8 +349,8 @@ class AccountClaim(CustomResource):
         return self.spec.model_dump(mode="json", include={"byoc_secret_ref", "fleet_manager_config"})
 
     def holds(self, account: Account) -> bool:
-        """Whether the Account belongs to the claim. Without a recorded uid, the legal entities must be equal: a new
-        claim may have the name of an earlier claim.
+        """Whether the Account belongs to the claim. If no uid is recorded, the legal entities must be equal, because a
+        new claim may have the name of an earlier one.
         """
         entity, recorded = account.spec.legal_entity.id, CLAIM_UID_ANNOTATION in account.metadata.annotations
         if account.unclean and not recorded:  # a release that the replaced operator has begun
@@ -366,7 +365,7 @@ class AccountClaim(CustomResource):
 
     @property
     def from_pool(self) -> bool:
-        """Whether the claim uses a pool's account, also in STS mode without `byoc`, but then without a support role."""
+        """Whether the claim uses a pool's account. In STS mode without `byoc` it does, but gets no support role."""
         return not (self.spec.byoc or self.fake)
 
     @property

@@ -4,9 +4,9 @@
       |                      +--denied, not approved--> DENIED
       +--------------------- +--no such quota here, an invalid request--> MANUAL_ACTION
 
-The spec's quotas are expanded once into the status, over the enabled regions. AWS's limits on open requests include
-the vCPU requests of the initialisation (`quota.vcpu`). A denied quota fails an account that was never Ready; a retry
-requests it again. MANUAL_ACTION does not block: a condition names such quotas.
+The spec's quotas are expanded once into the status, for each enabled region. AWS's limits on open requests include the
+vCPU requests of the initialisation (`quota.vcpu`). A denied quota fails an account that was never Ready; a retry
+requests the quota again. MANUAL_ACTION blocks nothing: a condition names such quotas.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MOST_NAMED = 5  # the number of quotas named in a message
 
 
 class Raising(Model):
-    """Progress of raising quotas. `open` names quotas in TODO or IN_PROGRESS, `denied` in DENIED, as region/code."""
+    """As region/code, `open` names the quotas in TODO or IN_PROGRESS, `denied` those in DENIED."""
 
     status: AccountStatus
     actions: tuple[Action, ...] = ()
@@ -85,7 +85,6 @@ def expanded(spec: AccountSpec, status: AccountStatus, regions: Iterable[str], c
 
 
 def denied_again(status: AccountStatus) -> AccountStatus:
-    """The status with denied quotas set to TODO, for an account that starts again."""
     quotas = quotas_of(status)
     if not _named(quotas, {DENIED}):
         return status
@@ -100,7 +99,7 @@ def denied_again(status: AccountStatus) -> AccountStatus:
 
 
 def _todo(codes: dict[str, ServiceQuota]) -> dict[str, ServiceQuota]:
-    """The quotas with status TODO; MANUAL_ACTION for unknown codes, which a person must raise."""
+    """Unknown codes get MANUAL_ACTION, because a person must raise these quotas."""
     return {
         code: ServiceQuota(value=codes[code].value, status=TODO if code in SERVICE_OF else MANUAL_ACTION)
         for code in sorted(codes)
@@ -119,7 +118,7 @@ def scrubbed(status: AccountStatus, config: OperatorConfig) -> AccountStatus:
 
 
 def batches(world: AccountWorld, current: Quotas) -> tuple[RaiseQuotas, ...]:
-    """One action per region with requests, including as many new requests as AWS allows."""
+    """One action per region that has requests. It also makes as many new requests as AWS allows."""
     account, config = world.account, world.config
     requested = _vcpus_beside(world, current)
     counts = [q.status for codes in current.values() for q in codes.values()]
@@ -156,7 +155,8 @@ def _batch(world: AccountWorld, region: str, quotas: dict[str, ServiceQuota], *,
 
 
 def _since(account: Account) -> datetime | None:
-    """The time from which AWS's refusals count: the last PendingVerification, Ready or release; else None."""
+    """The time from which AWS's refusals count: the last PendingVerification, Ready or release. None if there was none.
+    """
     entered = (condition_of(account.status.conditions, type_) for type_ in ("PendingVerification", "Ready", "Reused"))
     moments = [parse_timestamp(condition.last_probe_time) for condition in entered if condition is not None]
     return max((moment for moment in moments if moment is not None), default=None)

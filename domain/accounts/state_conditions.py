@@ -1,7 +1,7 @@
 """States and conditions, by the replaced operator's rules.
 
-Each state adds a condition with status True, which stays. Entering a state again changes only `lastProbeTime`. `oc wait
---for=condition=Ready` depends on this, and so does the decision not to open a second support case.
+Each state adds a condition with status True, which stays True. If a state is entered again, only `lastProbeTime`
+changes. `oc wait --for=condition=Ready` depends on this, and so does the decision not to open a second support case.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ TRUE = "True"
 def with_condition(
     conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime, *, probe: bool = True
 ) -> tuple[Condition, ...]:
-    """The conditions with this one True; if it already was, only its lastProbeTime changes (with `probe`)."""
+    """The conditions with this one True. If it was True already, only its lastProbeTime changes, and only with `probe`.
+    """
     moment = timestamp(now)
     fresh = Condition(
         type=type_, status=TRUE, reason=reason, message=message, last_probe_time=moment, last_transition_time=moment

@@ -1,4 +1,7 @@
-"""When open support cases are queried: all in one call, by one lifecycle, less often the older the newest case is."""
+"""When open support cases are queried.
+
+One lifecycle queries all cases in one call, less often the older the newest case is.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ CASE_PAUSE_BY_AGE = 0.4
 
 
 def open_cases(accounts: Iterable[Account], now: datetime) -> tuple[dict[str, Account], dict[str, Account]]:
-    """Accounts by the id of their case: cases younger than an hour, and older ones."""
+    """Accounts by the id of their support case: those with cases younger than an hour, and those with older cases."""
     young: dict[str, Account] = {}
     old: dict[str, Account] = {}
     for account in accounts:
@@ -48,7 +51,7 @@ def next_case_look(
 
 
 def _next_young_look(known: OrganizationMemory, case_poll: timedelta, now: datetime) -> datetime:
-    """When to query new cases again: often at first, since AWS Support answers within seconds or after minutes."""
+    """AWS Support answers within seconds or after minutes, so new cases are queried often at first."""
     opened = known.youngest_case_at
     age = now - opened if opened else case_poll / CASE_PAUSE_BY_AGE
     pause = min(case_poll, max(FIRST_CASE_LOOK, age * CASE_PAUSE_BY_AGE))
@@ -59,7 +62,7 @@ def _next_young_look(known: OrganizationMemory, case_poll: timedelta, now: datet
 
 
 def due_cases(known: OrganizationMemory, case_poll: timedelta, now: datetime) -> tuple[dict[str, Key], bool, bool]:
-    """The cases to query now, whether young cases are due, and whether old ones are."""
+    """The cases to query now, whether young cases are due, and whether old cases are due."""
     young_at = next_case_look(known, young=bool(known.young_cases), old=False, case_poll=case_poll, now=now)
     old_at = next_case_look(known, young=False, old=bool(known.old_cases), case_poll=case_poll, now=now)
     young, old = young_at is not None and young_at <= now, old_at is not None and old_at <= now

@@ -1,7 +1,7 @@
 """The account area's gauges, under the aws-account-operator's names, computed from the watcher's index.
 
-They include names that occur only in that operator's documents (`total_...`), even irregular spellings, and have the
-label `name="aws-account-operator"`. `perdure_...` adds phases, reused accounts, and why a pool is stalled.
+They include names that occur only in that operator's documents (`total_...`), even irregular spellings. They have the
+label `name="aws-account-operator"`. The gauges `perdure_...` add phases, reused accounts, and why a pool is stalled.
 """
 
 from __future__ import annotations

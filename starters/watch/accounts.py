@@ -1,8 +1,7 @@
 """Which changes of pools, Accounts and claims wake their own lifecycles.
 
-`domain/accounts/relations.py` has the wakes of other lifecycles. While the pool handles a claim and its
-Account, their wakes are delayed. An Account's status is input too: people and tools clear it, set a state, or reset
-`claimed`.
+`domain/accounts/relations.py` has the wakes of other lifecycles. While the pool handles a claim and its Account, the
+wakes of both are delayed. An Account's status is input too: people and tools clear it, set a state, or reset `claimed`.
 """
 
 from __future__ import annotations
@@ -99,12 +98,11 @@ def read_claim(obj: JsonObject) -> View:
 
 
 def _is_the_pools(claim: AccountClaim) -> bool:
-    """Whether the pool handles the claim: a new, valid claim on a pool waits for its pass."""
     return claim.status.state == ClaimState.NEW and claim.from_pool and spec_fault(claim) is None
 
 
 def read_pool(obj: JsonObject) -> View:
-    """The view of a pool, never settled: its status does not reveal that its counts are stale."""
+    """A pool is never settled, because its status does not reveal that its counts are stale."""
     annotations = mapping(obj, "metadata", "annotations")
     return View(
         fingerprint=(generation(obj), others_finalizers(obj, FINALIZER), chosen(annotations, POOL_ANNOTATIONS)),
@@ -135,14 +133,14 @@ def _word(holds: bool) -> str:
 
 
 def account_patience(before: Projection | None, after: Projection) -> float:
-    """Seconds by which a just bound Account's wake is delayed, because the pool handles it."""
+    """How many seconds an Account's wake is delayed after it was bound, because the pool still handles it."""
     bound_now = before is not None and not before.fact("claim") and bool(after.fact("claim"))
     mine = after.fact("state") == AccountState.READY and not after.fact("claimed")
     return _HAND_OVER if bound_now and mine and after.ours and not after.deleting else 0.0
 
 
 def claim_patience(before: Projection | None, after: Projection) -> float:
-    """Seconds by which a new or just bound claim's wake is delayed, because the pool handles it."""
+    """How many seconds the wake of a new or just bound claim is delayed, because the pool still handles it."""
     bound_now = before is not None and not before.fact("account") and bool(after.fact("account")) and after.ours
     served = bound_now or after.fact("pool's turn") == _TRUE
     return POOLS_TURN.total_seconds() if served and not after.deleting and not after.fact("paused") else 0.0

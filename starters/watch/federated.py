@@ -1,7 +1,7 @@
 """Which changes of federated roles and accesses wake their own lifecycles.
 
-`domain/accounts/relations.py` has the wakes of other lifecycles. An access is also woken when its role's
-workflow writes the annotation `lastRoleUpdate`.
+`domain/accounts/relations.py` has the wakes of other lifecycles. An access is also woken when its role's workflow
+writes the annotation `lastRoleUpdate`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The area's actions: the input and result of each activity, and how the world changes.
 
-Actions with `search` adopt an existing object: the first attempt looks for one only if `search` is set, later attempts
-always. Modules of the same name in `activities/aws` carry out actions on AWS.
+An action with `search` adopts an object that exists already. Its first attempt looks for the object only if `search` is
+set, later attempts always. Actions on AWS are carried out by the modules of the same name in `activities/aws`.
 """

@@ -21,7 +21,7 @@ class Access(Model):
 
 
 class MemberAction(Action):
-    """An action within an account, entered through OrganizationAccountAccessRole unless `access` is set."""
+    """An action within an account, which is entered through OrganizationAccountAccessRole unless `access` is set."""
 
     queue: ClassVar[str] = Queue.AWS
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)

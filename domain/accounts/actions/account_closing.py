@@ -9,13 +9,13 @@ from domain.model import Model
 
 
 class Closing(Model):
-    """The AWS limit that postpones the closing; empty if the account is closed or being closed."""
+    """The AWS limit that postpones the closing. Empty if AWS has closed the account or is closing it."""
 
     limited: str = ""
 
 
 class CloseAccount(Action):
-    """Close the account, if it is still active. Raises Denied, Invalid or Absent if AWS refuses."""
+    """Close the account if it is still active. Raises Denied, Invalid or Absent if AWS refuses."""
 
     activity: ClassVar[str] = "aws.close_account"
     title: ClassVar[str] = "CloseAccount {account_id}"

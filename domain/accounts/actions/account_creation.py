@@ -17,20 +17,20 @@ TRANSIENT_REASONS = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICAT
 
 
 class CreateRequest(Facts):
-    """The request to create the account, or an existing account of the same name, which is adopted."""
+    """The request to create the account, or an existing account of that name, which is adopted."""
 
-    request_id: str = ""  # while it is known, no second request is sent
+    request_id: str = ""  # while it is set, no second request is sent
     created_account_id: str = ""
 
 
 class CreateAccount(Action):
     """Request the account, but not after `until`.
 
-    Temporal retries after throttling, concurrent modification and outages; a retry first searches by name and e-mail.
+    Temporal retries after throttling, concurrent modification and outages. A retry first searches by name and e-mail.
 
     Raises:
         Invalid: with the AWS code, e.g. ConstraintViolationException.
-        Denied: the payer's credentials do not allow it.
+        Denied: the payer's credentials do not allow the request.
     """
 
     activity: ClassVar[str] = "aws.create_account"
@@ -47,7 +47,7 @@ class CreateAccount(Action):
     search: bool
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
-        """Drop the permit if it has expired or a limit was reached: a new one is needed."""
+        """Drop the permit if it has expired or a limit was reached, because a new permit is then needed."""
         if refusal.code == PERMIT_EXPIRED:
             return world.learn(permit=None)
         if refusal.code in LIMIT_CODES:
@@ -79,7 +79,8 @@ class AwaitAccount(Action):
     request_id: str
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
-        """Remember the failed request's reason. After an unknown request, AWS is searched before another is sent."""
+        """Remember why the request failed. If AWS does not know the request, search AWS before another request is sent.
+        """
         if refusal.type in (ErrorType.INVALID, ErrorType.CONFLICT):
             return world.learn(request_id="", permit=None, failure=refusal.code, failed_at=refusal.at)
         if refusal.type is ErrorType.ABSENT:  # unknown to AWS: search before another request
@@ -88,8 +89,8 @@ class AwaitAccount(Action):
 
 
 class TagAccount(Action):
-    """Tag the account; a failure does not stop the lifecycle. Unless `fresh`, an account with another owner's tag stays
-    unchanged.
+    """If tagging fails, the lifecycle continues. Unless `fresh`, an account whose tag names another owner is not
+    changed.
     """
 
     activity: ClassVar[str] = "aws.tag_account"

@@ -18,8 +18,6 @@ class SecretAction(Action):
 
 
 class HoldInputSecret(SecretAction):
-    """Add our finalizer to the customer's Secret, so that its key exists as long as needed."""
-
     activity: ClassVar[str] = "accounts.hold_input_secret"
     title: ClassVar[str] = "protect Secret {secret} from deletion while the claim exists"
     learns: ClassVar[Mapping[str, object]] = {"secret_held": True}
@@ -28,7 +26,8 @@ class HoldInputSecret(SecretAction):
 class DeliverCredentials(SecretAction):
     """Copy the account's key into the claim's Secret, then write the support role into the claim's spec.
 
-    If the claim's Secret is the customer's own, its key stays. Raises Denied if the Account does not name this claim.
+    If the claim's Secret is the customer's own Secret, it is not changed. Raises Denied if the Account does not name
+    this claim.
     """
 
     activity: ClassVar[str] = "accounts.deliver_credentials"
@@ -49,7 +48,7 @@ class DeliverCredentials(SecretAction):
 
 
 class RemoveSecret(SecretAction):
-    """Delete the Secret only if it is our copy of the Account's key, according to its annotation or key."""
+    """Delete the Secret only if its annotation or key shows that it is our copy of the Account's key."""
 
     activity: ClassVar[str] = "accounts.remove_secret"
     title: ClassVar[str] = "delete Secret {secret}"
@@ -59,7 +58,7 @@ class RemoveSecret(SecretAction):
 
 
 class LetSecretsGo(SecretAction):
-    """Remove our finalizer from the customer's Secret; delete the claim's Secret if it is annotated with the claim."""
+    """Remove our finalizer from the customer's Secret. Delete the claim's Secret if its annotation names the claim."""
 
     activity: ClassVar[str] = "accounts.let_secrets_go"
     title: ClassVar[str] = "stop protecting Secret {input_secret}, delete Secret {secret}"
@@ -69,8 +68,8 @@ class LetSecretsGo(SecretAction):
 
 
 class DeliverRole(SecretAction):
-    """Write the role's ARN into the claim's Secret, then delete the Account's Secret, whose IAM user is gone. Raises
-    Denied like `DeliverCredentials`.
+    """Write the role's ARN into the claim's Secret, then delete the Account's Secret, whose IAM user no longer exists.
+    Raises Denied if the Account does not name this claim.
     """
 
     activity: ClassVar[str] = "accounts.deliver_role"
@@ -82,7 +81,7 @@ class DeliverRole(SecretAction):
 
 
 class FakeSecret(SecretAction):
-    """Create or delete a Secret with dummy keys. A Secret of another owner is neither changed nor deleted."""
+    """A Secret of another owner is neither changed nor deleted."""
 
     activity: ClassVar[str] = "accounts.fake_secret"
 

@@ -23,11 +23,11 @@ class PatchAccount(Patch):
 
 
 class MadeAccount(Facts):
-    made: str  # its name, for the claim's spec
+    made: str  # the Account's name, for the claim's spec
 
 
 class MakeCustomerAccount(Action):
-    """Create the customer's Account; idempotent, because its name derives from the claim's uid."""
+    """A repetition finds the same Account, because its name derives from the claim's uid."""
 
     activity: ClassVar[str] = "accounts.make_customer_account"
     title: ClassVar[str] = "create an Account for the customer's {account_id}"
@@ -46,8 +46,8 @@ class Fulfilled(Model):
 
 
 class Fulfil(Action):
-    """Move the account to the legal entity's OU, and copy its key into the claim's Secret. Denied if the Account names
-    another holder.
+    """Move the account to the legal entity's OU, and copy its key into the claim's Secret. Raises Denied if the Account
+    names another holder.
     """
 
     activity: ClassVar[str] = "accounts.fulfil"
@@ -62,7 +62,7 @@ class Fulfil(Action):
     root: str
     base: str
     secret_name: str
-    source_secret: str  # empty for a claim without a key
+    source_secret: str  # the Secret with the account's key; empty if the claim gets no key
     support_role_arn: str
     placed: bool = False  # the claim already has this account's OU and role: only the Secret is missing
 
@@ -72,14 +72,16 @@ class Fulfil(Action):
 
 
 class Release(StrEnum):
-    FREE = "free"  # Ready for its legal entity
-    FAILED = "mark Failed"  # and remove its link to the claim; the clean-up, which failed, is repeated
-    UNCLEANED = "release without a clean-up"  # released by a person: stays Failed and unassigned
-    CLOSED = "delete"  # its AWS account is closed
+    FREE = "free"  # the Account becomes Ready for claims of its legal entity
+    FAILED = "mark Failed"  # the clean-up failed: the link to the claim is removed, and the clean-up is repeated
+    UNCLEANED = "release without a clean-up"  # a person forced this: the Account stays Failed, and no claim gets it
+    CLOSED = "delete"  # the AWS account is closed, so the Account is deleted
 
 
 class ReleaseAccount(Action):
-    """Release the account, only if it names this claim. Also delete the Secret that was written for the claim."""
+    """Release the account, and delete the Secret that was written for the claim. Nothing is done unless the Account
+    names this claim.
+    """
 
     activity: ClassVar[str] = "accounts.release"
     title: ClassVar[str] = "{how} {account}"

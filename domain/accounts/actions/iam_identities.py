@@ -14,7 +14,7 @@ _MADE = {"identities_deleted": False}
 
 
 class EnsureSupportRole(MemberAction):
-    """Create the support role, with AdministratorAccess; the payer's identity and the jump role may assume it."""
+    """Create the support role with AdministratorAccess. The payer's identity and the jump role may assume it."""
 
     activity: ClassVar[str] = "aws.ensure_support_role"
     title: ClassVar[str] = "create support role ManagedOpenShift-Support-{iam_user_id}"
@@ -31,8 +31,8 @@ class AdminSecret(Facts):
 
 
 class EnsureAdminUser(MemberAction):
-    """Create the admin user, with AdministratorAccess and one access key in the Secret `<account>-secret`. Without an
-    existing Secret, all keys of the user are deleted first, so that no unknown key stays valid.
+    """Create the admin user with AdministratorAccess and one access key, which is in the Secret `<account>-secret`. If
+    that Secret does not exist, all keys of the user are deleted first, so that no unknown key stays valid.
     """
 
     activity: ClassVar[str] = "aws.ensure_admin_user"
@@ -61,8 +61,6 @@ class DeleteIdentities(MemberAction):
 
 
 class RotateKeys(MemberAction):
-    """Replace the admin user's key, and delete all older keys."""
-
     activity: ClassVar[str] = "aws.rotate_keys"
     title: ClassVar[str] = "rotate the key of osdManagedAdmin-{iam_user_id}"
     learns: ClassVar[Mapping[str, object]] = {"keys_rotated": True}
@@ -73,9 +71,7 @@ class RotateKeys(MemberAction):
 
 
 class EnsureFleetRole(MemberAction):
-    """Create the fleet role, or update it in place, with one inline policy and one trusted principal. Then delete our
-    IAM user.
-    """
+    """Create or update the fleet role, with one inline policy and one trusted principal. Then delete our IAM user."""
 
     activity: ClassVar[str] = "aws.ensure_fleet_role"
     title: ClassVar[str] = "create role managed-sts-role for {trusted_arn}"

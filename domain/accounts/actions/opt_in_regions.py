@@ -12,8 +12,6 @@ from domain.model import Model
 
 
 class AskToOptIn(Action):
-    """Ask the organization's lifecycle for a permit to opt in."""
-
     activity: ClassVar[str] = "accounts.ask_to_opt_in"
     title: ClassVar[str] = "request a turn to opt in to regions"
     learns: ClassVar[Mapping[str, object]] = {"opt_in_asked": True, "opt_in_until": None}
@@ -31,7 +29,7 @@ class EnableRegions(MemberAction):
     """Read the statuses of an account's opt-in regions in one call, and enable regions that are not requested yet.
 
     Temporal retries until a status differs from `seen`. At most `at_once` regions are pending in the account, including
-    regions that others requested.
+    regions that other clients requested.
     """
 
     activity: ClassVar[str] = "aws.enable_regions"

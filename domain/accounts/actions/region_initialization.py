@@ -15,7 +15,9 @@ class Regions(Facts):
 
 
 class ListRegions(MemberAction):
-    """List the regions, by a call in the partition's default region. OptInRequired, from new accounts, is retried."""
+    """List the regions, by a call in the partition's default region. New accounts answer OptInRequired, which is
+    retried.
+    """
 
     activity: ClassVar[str] = "aws.list_regions"
     title: ClassVar[str] = "list the regions of {account_id}"

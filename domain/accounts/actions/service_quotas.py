@@ -14,7 +14,7 @@ from domain.model import Model
 class QuotaStatuses(Model):
     """The statuses by quota code: TODO, IN_PROGRESS, COMPLETED, DENIED, MANUAL_ACTION.
 
-    `vcpus_asked`: the region's initialisation has an open vCPU request, which `statuses` lacks.
+    `vcpus_asked`: the region's initialisation has an open vCPU request that `statuses` does not contain.
     """
 
     statuses: dict[str, str]
@@ -30,8 +30,8 @@ class RaiseQuotas(MemberAction):
 
     region: str  # empty for account-wide quotas
     quotas: dict[str, ServiceQuota]  # the quotas that may have an open request now, with their last statuses
-    since: datetime | None = None  # earlier refusals are ignored
-    vcpus_asked: bool = False  # the region's initialisation had an open request
+    since: datetime | None = None  # refusals before this time are ignored
+    vcpus_asked: bool = False  # the region's initialisation had an open request for vCPUs
 
     @property
     def slot(self) -> str:

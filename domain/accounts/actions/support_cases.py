@@ -12,8 +12,8 @@ class SupportCase(Facts):
 
 
 class OpenSupportCase(Action):
-    """Open the support case. With `search`, adopt an existing case of the same subject. With `once`, no failure is
-    retried, so that the pending state change is not delayed.
+    """Open the support case. With `search`, an existing case with the same subject is adopted. With `once`, a failure
+    is not retried, so that it does not delay the pending change of state.
     """
 
     activity: ClassVar[str] = "aws.open_support_case"

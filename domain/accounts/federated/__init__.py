@@ -3,7 +3,7 @@
 | kind | is | written by |
 |---|---|---|
 | AWSFederatedRole | permissions: a custom policy and AWS's managed ones | its own workflow; people |
-| AWSFederatedAccountAccess | that role in one account for one outside identity | its own workflow; people |
+| AWSFederatedAccountAccess | an IAM role in one account, for one outside identity | its own workflow; people |
 | its annotation `lastRoleUpdate` | when its AWSFederatedRole was last validated | the AWSFederatedRole's workflow |
 
 Objects in the customer's account are found by their names, `<role>-<uid>` and `<custom policy>-<uid>`, where `uid` is a

@@ -5,8 +5,9 @@ r"""The lifecycle of an AWSFederatedAccountAccess.
     Ready --its role or its spec changes--> the same steps, changing only what differs --> Ready
     deleted --> role and policies deleted --> gone
 
-A Ready access that cannot be updated stays Ready, with the condition `Synced` False. A refused deletion (e.g. the
-customer has revoked the keys) is retried for a day or until a person ends it; then role and policies stay in AWS.
+A Ready access that cannot be updated stays Ready, with the condition `Synced` False. If AWS refuses the deletion (e.g.
+the customer has revoked the keys), it is retried for a day or until a person ends it; role and policies then stay in
+AWS.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from domain.writes import JsonPatch
 
 GIVE_UP_AFTER = timedelta(hours=24)
 NAMESPACE_MISMATCH = "AWSCustomerCredentialSecretNamespaceMismatch"
-ANEW = "anew"  # differs from every digest, so that all steps are repeated after a person's retry
+ANEW = "anew"  # differs from every digest, so all steps are repeated after a person's retry
 NO_ROLE = "Requested role does not exist"
 # Messages of failures that occur after the account was identified.
 _BEYOND = frozenset(message for step, message in FAILED_TO.items() if step != IdentifyCustomer.activity)
@@ -54,7 +55,7 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
     if role is None or role.metadata.deleting:
         return _faulty(world, NO_ROLE, str(access.owner), now)
     if fault := role_name_fault(role.metadata.name):
-        return _faulty(world, FAILED_TO[EnsureAccessRole.activity], "an AWSFederatedRole of another name", now, fault)
+        return _faulty(world, FAILED_TO[EnsureAccessRole.activity], "an AWSFederatedRole with a valid name", now, fault)
     if patch := _marks(world, role):
         return world.working("set the finalizer and labels", world.write(patch, note="finalizer and labels"))
     if token := retry_wanted(access.metadata):
@@ -86,7 +87,9 @@ def role_name(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
 
 
 def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
-    """The patch for missing labels and finalizer, else empty. The labels identify what is later created in AWS."""
+    """The patch for missing labels and finalizer; empty if nothing is missing. The labels identify the access's objects
+    in AWS.
+    """
     meta, place = world.access.metadata, world.access.place
     wanted = {UID_LABEL: uid_of(world.access), ROLE_LABEL: role.metadata.name}
     if place.role:  # a changed label does not change the account of an existing role
@@ -101,7 +104,7 @@ def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
 def _granting(world: FederatedAccessWorld, role: AWSFederatedRole, now: datetime) -> Decision:
     access, known = world.access, world.known
     digest = wanted_digest(access, role, world.config.partition)
-    # The label may come from a copy of another access or from a backup.
+    # The label may have been copied from another access or restored from a backup.
     written_down = access.place.role or not known.account_id
     account_id = access.place.account_id if written_down and _begun(world) else known.account_id
     if not account_id:

@@ -1,7 +1,7 @@
 """The statuses of an access: the replaced operator's words, and the additional condition `Synced`.
 
-A refusal by AWS makes an access Failed unless it is Ready. In both cases `Synced` is False with AWS's message, until an
-update succeeds.
+If AWS refuses a step, an access becomes Failed unless it is Ready. In both cases `Synced` is False with AWS's message,
+until an update succeeds.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def _with(
 def _synced(
     conditions: tuple[Condition, ...], status: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with `Synced`. The message changes only with the reason, because AWS puts request ids into it."""
+    """The conditions with `Synced`. Its message changes only with its reason, because AWS puts request ids into
+    messages.
+    """
     present, moment = condition_of(conditions, SYNCED), timestamp(now)
     if present is not None and (present.status, present.reason) == (status, reason):
         return conditions

@@ -22,10 +22,10 @@ ALL_ACCESSES = timedelta(minutes=10)
 
 
 class ValidatePolicies(Action):
-    """Validate the custom policy by creating and deleting it in the payer's account; check that AWS's managed policies
+    """Validate the custom policy by creating and deleting it in the payer's account. Check that AWS's managed policies
     exist.
 
-    IAM's own result is decisive. Remains of an interrupted attempt are deleted first.
+    IAM's own result is decisive. A policy that an interrupted attempt has left is deleted first.
     """
 
     activity: ClassVar[str] = "aws.validate_policies"
@@ -94,7 +94,7 @@ class CustomerAccount(Facts):
 
 
 class IdentifyCustomer(CustomerAction):
-    """Find the AWS account of the customer's keys. Raises Denied without valid keys, or for a protected account."""
+    """Raises Denied if the customer's keys are not valid, or open a protected account."""
 
     activity: ClassVar[str] = "aws.identify_customer"
     title: ClassVar[str] = "find the AWS account of the customer's keys"
@@ -102,8 +102,8 @@ class IdentifyCustomer(CustomerAction):
 
 
 class GrantAction(CustomerAction):
-    """A step that grants access. On success the memory's field `step` gets `digest`, which identifies the wanted state.
-    Names in AWS end with `uid`.
+    """A step that grants access. If it succeeds, the memory's field `step` becomes `digest`, which identifies the
+    wanted state. Names in AWS end with `uid`.
     """
 
     step: ClassVar[str]
@@ -138,8 +138,8 @@ class EnsureAccessRole(GrantAction):
 
 
 class AttachAccessPolicies(GrantAction):
-    """Attach policies. With `exact`, detach all others and delete this access's former custom policies. A grant by the
-    replaced operator is only extended: its other policies may have been agreed.
+    """With `exact`, all other policies are detached, and this access's former custom policies are deleted. A grant by
+    the replaced operator is only extended, because its other policies may be intended.
     """
 
     activity: ClassVar[str] = "aws.attach_access_policies"
@@ -154,8 +154,8 @@ class AttachAccessPolicies(GrantAction):
 
 class RevokeAccess(CustomerAction):
     """Delete the role and its policies. If the payer can enter the account, it deletes only what is recognisably this
-    access's; otherwise the customer's keys are used. A closed account counts as empty. `custom`: the policy's name, if
-    known.
+    access's; otherwise the customer's keys are used. In a closed account nothing is left to delete. `custom` is the
+    policy's name; empty if unknown.
     """
 
     activity: ClassVar[str] = "aws.revoke_access"

@@ -25,7 +25,7 @@ class SeenAccess(Model):
 
 class RoleMemory(Model):
     verdict: Verdict | None = None
-    stamped: int = 0  # the last generation that accesses were notified of
+    stamped: int = 0  # the last generation of which the accesses were notified
     cleared: bool = False
 
 
@@ -46,7 +46,7 @@ class FederatedRoleWorld(ObjectWorld):
 
 
 class AccessMemory(Model):
-    """What an access's lifecycle remembers; losing it costs repeated steps, never an object in AWS.
+    """What an access's lifecycle remembers. Losing it costs repeated steps, but never an object in AWS.
 
     `policy`, `role` and `attached` are the digests for which each step was done.
     """
@@ -55,7 +55,7 @@ class AccessMemory(Model):
     policy: str = ""
     role: str = ""
     attached: str = ""
-    moved_from: str = ""  # the role of a former AWSFederatedRole, deleted since
+    moved_from: str = ""  # the IAM role for an earlier AWSFederatedRole, which has been deleted since
     revoked: bool = False
 
 
@@ -68,7 +68,7 @@ class FederatedAccessWorld(ObjectWorld):
     known: AccessMemory = AccessMemory()
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
-        """Apply our own write; a write of the state Ready drops the memory of the steps."""
+        """When our own write has set the state Ready, the memory of the steps is dropped."""
         world = super().written(patch, resource_version, gone=gone)
         ready = world.access.status.state == AccessState.READY and "status" in patch
         return world.model_copy(update={"known": AccessMemory(revoked=self.known.revoked)}) if ready else world

@@ -1,7 +1,7 @@
 """IAM policy documents, and names of objects in a customer's account.
 
 IAM's limits (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html): a role's name has at most 64
-characters, a policy's 128, both of letters, digits and `+=,.@_-`.
+characters, a policy's name at most 128. Both consist of letters, digits and `+=,.@_-`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _compact(value: Mapping[str, object]) -> str:
 
 
 def uid_of(access: AWSFederatedAccountAccess) -> str:
-    """The six-character suffix of the access's names in AWS: recorded, otherwise derived from the object's uid."""
+    """The six-character suffix of the access's names in AWS: the recorded one, else derived from the object's uid."""
     return access.place.uid or suffix_of(access.metadata.uid)
 
 
@@ -70,7 +70,7 @@ def console_url(partition: str, account_id: str, role: str) -> str:
 
 
 def role_name_fault(name: str) -> str:
-    """What IAM would refuse in the role's name plus uid; empty if valid."""
+    """Why IAM would refuse the role's name followed by a uid; empty if IAM would accept it."""
     return _name_fault(name, _LONGEST_ROLE)
 
 

@@ -30,8 +30,6 @@ class RoleState:
 
 
 class AccessState:
-    """Values of an AWSFederatedAccountAccess's `status.state`."""
-
     NEW = ""
     READY = "Ready"
     FAILED = "Failed"
@@ -134,7 +132,7 @@ class FederatedAccessStatus(KubeModel):
 
 
 class Place(Model):
-    """An access's role: its AWS account, suffix of names, and recorded name."""
+    """The AWS account of an access's role, the suffix of its names, and the role's recorded name."""
 
     account_id: str
     uid: str
@@ -157,7 +155,7 @@ class AWSFederatedAccountAccess(CustomResource):
 
     @property
     def place(self) -> Place:
-        """The place according to the status, which tenants cannot write, otherwise the labels."""
+        """Read from the status, which tenants cannot write, otherwise from the labels."""
         query = parse_qs(urlsplit(self.status.console_url).query)
         account_id, role = (query.get(name, [""])[0] for name in ("account", "roleName"))
         if account_id and "-" in role:

@@ -3,8 +3,8 @@
     "" --IAM validates the policies--> Valid | Invalid --spec changes--> validated again, its accesses woken
     deleted --> its accesses deleted --> all gone --> finalizer removed
 
-A Valid status of the replaced operator is trusted. A deleted role waits for its accesses, which need it to find their
-objects in AWS. With `fedramp`, roles are ignored.
+A Valid status of the replaced operator is trusted. A deleted role waits for its accesses, which need the role to find
+their objects in AWS. With `fedramp`, roles are ignored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The audit of AWS accounts, their content and open support cases against the Account objects. It only reads.
+"""The audit compares AWS accounts, their content and open support cases with the Account objects. It only reads.
 
 An account is this installation's by its name (`osd-creds-mgmt-...`) and its tag `owner`, the ConfigMap's `shard-name`.
-An untagged account may be any installation's: a finding is a question.
+An untagged account may belong to any installation, so a finding is a question.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Finding]:
-    """Compare AWS with Accounts read before and after reading AWS, as accounts may be created or closed meanwhile."""
+    """The Accounts are read before and after AWS, because accounts may be created or closed meanwhile."""
     before, _ = _accounts(kube)
     payer = sessions.payer()
     members = list_accounts(payer)
@@ -66,7 +66,8 @@ def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Findi
 
 
 def _cases(sessions: Sessions, before: Sequence[Account], after: Sequence[Account]) -> list[Finding]:
-    """Open cases that no Account waits for, neither before nor after: a case may be opened or resolved in between."""
+    """Open cases for which no Account waited before the audit or after it. A case may be opened or resolved in between.
+    """
     try:
         cases = open_cases(sessions.payer())
     except ApiError as error:
@@ -89,7 +90,7 @@ def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
 def unrecorded(
     accounts: Sequence[Account], members: Sequence[MemberAccount], creating: set[str]
 ) -> list[MemberAccount]:
-    """Active AWS accounts with our naming and no Account; names in `creating` are skipped."""
+    """Active AWS accounts that have our kind of name but no Account. Names in `creating` are skipped."""
     recorded = {account.spec.aws_account_id for account in accounts}
     # An Account without an id adopts the AWS account of its name.
     adopting = {account.metadata.name for account in accounts if not account.spec.aws_account_id}
@@ -104,12 +105,13 @@ def unrecorded(
 
 
 def without_owner(owners: Mapping[MemberAccount, str | None], ours: str) -> Iterable[Finding]:
-    """A finding for each account that is ours or untagged; other installations' accounts are a warning."""
+    """A finding for each account that is ours or untagged. For other installations' accounts there is only a warning.
+    """
     others = Counter(owner for owner in owners.values() if owner is not None and owner != ours)
     if others:
         named = sorted((owner or "an installation without shard-name", count) for owner, count in others.items())
         who = ", ".join(f"{count} of {owner}" for owner, count in named)
-        warn(f"skipped, since they carry tags of other installations: {who}")
+        warn(f"AWS accounts with tags of other installations were skipped: {who}")
     for member, owner in owners.items():
         if owner in {None, ours}:
             problem = "active, and no Account records it" + (", untagged" if owner is None else "")
@@ -128,7 +130,7 @@ def doubled(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> It
     for id_, paths in sorted(owners.items()):
         if len(paths) > 1:
             problem = f"recorded by several Accounts: {', '.join(sorted(paths))}"
-            yield _finding(f"AWS account {id_}", problem, "pause all but one, and release those")
+            yield _finding(f"AWS account {id_}", problem, "pause all but one, and release the paused ones")
 
 
 def without_account(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> Iterable[Finding]:

@@ -1,4 +1,4 @@
-"""Open support cases that no Account waits for, left by a process that died or an Account that is gone.
+"""Open support cases for which no Account waits, left by a process that died or an Account that was deleted.
 
 An Account waits for its case at the end of InitializingRegions, and in PendingVerification.
 """
@@ -19,14 +19,14 @@ _WAITING = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING_VE
 
 
 def open_cases(payer: Payer) -> dict[str, str]:
-    """Open cases: AWS account ids by case id."""
+    """The AWS account id of each open case, by case id."""
     pages = payer.support().get_paginator("describe_cases").paginate(includeCommunications=False)
     cases = (case for page in pages for case in page["cases"] if case["status"] != "resolved")
     return {case["caseId"]: asks.group(1) for case in cases if (asks := _SUBJECT.fullmatch(case["subject"]))}
 
 
 def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: str) -> Iterable[Finding]:
-    """Cases for accounts that wait for no case or another case."""
+    """Open cases of accounts that wait for no case, or for another case."""
     by_id = {account.spec.aws_account_id: account for account in accounts if account.spec.aws_account_id}
     of_account: defaultdict[str, list[str]] = defaultdict(list)
     for case_id, account_id in sorted(cases.items()):
@@ -43,7 +43,9 @@ def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: 
 
 
 def _wanted(account: Account | None, opened: Sequence[str]) -> str:
-    """The case that the account waits for: the recorded one, else the first, which it will adopt."""
+    """The case for which the account waits: the recorded one, else the first, which the account will adopt. Empty if
+    none.
+    """
     if account is None or account.status.state not in _WAITING:
         return ""
     return account.status.support_case_id or opened[0]

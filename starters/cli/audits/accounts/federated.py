@@ -1,7 +1,7 @@
 """The audit of federated access: leftovers of deleted accesses, and of an interrupted validation of roles.
 
-An access's roles and policies have its uid in the tag `perdure.dev/access-uid`. If the aws-account-operator created
-them, they have only their name, so a finding is a question.
+An access's roles and policies have its uid in the tag `perdure.dev/access-uid`. Those that the aws-account-operator
+created have only their name, so a finding is a question.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ADVICE = "find out who uses it; delete it"
 
 
 def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool) -> list[Finding]:
-    """The findings in the payer's account; with `thorough` in every account."""
+    """The findings in the payer's account and, with `thorough`, in every account."""
     judging = customers_policies(sessions.payer().iam(), VALIDATION_PATH)
     roles, _ = read_all(AWSFederatedRole, kube.list(AWS_FEDERATED_ROLE).items)
     found = torn(judging, roles)
@@ -57,7 +57,7 @@ def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool
 
 
 def torn(judging: Iterable[str], roles: Sequence[AWSFederatedRole]) -> list[Finding]:
-    """Policies of an interrupted validation: their role does not exist, or has been validated."""
+    """Policies of an interrupted validation: their role does not exist, or has been validated since."""
     at_work = {role.metadata.uid for role in roles if role.status.observed_generation != role.metadata.generation}
     return [
         Finding(
@@ -77,7 +77,7 @@ def left(
     roles: Sequence[AWSFederatedRole],
     accesses: Sequence[AWSFederatedAccountAccess],
 ) -> list[Finding]:
-    """Roles and policies of deleted accesses. `names` are kind, name and tag value (empty for none)."""
+    """Roles and policies whose access was deleted. `names` are kind, name and tag value (empty if there is no tag)."""
     uids = {access.metadata.uid for access in accesses}
     suffixes = {uid_of(access) for access in accesses}
     ours = {role.metadata.name for role in roles} | {role.spec.aws_custom_policy.name for role in roles}
@@ -96,7 +96,7 @@ def left(
 
 
 def _names_in(sessions: Sessions, account: Account) -> list[tuple[str, str, str]] | Finding:
-    """The roles and policies in an AWS account: kind, name, tag; a finding if it cannot be read."""
+    """The kind, name and tag of each role and policy in an AWS account, or a finding if these cannot be read."""
     partition = sessions.config().partition
     try:
         iam = entered_by(sessions, support_access(account), account.spec.aws_account_id, partition).iam()

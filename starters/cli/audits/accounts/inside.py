@@ -1,6 +1,6 @@
 """Inside the accounts: IAM users, IAM roles and quota requests that belong to no existing Account.
 
-The names of an Account's admin user and support role end with its label `iamUserId`; a reused account may have further
+The names of an Account's admin user and support role end with its label `iamUserId`. A reused account may have further
 users, whose keys still work.
 """
 
