@@ -39,7 +39,7 @@ class ClaimBinderWorkflow(Passes[BinderWorld]):
         wake, claim's request, expiry --> batch (handles claims as they arrive, for seconds) --> wait, or next batch
 
     One binder with one batch at a time gives every handle once without a lock. Changes of claims, free handles or
-    providers wake it; the signal `serve` names a claim to be answered even if nothing has changed. Its timer is for the
+    providers wake it. The signal `serve` names a claim to be answered even if nothing has changed. The timer is for the
     nearest expiry of a claim; claims that expire together are deleted by one batch.
     """
 
@@ -86,9 +86,8 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
 
     retryable_phases = RETRYABLE
 
-    @workflow.signal(description="The binder has served the claim; this is its state.")
+    @workflow.signal(description="The binder has handled the claim; this is the claim's state.")
     def served(self, world: ObjectWorld) -> None:
-        """Adopt the binder's result, unless a newer one is known."""
         self.replace_world(self.world.updated_by(world))
 
     @workflow.signal(description="The binder has deleted the claim at its expiry: it is gone.")

@@ -53,7 +53,6 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     metrics.listen(settings.claims_cluster_domain)
 
     async def wake_up(key: Key) -> None:
-        """Wake the lifecycle, but start none for an object that is gone."""
         await (wake if cache.exists(key) else wake_open)(client, key, cache.newest())
 
     evaluation = Evaluation(await stack.enter_async_context(Evaluator(FUNCTIONS)), settings)

@@ -1,11 +1,11 @@
-"""A batch of the ClaimBinder: handles claims as they arrive, for some seconds, then gives way to the next batch.
+"""A batch of the ClaimBinder: it handles claims as they arrive, for some seconds; then the next batch begins.
 
     waiting claims --16 at once--> bind (binding.py) --> open their own workflows, when no claim waits
     expired claims ------'-------> delete (claims.py) -> inform their own workflows, when no claim waits
 
 A claim that cannot be bound never delays others: its own workflow is informed and asks again. If a limit or a person
-has moved an end, or a hold applies, the claim's own workflow decides. A batch that is retried because its worker died
-wakes the claims bound meanwhile, whose workflows may not be open.
+has moved a claim's end, or a hold applies, the claim's own workflow decides. If a batch is retried because its worker
+died, it wakes the claims that the first attempt has bound, whose workflows may not be open.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from engine.clock import now
 from engine.errors import ApiError, as_error
 
 AT_ONCE = 16
-# Places reserved for waiting claims, which many expiries at once would delay by seconds, and for expired claims, which
-# a few slow templates or webhooks would delay.
+# Of the AT_ONCE places, some are reserved for waiting claims, because many expiries at once would delay these claims by
+# seconds, and some for expired claims, because a few slow templates or webhooks would delay their deletion.
 SERVED_AT_LEAST = 8
 ENDED_AT_LEAST = 4
 # Attempts of a batch at full size. From the next one on, each has half the size of the one before: a batch that never
@@ -77,7 +77,6 @@ class BinderActivities(Activities):
     def __init__(
         self, tools: Tools, queue: BinderQueue, bind: Bind, look_at_claim: Look, open_claim: Open, wake: Wake
     ) -> None:
-        """`open_claim` opens a claim's workflow with the pass's result."""
         self._tools = tools
         self._look_at_claim = look_at_claim
         self._cache = tools.cache
@@ -87,7 +86,7 @@ class BinderActivities(Activities):
         self._wake = wake
         self._answered: dict[str, Decision] = {}
         self._failures: dict[str, int] = {}
-        self.unanswered: list[tuple[Key, ObjectWorld]] = []  # left by the last batch: workflows still to be informed
+        self.unanswered: list[tuple[Key, ObjectWorld]] = []  # the last batch's results that were not sent
 
     @activity.defn(name=Serve.activity)
     async def serve(self, look: Serve) -> BinderWorld:
@@ -130,7 +129,7 @@ class BinderActivities(Activities):
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         if claim is None or not is_managed(self._cache.names, claim):
             self._queue.waiting.pop(name, None)
-            return None  # if it asked before it was deleted, its own workflow handles that
+            return None  # the claim is gone, being deleted or ignored: its own workflow handles that
         key = key_of(RESOURCE_CLAIM, claim, cluster)
         try:
             passed, world = await self._bind(key)
@@ -145,7 +144,7 @@ class BinderActivities(Activities):
             return None
         if passed.refusals:
             if all(refusal.type in OUTDATED for refusal in passed.refusals.values()):
-                return None  # it keeps waiting
+                return None  # the claim keeps waiting
             refusal = next(iter(passed.refusals.values()))
             return self._news(key, self._failed(name, key, refusal.type.value, refusal.message, began))
         self._failures.pop(key.uid, None)
@@ -153,7 +152,7 @@ class BinderActivities(Activities):
         return self._news(key, world)
 
     def still_waits(self, name: Name) -> bool:
-        """Unqueue a claim that still finds no free handle, if its workflow knows that; returns whether it did."""
+        """Unqueue the claim if still no free handle matches and its workflow knows that; returns whether it did so."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         answered = claim is not None and text_at(claim, "metadata", "uid") in self._answered
         if not answered or not self._queue.still_lacks(name, now()) or self._tools.hold(claim or {}):
@@ -162,7 +161,7 @@ class BinderActivities(Activities):
         return True
 
     def ending(self) -> Name | None:
-        """The next expired claim that the batch may delete, if any; each is returned once."""
+        """The next expired claim that the batch may delete; None if there is none. Each claim is returned once."""
         while (handle_name := self._queue.ends.take(now())) is not None:
             handle = self._cache.get(RESOURCE_HANDLE, self._cache.namespace, handle_name)
             name = holder_of(handle)
@@ -174,7 +173,7 @@ class BinderActivities(Activities):
         return None
 
     async def end(self, name: Name, cluster: str, batch: ExpiryBatch) -> tuple[Key, ObjectWorld] | None:
-        """Delete an expired claim by its own pass; None if its workflow has to do it."""
+        """Delete an expired claim by a pass over it; None if it is gone or its own workflow has to delete it."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         if claim is None:
             return None
@@ -186,11 +185,11 @@ class BinderActivities(Activities):
                 raise as_error(refusal)
             return key, world
         except TimeoutError:
-            log.warning("%s was not ended by its batch in time; its own workflow ends it", key)
+            log.warning("%s was not deleted by its batch in time; its own workflow deletes it", key)
         except ApiError as error:
-            log.warning("%s was not ended by its batch, its own workflow ends it: %s", key, error.message)
+            log.warning("%s was not deleted by its batch, its own workflow deletes it: %s", key, error.message)
         except Exception:  # a bug must not delay other claims
-            log.exception("%s was not ended by its batch; its own workflow ends it", key)
+            log.exception("%s was not deleted by its batch; its own workflow deletes it", key)
         with suppress(RPCError):
             await self._wake(key)
         return None
@@ -203,7 +202,6 @@ class BinderActivities(Activities):
         await self._wake(key)
 
     def _news(self, key: Key, world: ObjectWorld) -> tuple[Key, ObjectWorld] | None:
-        """The result to send to the claim's workflow; None if the workflow knows it."""
         if self._answered.get(key.uid) == world.decision:
             return None
         if len(self._answered) >= MOST_REMEMBERED:
@@ -223,7 +221,7 @@ class BinderActivities(Activities):
             self._queue.await_binder((key.namespace, key.name))
 
     def _failed(self, name: Name, key: Key, type_: str, message: str, began: datetime) -> ObjectWorld:
-        self._queue.waiting.pop(name, None)  # its own workflow asks again when it is time
+        self._queue.waiting.pop(name, None)  # its own workflow asks again at the deadline below
         failures = self._failures[key.uid] = self._failures.get(key.uid, 0) + 1
         delay = min(LONGEST_RETRY, FIRST_RETRY * (1 << min(failures - 1, 10)))
         decision = Decision(
@@ -345,7 +343,7 @@ class Batch:
         event = self._queue.news if has_room else self._queue.nearer_end
         news = asyncio.create_task(event.wait())
         waits.add(news)
-        # Ends that are due wait for a free place, not for a time.
+        # An end that is due already waits for a free place, so it needs no timeout.
         done, _ = await asyncio.wait(waits, timeout=self._until_next_end(), return_when=asyncio.FIRST_COMPLETED)
         news.cancel()
         for task in done:
@@ -367,7 +365,7 @@ class Batch:
             await self._open(some)
 
     async def _open_the_rest(self) -> None:
-        """Open bound claims' workflows, then, if no claim waits, inform those of deleted ones; stop at a due end."""
+        """Open the workflows of bound claims; then, if no claim waits, inform those of deleted claims."""
         self._to_open.sort(key=lambda pair: not pair[1].exists)
         while self._to_open and not self._queue.ends.are_over(now()):
             some = self._to_open[:OPENED_AT_ONCE]

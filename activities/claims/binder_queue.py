@@ -1,6 +1,6 @@
-"""The work of a worker's binder: claims that wait for a handle, free handles, and ends of bound ones.
+"""The binder's work in one worker: claims that wait for a handle, free handles, and the ends of bound handles.
 
-A waiting claim that no batch takes wakes the binder, and so does an end sooner than the binder expects.
+The queue wakes the binder if no batch takes a waiting claim, or if an end is sooner than the one the binder awaits.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from domain.claims.references import holder_of
 from domain.claims.timestamps import end_of_handle
 from engine.kube.informer_cache import Listener
 
-UNTAKEN = 1.0
-# Seconds. Ends that become known within this time share one wake.
+UNTAKEN = 1.0  # seconds
+# Seconds. Ends that are observed within this time share one wake.
 ENDS_GATHER = 0.2
 END_OVERDUE = timedelta(seconds=1)
 
@@ -38,9 +38,9 @@ class BinderQueue:
         self.ends = Ends()
         self.waiting: dict[Name, None] = {}  # unbound claims to handle, in this order
         self.news = asyncio.Event()  # set when work arrives
-        self.news_for_all = 0  # number of changes that may concern any unbound claim
+        self.news_for_all = 0  # number of changes so far that may concern any unbound claim
         self.nearer_end = asyncio.Event()  # set when an end becomes the earliest one
-        self.serving = 0  # number of this process's batches: one, at times also one that is being cancelled
+        self.serving = 0  # batches that run in this process: at most one, apart from a batch that is being cancelled
         self._end_unsent = False
         self._end_timer: asyncio.TimerHandle | None = None
         self._untaken: set[Name] = set()  # waiting claims that wake the binder if no batch takes them within `UNTAKEN`
@@ -71,8 +71,8 @@ class BinderQueue:
     def served(self, claim: JsonObject, news_then: int, lacks: Wanted | None = None) -> None:
         """Remove a claim from the queue after its pass, unless something has changed since.
 
-        `news_then` is `news_for_all` at the pass's beginning; `lacks`: what the claim requires of a free handle if it
-        waits for one.
+        `news_then` is the value of `news_for_all` when the pass began. `lacks` is what the claim requires of a free
+        handle; None if it does not wait for a free handle.
         """
         name = name_of(claim)
         newest = self.cache.get(RESOURCE_CLAIM, *name)
@@ -93,7 +93,7 @@ class BinderQueue:
             return False
 
     def _wake_binder(self) -> None:
-        """Wake the binder once for all waiting claims: with a wake for each, its runs could never end."""
+        """Wake the binder once for all waiting claims: with a wake for each claim, a run could never end."""
         untaken, self._untaken = self._untaken, set()
         if untaken & self.waiting.keys() and not self.serving:
             self.cache.wake(self._binder)

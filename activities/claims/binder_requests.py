@@ -1,4 +1,4 @@
-"""Claims' requests to the binder; those within a short time share one signal.
+"""Claims' requests to the binder. Requests within a tenth of a second share one signal.
 
 Each signal costs a workflow task, and a workflow run accepts only 10,000 signals.
 """
@@ -21,7 +21,7 @@ class Asking:
         self._sending: asyncio.Task[None] | None = None
 
     async def ask(self, claim: Key) -> None:
-        """Ask the binder for a handle; returns once the signal is sent, raises RPCError if it cannot be."""
+        """Ask the binder for a handle. Returns once the signal is sent; raises RPCError if it cannot be sent."""
         self._gathered[claim] = None
         if self._sending is None:
             self._sending = asyncio.create_task(self._after_a_moment())

@@ -57,7 +57,7 @@ class Binding(Activities):
         return passed, world
 
     async def _observe(self, key: Key, *, fresh: bool) -> Claim:
-        """Read the claim, and a handle that already names it: an earlier binding was not completed then."""
+        """Read the claim and, after an interrupted binding, the handle that already names it."""
         cache, tools, moment = self._cache, self._tools, now()
         claim = await cache.own(RESOURCE_CLAIM, key, fresh=fresh)
         if claim is None:

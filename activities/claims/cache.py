@@ -52,7 +52,7 @@ class ClaimCache(InformerCache):
         self.providers = store.follow(Followed(self.names.of(RESOURCE_PROVIDER), self.namespace))
         self.namespaces = store.follow(Followed(kube.NAMESPACE))
         super().__init__(api, (self.claims, self.handles, self.pools, self.scalings, self.providers, self.namespaces))
-        self.edits = 0  # number of changes of providers and Namespaces that templates may read
+        self.edits = 0  # number of changes of providers and Namespaces
         self._tasks: set[asyncio.Task[None]] = set()
         self.providers.listen(cast(Listener, self._provider_changed))
         self.namespaces.listen(cast(Listener, self._namespace_changed))
@@ -63,7 +63,7 @@ class ClaimCache(InformerCache):
 
     async def reached(self, seen: Mapping[str, str]) -> bool:
         """Wait until the cache has these versions. False if watch streams hang: then kinds with few objects were listed
-        from the API server, and a pass has to read its own claim and handle there.
+        from the API server, and the pass has to read its own claim and handle from the API server.
         """
         await self.settled()
         if await reached(self.mirrors.values(), seen):
@@ -78,16 +78,16 @@ class ClaimCache(InformerCache):
         task.add_done_callback(self._tasks.discard)
 
     def check_later(self, key: Key, edits: int) -> None:
-        """After a moment, wake the new lifecycle if its object is gone, or something that it may render was edited.
+        """After a moment, wake the new lifecycle if its object is gone, or if a provider or Namespace was edited.
 
-        The watcher saw that change before the lifecycle existed. `edits` is `self.edits` at the evaluation.
+        The watcher observed that change before the lifecycle existed. `edits` is `self.edits` at the evaluation.
         """
         asyncio.get_running_loop().call_later(LONGEST_BEHIND, self._check, key, edits)
 
     # --- reading ---
 
     async def own(self, kind: Kind, key: Key, *, fresh: bool) -> JsonObject | None:
-        """The object with the key's uid, None if it does not exist; `fresh`: read from the API server."""
+        """The object with the key's uid; None if it does not exist. With `fresh`, read it from the API server."""
         found = None if fresh else self.get(kind, key.namespace, key.name)
         if text_at(found, "metadata", "uid") != key.uid:
             found = await self.fresh(kind, key.namespace, key.name)
@@ -138,7 +138,7 @@ class ClaimCache(InformerCache):
         return {text_at(provider, "metadata", "name"): provider for provider in everything}
 
     async def providers_for(self, *objects: JsonObject | None, names: Iterable[str] = ()) -> dict[str, JsonObject]:
-        """The providers that the objects name, and all that these link to; missing ones are left out."""
+        """The providers that the objects name, and all providers that these link to; missing providers are left out."""
         wanted = set(names).union(*(named_providers(each) for each in objects if each))
         found: dict[str, JsonObject] = {}
         absent: set[str] = set()

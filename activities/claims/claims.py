@@ -79,7 +79,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=ReadClaim.activity)
     async def read_claim(self, action: ReadClaim) -> ClaimRead:
-        """Read the claim from the API server; returns no claim if it must not be deleted with the cached handle."""
+        """Read the claim from the API server. The result is empty if the claim must not be deleted with this handle."""
         claim = await self._fresh(action.key)
         if claim is None or is_deleting(claim) or self._tools.hold(claim):
             return ClaimRead()
@@ -96,7 +96,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=DeleteClaim.activity)
     async def delete_claim(self, action: DeleteClaim) -> Stored:
-        """Raises Conflict if the claim was recreated, or has changed since it was read."""
+        """Raises Conflict if the claim was recreated or, with `expired`, has changed since it was read."""
         if action.expired:
             moment = now()
             metrics.expired(RESOURCE_CLAIM.name, end_of_detached(action.claim) or moment, moment)
@@ -116,7 +116,10 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=EndHandles.activity)
     async def end_handles(self, action: EndHandles) -> None:
-        """Delete the claim's handles. An ignored or paused one is only marked as deleted: no later claim gets it."""
+        """Delete the claim's handles and their resources.
+
+        Of an ignored or paused handle, only the deletion is requested, so that no later claim gets the handle.
+        """
         cache, holder = self._cache, name_of(action.claim)
         names = {text_at(handle, "metadata", "name") for handle in cache.handles_of_claim(*holder)}
         for name in sorted((names | {handle_name(action.claim)}) - {""}):

@@ -1,7 +1,7 @@
 """Claims with two handles, because the answer to the first bind was lost, and the worker died or gave up waiting.
 
-The claim's status names its handle. Another handle that names the claim is deleted with its resources if Perdure bound
-it; one that a person has bound stays, and `perdure audit claims` reports it.
+The claim's status names its handle. Another handle that names the claim is deleted with its resources if Perdure has
+bound that handle. If a person has bound it, the handle stays, and `perdure audit claims` reports it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.kube.informer_cache import Listener
 
 
 def wake_duplicates(cache: ClaimCache) -> None:
-    """From now on, whenever several handles name one claim, wake each of them."""
+    """From now on, whenever several handles name one claim, wake the lifecycles of these handles."""
 
     def check(claim: Name | None) -> None:
         handles = cache.handles_of_claim(*claim) if claim else []
@@ -39,7 +39,7 @@ def wake_duplicates(cache: ClaimCache) -> None:
 
 
 async def is_surplus(cache: ClaimCache, handle: JsonObject, claim: JsonObject) -> bool:
-    """Whether Perdure bound the handle, but the claim names another existing one. `handle` needs its managedFields."""
+    """Whether Perdure bound the handle, but the claim names another existing handle. `handle` needs managedFields."""
     named = handle_name(claim)
     if not named or named == text_at(handle, "metadata", "name") or not _bound_by_perdure(handle):
         return False

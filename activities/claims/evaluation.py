@@ -78,7 +78,7 @@ class Evaluation:
                 answer,
                 key=f"{namespace}/{name}",
                 author=namespace,
-                # Pools and free handles belong to administrators: their bad templates are slow, but not refused.
+                # Pools and free handles belong to administrators: bad templates are evaluated slowly, but not refused.
                 patient=patient or namespace == self._operators,
             )
         except EvaluationLimit as error:
@@ -86,13 +86,13 @@ class Evaluation:
 
 
 def _ends(handle: JsonObject | None, now: datetime) -> bool:
-    """Whether the handle's end has passed; its evaluation then waits, even if the slow lane is full."""
+    """Whether the handle's end has passed. If so, its evaluation waits even if the slow lane is full."""
     return handle is not None and passed(end_of_handle(handle), now)
 
 
 def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, of: object) -> Fault:
-    """The fault for the status. A bug, which a claim's text may cause, must not prevent the claim's expiry; its
-    traceback may quote others' objects, so only the log gets it.
+    """The fault for the status. A claim's text may trigger a bug, which must not prevent the claim's expiry. The
+    traceback is only logged, because it may quote objects of other users.
     """
     if isinstance(error, Beyond):
         return error.fault

@@ -1,8 +1,8 @@
 """Evaluates templates within hard limits of time and memory.
 
 The functions are pure, and run in processes that can only compute (evaluator_sandbox.py). A sandbox and soft limits
-(domain/claims/templates) turn most hostile or mistaken templates into a clear error. Any other call beyond its time or
-memory is killed with its process. A process that dies by itself is replaced, and its call repeated once.
+(domain/claims/templates) turn most hostile or mistaken templates into a clear error. A call that nevertheless exceeds
+its time or memory is killed with its process. A process that dies by itself is replaced, and its call is repeated once.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ MEMORY_MIB = 256
 PENALTY = timedelta(minutes=10)
 MOST_REMEMBERED = 10_000
 
-_CROWDED = "not evaluated, as too many calls that exceeded a limit are waiting; tried again later"
+_CROWDED = "not evaluated, because too many evaluations of slow templates are waiting; tried again later"
 
 Q = TypeVar("Q", bound=Model)
 M = TypeVar("M", bound=Model)
 
 
 class EvaluationLimit(TemplateError):  # noqa: N818 - its text says the limit
-    """A call exceeded a limit and was killed. `what` is the template or function."""
+    """A call exceeded a limit and was killed, or the slow lane is full. `what` names the template or function."""
 
     def __init__(self, what: str, limit: str) -> None:
         super().__init__(what, limit)
@@ -44,11 +44,11 @@ class EvaluationLimit(TemplateError):  # noqa: N818 - its text says the limit
 
 
 class EvaluationBug(Exception):  # noqa: N818 - it is a bug
-    """An error in an evaluation that is no TemplateError, and thus a bug; the text is its traceback."""
+    """An error in an evaluation that is not a TemplateError, and thus a bug. Its text is the traceback."""
 
 
 class Evaluator:
-    """The processes and the queues before them; belongs to one event loop."""
+    """The evaluating processes, and the queues of calls. An evaluator belongs to one event loop."""
 
     def __init__(
         self,
@@ -62,10 +62,10 @@ class Evaluator:
         """Prepare an evaluator; `__aenter__` starts its processes.
 
         Args:
-            functions: Module-level and pure; nothing can be imported later.
+            functions: Module-level and pure. A function can import nothing when it is called.
             processes: At least two, so that a slow call does not block all others.
             time: Limit of a call's wall-clock time.
-            memory_mib: Limit of a call's memory, without the process's own.
+            memory_mib: Limit of a call's memory, above what the process needs itself.
             penalty: Time in the slow lane after a limit was exceeded.
         """
         if processes < 2:
@@ -106,12 +106,12 @@ class Evaluator:
     ) -> M:
         """Call one of the evaluator's functions.
 
-        Calls with the same `key` (the object, `namespace/name`) run one after another; `author` is a claim's namespace;
-        a `patient` call waits if the slow lane is full.
+        Calls with the same `key` (the object, `namespace/name`) run one after another. `author` is a claim's namespace.
+        If the slow lane is full, a `patient` call waits.
 
         Raises:
             TemplateError: The function raised one.
-            EvaluationLimit: A limit is exceeded, the process crashed, or the slow lane is full.
+            EvaluationLimit: A limit is exceeded, the process crashed twice, or the slow lane is full.
             EvaluationBug: The function raised anything else.
         """
         name = _name(function)
@@ -165,7 +165,7 @@ class Evaluator:
             what = process.place() or name
             self._end(process)
             raise EvaluationLimit(what, self._too_long) from None
-        except BaseException:  # cancelled: its answer must not become another call's
+        except BaseException:  # cancelled: the process's answer must not reach another call
             self._end(process)
             raise
         what = process.place() or name

@@ -18,10 +18,11 @@ from activities.claims.evaluator_sandbox import NOTE, NOTE_LENGTH, ORDER_LENGTH,
 START_SECONDS = 60.0  # for imports on a busy machine
 ORDER_SECONDS = 10.0
 END_SECONDS = 5.0
-GRACE_SECONDS = 2.0  # beyond the evaluator's own timer; this process may have been busy, too
+GRACE_SECONDS = 2.0  # added to the evaluator's own timer, because this process may be busy
 LONGEST_REPLY = 64 * 1024 * 1024
 PROGRAM = Path(__file__).with_name("evaluator_sandbox.py")
-# What the interpreter and the C library need to start; everything else, secrets included, is withheld.
+# The environment variables that the interpreter and the C library need to start. All others, secrets included, are
+# withheld.
 PASSED_ON = ("LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
 
 
@@ -32,12 +33,12 @@ class Gone(Exception):  # noqa: N818 - a state, not an error
 class Process:
     def __init__(self, pid: int, generation: int, requests: socket.socket, place: mmap.mmap) -> None:
         self.pid = pid
-        self.generation = generation  # of the nursery that forked it
+        self.generation = generation  # the number of the nursery that forked the process
         self._requests = requests
         self._place = place
 
     async def exchange(self, number: int, request: bytes, seconds: float) -> tuple[int, bytes]:
-        """The answer to a request; raises Gone if the process ended, TimeoutError if it neither answered nor ended."""
+        """Send a request; returns outcome and reply. Raises Gone if the process ended, TimeoutError if it hangs."""
         self._place[: NOTE.size] = NOTE.pack(0)
         loop = asyncio.get_running_loop()
         try:
@@ -116,7 +117,7 @@ class Nursery:
             os.close(place_descriptor)
 
     async def reap(self, process: Process) -> int | None:
-        """Kill the process unless it has ended; returns its exit code (negative: a signal), None if unknown."""
+        """Kill the process unless it has ended. Returns its exit code, negative for a signal; None if unknown."""
         process.close()
         try:
             answer = await asyncio.shield(self._order({"reap": process.pid}, [], of=process.generation))
@@ -130,7 +131,7 @@ class Nursery:
             await self._end()
 
     async def _order(self, order: dict[str, int], descriptors: list[int], *, of: int | None = None) -> dict[str, Any]:
-        """Send an order; returns the answer. It must not be cancelled (shield it), or the next order would receive this
+        """Send an order; returns the answer. Shield the call: after a cancellation, the next order would receive this
         answer.
         """
         async with self._orders:

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
 
-MOST_SLOW = 10_000  # remembered names
-SLOW_LANE = 5  # calls in it, the running one included
+MOST_SLOW = 10_000  # the most objects and authors that are remembered as slow
+SLOW_LANE = 5  # the most calls in the slow lane, the running one included
 
 
 class LaneFull(Exception):  # noqa: N818 - a state, not an error
@@ -35,7 +35,7 @@ class Lanes:
 
     @asynccontextmanager
     async def turn(self, key: str, author: str, *, patient: bool = False) -> AsyncIterator[None]:
-        """Wait for a turn. If the slow lane is full, raises LaneFull, or waits if `patient`."""
+        """Wait for a turn. If the slow lane is full, a `patient` call waits, and any other raises LaneFull."""
         async with AsyncExitStack() as lines:
             if key:
                 await lines.enter_async_context(self._of_object(key))
@@ -47,7 +47,6 @@ class Lanes:
             yield
 
     async def _stand_with_author(self, lines: AsyncExitStack, key: str, author: str) -> None:
-        """Wait in the author's queue; leave it if the author has exceeded a limit meanwhile."""
         line = self._of_author(author)
         await line.acquire()
         if self._slow(key, author):

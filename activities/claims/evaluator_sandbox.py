@@ -6,10 +6,10 @@
 The worker has threads and cannot fork, so it starts this file as a program, with a minimal environment. It is run by
 path, because importing the package around it would import the worker's dependencies.
 
-An evaluator has limits of memory, files, processes and core dumps before it reads any request; it may make only the
-system calls that computing needs (seccomp, on x86-64 and arm64; others fail with EPERM); the kernel's timer kills it
-when a request exceeds its time, and it ends with the nursery and the worker. Before rendering, it writes the template's
-place into memory shared with the worker.
+Before it reads any request, an evaluator limits its memory, files, processes and core dumps. It may make only the
+system calls that computing needs (seccomp, on x86-64 and arm64); others fail with EPERM. If a request exceeds its time,
+the kernel's timer kills the evaluator. An evaluator ends with the nursery and the worker. Before it renders a template,
+it writes the template's place ("ResourceProvider x, override") into memory shared with the worker.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ def main(control: socket.socket) -> None:
 
 
 def _reap(pid: int) -> int | None:
-    """Kill an evaluator unless it has ended; returns its exit code, a signal as a negative number.
+    """Kill an evaluator unless it has ended; returns its exit code, negative for a signal.
 
-    Processes are reaped only here, so the process id cannot belong to another one meanwhile.
+    Processes are reaped only here, so the id cannot belong to another process yet.
     """
     try:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -243,7 +243,7 @@ _SET_DEATH_SIGNAL, _SET_SECCOMP, _NO_NEW_PRIVILEGES, _FILTER = 1, 22, 38, 2
 
 
 def _allow_computing_only() -> None:
-    """Restrict the process to the system calls in `_ALLOWED`; if the kernel refuses, resource limits remain."""
+    """Allow only the system calls in `_ALLOWED`. If the kernel refuses the filter, the resource limits remain."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]  # pointers are longer than the default int
     prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)

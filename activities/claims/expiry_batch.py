@@ -1,4 +1,7 @@
-"""Claims that expire together: all are marked as deleted (users see the timestamp) before finalizers are dropped."""
+"""Claims that expire together: all are marked (their deletion is requested) before a finalizer is removed.
+
+So users see all deletion timestamps at once.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from domain.claims.marks import Name
 LET_GO_AT_ONCE = 16
 # Seconds. A claim that cannot be marked in this time is left to its own workflow.
 LONGEST_ASKING = 10.0
-# Seconds that a marked claim waits at most until all others are marked.
+# Seconds. A marked claim waits at most this long until all other claims are marked.
 LONGEST_WAIT = 5.0
 
 
 class ExpiryBatch:
     def __init__(self, arrived: Callable[[], None]) -> None:
-        """`arrived` is called when a marked claim begins to wait for the others."""
+        """`arrived` is called when a marked claim begins to wait for the other claims."""
         self._arrived = arrived
         self._members: set[Name] = set()
         self._marked: set[Name] = set()
@@ -57,7 +60,7 @@ class ExpiryBatch:
         self._all_marked.clear()
 
     def all_marked(self) -> None:
-        """Let the marked claims drop their finalizers, `LET_GO_AT_ONCE` at a time."""
+        """Let the marked claims remove their finalizers, `LET_GO_AT_ONCE` at a time."""
         self._all_marked.set()
 
     @asynccontextmanager
@@ -72,7 +75,7 @@ class ExpiryBatch:
 
     @asynccontextmanager
     async def lets_go(self, claim: Name) -> AsyncIterator[None]:
-        """The context in which a member drops finalizers; waits until all members are marked as deleted."""
+        """The context in which a member removes finalizers; waits until the deletion of all members is requested."""
         if claim in self._members:
             self._marked.add(claim)
         if self.is_gathering:
@@ -83,7 +86,7 @@ class ExpiryBatch:
         try:
             async with self._places:
                 yield
-        except Exception:  # changed meanwhile: it has to be marked again
+        except Exception:  # the object has changed: its deletion has to be requested again
             self._marked.discard(claim)
             raise
 
@@ -100,7 +103,7 @@ _current_member: ContextVar[_Member | None] = ContextVar("current_member", defau
 
 @asynccontextmanager
 async def behind_the_others() -> AsyncIterator[None]:
-    """The context in which the current task drops finalizers; in a batch, once all claims are marked as deleted."""
+    """The context in which the current task removes finalizers; in a batch, it waits as `lets_go` does."""
     member = _current_member.get()
     if member is None:
         yield

@@ -1,6 +1,7 @@
 """The ends of bound handles in one worker: which is next, and which are due.
 
-The binder deletes expired claims in batches: by their own workflows, 200 in a second took three times as long.
+The binder deletes expired claims in batches: when 200 expired in one second, their own workflows took three times as
+long.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class Ends:
         self._awaited: datetime | None = None
 
     def put(self, name: str, end: datetime | None) -> bool:
-        """Record the handle's end, or clear it (None); returns whether it is a new earliest end."""
+        """Record the handle's end; None clears it. Returns whether this is now the earliest end."""
         if end is None:
             self._of.pop(name, None)
             self._taken.pop(name, None)
@@ -35,13 +36,12 @@ class Ends:
 
     @property
     def next(self) -> datetime | None:
-        """The earliest end that was not taken, due or not, if any."""
+        """The earliest end that was not taken, whether it is due or not; None if there is none."""
         while self._ahead and self._of.get(self._ahead[0][1]) != self._ahead[0][0]:
             heapq.heappop(self._ahead)
         return self._ahead[0][0] if self._ahead else None
 
     def is_near(self, now: datetime) -> bool:
-        """Whether the next end is so near that the batch should continue."""
         end = self.next
         return end is not None and end - now < NEAR
 
@@ -50,7 +50,6 @@ class Ends:
         return end is not None and end <= now
 
     def take(self, now: datetime) -> str | None:
-        """Take a handle whose end is due; None if there is none."""
         if not self.are_over(now):
             return None
         _, name = heapq.heappop(self._ahead)
@@ -63,7 +62,7 @@ class Ends:
             self.put(name, end)
 
     def become_overdue(self, now: datetime) -> bool:
-        """Record which ends are due and not taken; returns whether any is new since the last call."""
+        """Record which ends are due and not taken. Returns whether one of them is new since the last call."""
         before, self._overdue = self._overdue, {name for name, end in self._of.items() if end <= now}
         return bool(self._overdue - before)
 
@@ -76,7 +75,7 @@ class Ends:
         return self._awaited
 
     def await_sooner(self, now: datetime) -> bool:
-        """Record the next end as awaited by the binder if it is sooner than the awaited one; returns whether it is."""
+        """Record that the binder awaits the next end, unless it awaits a sooner one; returns whether it did so."""
         end, awaited = self.next_after(now), self._awaited
         if end is None or (awaited is not None and now < awaited <= end):
             return False

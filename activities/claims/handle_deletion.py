@@ -25,7 +25,7 @@ from engine.errors import ApiError, Conflict
 
 @dataclass(frozen=True)
 class Ended:
-    """The result of a deletion. `claim`: the claim as marked for deletion, None if it stays."""
+    """The result of a deletion. `claim` is the claim whose deletion was requested; None if the claim stays."""
 
     refused: tuple[ApiError, ...] = ()
     claim: JsonObject | None = None
@@ -55,7 +55,7 @@ class Releasing:
         return Ended(tuple(refused), ended)
 
     async def _end_claim(self, handle: JsonObject, claim: JsonObject | None) -> JsonObject | None:
-        """Delete the handle's claim, unless it is detached, names another handle, or was created after the deletion."""
+        """Delete the handle's claim, unless it is detached, names another handle, or was created afterwards."""
         holder = object_at(handle, "spec", "resourceClaim")
         if not holder:
             return None
@@ -72,6 +72,5 @@ class Releasing:
 
 
 def _made_after_the_end_of(handle: JsonObject, claim: JsonObject) -> bool:
-    """Whether the claim was created after the handle's deletion, or in the same second."""
     ended = parse_timestamp(text_at(handle, "metadata", "deletionTimestamp"))
     return ended is not None and born(claim) >= ended

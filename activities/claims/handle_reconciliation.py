@@ -68,7 +68,7 @@ class Reconciliation(Activities):
         self._evaluation = evaluation
         self._requesters = requesters
         self._provider_conditions = provider_conditions
-        # The activities of single kinds add their own effects.
+        # The activities of claims, handles and pools add their own effects.
         self.effects = effects_of(*WriteActivities(writer).all(), *self.all())
         self.effects[RecordEvents.activity] = self.record_events
 
@@ -102,9 +102,7 @@ class Reconciliation(Activities):
         *,
         cached: bool = True,
     ) -> tuple[Passed[H], ObjectWorld]:
-        """Make a pass; returns it, and the result for the lifecycle's workflow. `observe(True)` reads from the API
-        server.
-        """
+        """Make a pass; returns the pass and the result for its workflow. `observe(True)` reads from the API server."""
         passed = await Inline(decide, self.effects, observe, cached=cached).carry_out(look, look.memory)
         world, known = passed.world, look.memory
         if world.answer is not None:
@@ -116,7 +114,7 @@ class Reconciliation(Activities):
         return passed, passed.as_world(ObjectWorld, known=known, rest=rest, at=world.question.now)
 
     async def with_references(self, key: Key, handle: JsonObject, now: datetime) -> JsonObject:
-        """A new handle's body with its resources' references, to avoid a second write. Raises `Beyond`."""
+        """The new handle with its resources' references, which avoids a second write. Raises `Beyond`."""
         planned = await self.planned(key, handle, now)
         return {**handle, "spec": planned.spec or object_at(handle, "spec")}
 
@@ -184,7 +182,7 @@ class Reconciliation(Activities):
             return Read(fault=fault_of_evaluation(error, action.key))
 
     async def _whole(self, key: Key, question: HandleQuestion, *, read: bool) -> HandleQuestion:
-        """The question with all that templates may read, live objects only with `read`. Raises ValidationError."""
+        """The question with all that templates may read; live objects only with `read`. Raises ValidationError."""
         handle, claim = question.handle, question.claim
         answers = {name: getattr(question, name) for name in HandleQuestion.model_fields}
         answers["requester"] = await self._requesters.of(claim)

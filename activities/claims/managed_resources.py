@@ -32,7 +32,7 @@ MOST_DELETIONS = 3
 
 
 class States(NamedTuple):
-    """The live objects; None for missing ones and at the indices `unreadable`."""
+    """The live objects. An object is None if it is missing, or if `unreadable` has its index."""
 
     objects: tuple[JsonObject | None, ...]
     unreadable: tuple[int, ...] = ()
@@ -46,7 +46,7 @@ class Managed:
         self._owner = ("metadata", "annotations", cache.names.resource_handle_name_annotation)
 
     async def states(self, handle: JsonObject) -> States:
-        """The live objects of the handle's resources, in order; one of another existing handle counts as missing.
+        """The live objects of the handle's resources, in order; an object of another existing handle counts as missing.
 
         Raises:
             ApiError: the server did not answer, which must not count as absence.
@@ -78,8 +78,8 @@ class Managed:
     async def unknown_kinds(
         self, handle: JsonObject, states: Sequence[JsonObject | None]
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The indices of missing resources whose kind is served in no version, and of those whose kind is served in
-        another version only.
+        """The indices of missing resources whose kind is served in no version, and the indices of missing resources
+        whose kind is served only in another version.
         """
         unserved: list[int] = []
         outdated: list[int] = []
@@ -101,7 +101,7 @@ class Managed:
         return True
 
     async def create(self, handle: JsonObject, definition: JsonObject) -> JsonObject | Fault:
-        """Create the object; returns it, an existing one to adopt, or the fault that prevents both."""
+        """Create the object. Returns it, an existing object to adopt, or the fault that prevents both."""
         namespace, name = text_at(definition, "metadata", "namespace"), text_at(definition, "metadata", "name")
         where = (
             f"{text_at(definition, 'kind')} {namespace}/{name}"
@@ -145,7 +145,6 @@ class Managed:
         return _seen(answer)
 
     async def delete_all(self, handle: JsonObject, states: Sequence[JsonObject | None] = ()) -> list[ApiError]:
-        """Delete the handle's resources, newest first; returns the errors."""
         refused: list[ApiError] = []
         for index in reversed(range(resource_count(handle))):
             reference = recorded_reference(handle, index)
@@ -157,7 +156,7 @@ class Managed:
         return refused
 
     async def take_back(self, handle: JsonObject, definitions: Sequence[JsonObject]) -> bool:
-        """Delete the created objects if the handle was deleted meanwhile; returns whether it was."""
+        """Delete the created objects if the handle was deleted meanwhile; returns whether the handle was deleted."""
         if not definitions:
             return False
         there = await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, text_at(handle, "metadata", "name"))
@@ -176,10 +175,10 @@ class Managed:
         *,
         bearing_its_name: bool = False,
     ) -> None:
-        """Delete one object, in another version of its group if the recorded one is no longer served.
+        """Delete one object. If the recorded version is no longer served, use another version of the group.
 
         Raises:
-            Conflict: it still exists, and its deletion was refused repeatedly.
+            Conflict: the object still exists, and its deletion was refused repeatedly.
             ApiError: the server did not answer, which must not count as absence.
         """
         delete = partial(self._delete_as, handle, reference, state, bearing_its_name=bearing_its_name)
@@ -203,11 +202,11 @@ class Managed:
         *,
         bearing_its_name: bool,
     ) -> None:
-        """Delete one object, if no other handle owns it; with `bearing_its_name` only if it names an owner.
+        """Delete one object, unless another handle owns it. With `bearing_its_name`, its annotation must name an owner.
 
         Raises:
             Absent: the object or its kind is gone.
-            Conflict: it still exists, and its deletion was refused repeatedly.
+            Conflict: the object still exists, and its deletion was refused repeatedly.
         """
         namespace, name = text_at(reference, "namespace"), text_at(reference, "name")
         refused: Conflict | None = None
@@ -229,7 +228,6 @@ class Managed:
             raise refused
 
     async def _other_owner(self, handle: JsonObject, state: JsonObject) -> str:
-        """The existing handle, other than this one, that the object names as owner; empty if none."""
         owner = text_at(state, *self._owner)
         if not owner or owner == text_at(handle, "metadata", "name"):
             return ""
@@ -255,7 +253,7 @@ def _refused(error: Denied | Invalid, obj: JsonObject) -> Fault:
 
 
 def _error_text(error: ApiError, obj: JsonObject) -> str:
-    """The error's text; for a Secret only its code, as the message may quote data."""
+    """The error's text; for a Secret only the error's code, because the message may quote data."""
     if text_at(obj, "kind") != "Secret":
         return error.message
     namespace, name = text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")

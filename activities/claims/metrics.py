@@ -72,7 +72,6 @@ def bind_missed() -> None:
 
 
 def validation_failed(provider: str) -> None:
-    """Count a refused claim: once for each refusal, not in each pass."""
     _INVALID.labels(provider).inc()
 
 

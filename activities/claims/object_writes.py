@@ -1,4 +1,5 @@
-"""Writes the area's objects: as a whole, only if they differ, and only over the version that the decision saw.
+"""Writes the area's objects. An object is written as a whole, only if it differs, and only over the version that the
+decision saw.
 
 A patch without changes costs the API server as much as one with changes. A merge patch would keep entries that were
 removed from free-form maps, so objects are replaced.
@@ -30,7 +31,6 @@ class Writer:
         self._cache = cache
 
     async def put(self, kind: Kind, before: JsonObject, after: JsonObject) -> JsonObject:
-        """Write the object except its status; returns the newest version."""
         if all(same(before.get(part), after.get(part)) for part in ("metadata", "spec")):
             return before
         answer = await self.api.replace(kind, *_name(before), _plain(after))
@@ -39,7 +39,7 @@ class Writer:
     async def put_status(
         self, kind: Kind, before: JsonObject, status: JsonObject, *, unwritten: bool = False
     ) -> JsonObject:
-        """Write the status; returns the newest version. `unwritten`: write it even if `before` has it already."""
+        """Write the status; returns the newest version. With `unwritten`, write it even if `before` has it."""
         if same(object_at(before, "status"), status) and not unwritten:
             return before
         body: JsonObject = {**before, "status": status}
@@ -57,7 +57,7 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def delete(self, kind: Kind, obj: JsonObject, *, as_seen: bool = False) -> JsonObject:
-        """Mark the object as deleted; returns it. Raises Conflict if it was recreated or, with `as_seen`, changed."""
+        """Request the deletion; returns the object. Raises Conflict if it was recreated or, with `as_seen`, changed."""
         if is_deleting(obj):
             return obj
         version = text_at(obj, "metadata", "resourceVersion") if as_seen else ""
@@ -72,7 +72,7 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def let_go(self, kind: Kind, obj: JsonObject) -> None:
-        """Drop our finalizers, including those of Poolboy's multi-pod mode."""
+        """Remove our finalizers, including those of Poolboy's multi-pod mode."""
         if not is_in_hand(self.names, obj):
             return
         others = others_finalizers(self.names, obj)
@@ -115,6 +115,6 @@ def _name(obj: JsonObject) -> tuple[str, str]:
 
 
 def _plain(obj: JsonObject) -> kube.JsonObject:
-    """The object without managedFields, which stay unchanged when omitted."""
+    """The object without managedFields, which the API server keeps if a write omits them."""
     metadata = {name: value for name, value in object_at(obj, "metadata").items() if name != "managedFields"}
     return {**obj, "metadata": metadata}

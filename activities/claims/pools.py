@@ -69,13 +69,13 @@ class PoolActivities(Activities):
         passed = await Inline(decide, effects, partial(self._observe, look.key), cached=cached).carry_out(
             look, look.memory
         )
-        # The next pass may be another worker's, which must not make the same handles again.
+        # The next pass may run on another worker, which must not create the same handles again.
         known = passed.world.known.having_written(cache.newest(RESOURCE_HANDLE))
         return passed.as_world(PoolWorld, known=known, rest=rest(len(passed.world.handles)))
 
     async def _observe(self, key: Key, fresh: bool) -> Pool:
-        """Read the pool with its handles and scalings. A deleted pool's handles are read from the API server, since a
-        missed one would stay.
+        """Read the pool with its handles and scalings. The handles of a deleted pool are read from the API server,
+        because a handle that the cache lacks would stay.
         """
         cache, settings = self._cache, self._tools.settings
         pool = await cache.own(RESOURCE_POOL, key, fresh=fresh)
@@ -100,7 +100,7 @@ class PoolActivities(Activities):
 
     @activity.defn(name=DeleteHandle.activity)
     async def delete_pool_handle(self, action: DeleteHandle) -> None:
-        """Raises Conflict if the handle was written meanwhile, Denied if a hold is on it."""
+        """Raises Conflict if the handle was written meanwhile, Denied if a hold applies to it."""
         cache = self._cache
         handle = await cache.fresh(RESOURCE_HANDLE, cache.namespace, action.name)
         if handle is None or object_at(handle, "spec", "resourceClaim"):
@@ -139,8 +139,8 @@ class PoolActivities(Activities):
 
     @activity.defn(name=MakeHandle.activity)
     async def make_pool_handle(self, action: MakeHandle) -> Made:
-        """Make a handle with its resources, or find the one that an earlier attempt made; `Conflict` if all its names
-        are taken.
+        """Create a handle with its resources, or find the handle that an earlier attempt created. Raises Conflict if
+        all names for it are taken.
         """
         edits = self._cache.edits
         try:
@@ -184,7 +184,7 @@ class PoolActivities(Activities):
                     return there, False
                 continue
             return await self._writer.put(RESOURCE_HANDLE, made, _corrected(made, moment)), True
-        raise Conflict(f"{key.path}: {MOST_SALTS} names for a ResourceHandle are taken", code="NameTaken")
+        raise Conflict(f"{key.path}: all {MOST_SALTS} names for a new ResourceHandle are taken", code="NameTaken")
 
     async def _body(self, question: PoolQuestion) -> HandleBody:
         body = await self._evaluation.pool_handle(question)
@@ -202,7 +202,9 @@ class PoolActivities(Activities):
 
 
 def _name(action: MakeHandle, salt: int) -> str:
-    """The name, derived from the scaling's serial number or from the pass, so all attempts use the same one."""
+    """The handle's name. It derives from the scaling's uid and the serial number or, without a scaling, from the ids of
+    run and activity, so all attempts use the same name.
+    """
     if action.new.serial is not None:
         return pool_handle_name(action.new.scaling_uid, action.new.serial, salt)
     info = activity.info()

@@ -1,7 +1,7 @@
 """Writes the conditions of the ResourceProviders that a pass has used, when they change.
 
-A provider has no lifecycle, and its status is no subresource, so the condition is a patch of the object. An Event
-reports the same, as the CRD of an earlier installation may drop the status.
+A provider has no lifecycle, and its status is no subresource, so the condition is written by a patch of the object. An
+Event reports the same, because the CRD of an earlier installation may drop the status.
 """
 
 from __future__ import annotations

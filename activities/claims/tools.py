@@ -36,5 +36,5 @@ class Tools:
         )
 
     def next_look(self, settled: HandleWorld, moment: datetime, *, faulty: bool = False) -> datetime:
-        """When the next pass is due without a wake; `faulty`: the claim itself has a fault."""
+        """`faulty` means that the claim itself has a fault."""
         return self.cadence.next(moment, by_clock=settled.plan.by_clock, faulty=faulty or bool(settled.faults))

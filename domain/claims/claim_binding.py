@@ -34,7 +34,7 @@ from domain.decision import Decision
 from domain.identity import Key
 from domain.model import Model
 
-# The names that are tried for a new handle. A name ends in five characters of an alphabet of 27: among a thousand
+# At most so many names are tried for a handle. A name ends in five characters of an alphabet of 27: among a thousand
 # claims, two get the same one with a probability of one in thirty.
 MOST_SALTS = 8
 # How often one claim tries to bind the same handle while other clients write to it.
@@ -57,10 +57,8 @@ class OfClaim(ClaimsAction):
 
 
 class Taken(Model):
-    """The result of binding a free handle."""
-
     name: str = ""  # the chosen handle, empty if none matches
-    handle: GivenObject | None = None  # None if the chosen one is no longer available
+    handle: GivenObject | None = None  # None if the chosen handle is no longer available
     unusable: Fault | None = None  # why the chosen handle cannot be bound
     fault: Fault | None = None  # why no handle can be bound
 
@@ -89,9 +87,7 @@ class TakeHandle(OfClaim):
 
 
 class Created(Model):
-    """The result of creating a handle."""
-
-    handle: GivenObject | None = None  # None if another object has its name
+    handle: GivenObject | None = None  # None if another object has this name
     plan: Annotated[HandlePlan | None, SkipValidation] = None  # the evaluation that gave the handle's body
     fault: Fault | None = None  # why no handle can be created
 
@@ -115,7 +111,7 @@ class CreateHandle(OfClaim):
             return _with_new_handle(world, created.handle, created.plan)
         if world.salt + 1 < MOST_SALTS:
             return world.model_copy(update={"salt": world.salt + 1})
-        return world.at_fault(Fault(reason="NameTaken", message=f"{MOST_SALTS} names for a ResourceHandle are taken"))
+        return world.at_fault(Fault(reason="NameTaken", message=f"all {MOST_SALTS} names for its handle are taken"))
 
 
 def _with_handle(world: Claim, handle: JsonObject) -> Claim:
@@ -172,7 +168,7 @@ def decide(world: Claim, now: datetime) -> Decision:
 
 
 def lacks(world: Claim) -> Wanted | None:
-    """What the claim requires of a free handle while it waits for one; None if it does not wait, or time may help."""
+    """What the claim requires of a free handle; None if it waits for none, or if its requirements depend on time."""
     waits = world.none_free and not world.handle and not world.halted and world.validation.creation is None
     return wanted_of(world.validation) if waits and not world.validation.by_clock else None
 
@@ -202,7 +198,7 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
 
 
 def _bound(world: Claim) -> PutStatus:
-    """The status write that adds handle and lifespan. Maximum lifespans follow, once they are rendered."""
+    """The status write that adds handle and lifespan. A later write adds the maximum lifespans, once rendered."""
     claim, handle, now = world.validated, world.handle, world.question.now
     ready = value_at(handle, "status", "ready") is True
     lifespan = bound_status(Terms(), end_of_handle(handle), ready=ready, now=_bound_at(claim, handle, now))
@@ -215,7 +211,7 @@ def _bound(world: Claim) -> PutStatus:
 
 
 def _bound_at(claim: JsonObject, handle: JsonObject, now: datetime) -> datetime:
-    """When the claim got the handle: now, or at an earlier, interrupted attempt, which the handle's end reveals."""
+    """When the claim got its handle: now, or when an interrupted attempt bound it, computed from the handle's end."""
     end, default = end_of_handle(handle), text_at(handle, "spec", "lifespan", "default")
     if end is None or not default or value_at(claim, "spec", "lifespan", "end"):
         return now

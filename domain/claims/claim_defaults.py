@@ -15,7 +15,7 @@ from domain.claims.provider_resources import Scene, reference
 
 
 def with_defaults(scene: Scene, provider_names: Sequence[str]) -> list[JsonObject]:
-    """The listed resources with defaults; `provider_names` has one for each. Raises ProviderMissing, TemplateError."""
+    """The listed resources, with defaults of the providers `provider_names`. Raises ProviderMissing, TemplateError."""
     entries = objects_at(scene.claim, "spec", "resources")
     return [
         _with_defaults(scene, index, entry, scene.provider(name))

@@ -115,9 +115,6 @@ class _Pass:
         self.claim = {**self.claim, "metadata": {**metadata, field: entries}}
 
     def _check_shape(self) -> None:
-        """Check that the spec has either a named provider or assigned resources (else Faulty), and that its start is a
-        time (else UnreadableMoment).
-        """
         start_of(self.claim)
         entries = value_at(self.claim, "spec", "resources")
         if value_at(self.claim, "spec", "provider") is not None:
@@ -207,7 +204,7 @@ class _Pass:
         return any(text is not None for text in errors)
 
     def _needs(self) -> None:
-        """Compute the wanted resources and a new handle's body. If the body fails, a free handle may still be bound."""
+        """If the body of a new handle cannot be computed, a free handle may still be bound."""
         scene = self._scene()
         resources = resources_wanted(scene, self.assigned)
         self.wanted = wanted_entries(scene, resources)

@@ -195,12 +195,12 @@ def _settled(world: Claim, now: datetime) -> Decision:
 
 
 def ends_with_others(world: Claim, now: datetime) -> datetime | None:
-    """When the binder will delete the claim in a batch; None if its own workflow does, or the time has passed."""
+    """When the binder will delete the claim in a batch; None if its own workflow does so, or that time has passed."""
     return ahead(agreed_end(world.claim, world.handle), now)
 
 
 def _validated_again(world: Claim) -> tuple[Action, ...]:
-    """Validate a refused claim again if this pass has changed the handle's status: own writes cause no wake."""
+    """Validate a refused claim again if this pass has changed the handle's status, because that causes no wake."""
     refused = world.halted and world.validation.halt is not Halt.FAULT
     if not refused or world.validated_again or world.answer is None or world.plans_only:
         return ()
@@ -249,7 +249,7 @@ def _ending(world: Claim, why: str, **seen: object) -> Decision:
 
 
 def _leaving(world: Claim, claim: JsonObject, now: datetime) -> Decision:
-    """The decision on a claim that is being deleted: it does not wait until its handle is gone."""
+    """A claim that is being deleted does not wait until its handle is gone."""
     end = world.end
     if end is None:
         return status_conditions.ending("it is being deleted").doing(EndHandles(claim=claim))

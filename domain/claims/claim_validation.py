@@ -52,16 +52,16 @@ class Claim(HandleWorld):
     claim_read: bool = False  # the expired claim was read from the API server; the handle is from the cache
     claim_plan: Annotated[ClaimPlan | None, SkipValidation] = None  # the claim's evaluation; None before it
     validated_again: bool = False  # validated twice in this pass, the second time from the written statuses
-    plans_only: bool = False  # on hold, or a dry run: later steps are planned from the desired objects
-    # Whether a handle names the claim although the one in its status does not exist; None if not looked up.
+    plans_only: bool = False  # on hold, or a dry run: nothing is written; later steps use the desired objects
+    # Whether another handle names the claim if the handle in its status does not exist; None if not looked up.
     has_another: bool | None = None
-    binds: bool = False  # the pass is the binder's
+    binds: bool = False  # the binder makes this pass
     handle_hold: str = ""  # why the handle may not be changed
     made: bool = False  # the handle was created in this pass
     tries: dict[str, int] = {}  # failed attempts to bind, by name of the free handle
     unusable: tuple[Fault, ...] = ()  # why free handles cannot be bound
     none_free: bool = False
-    salt: int = 0  # how many names for a new handle were taken
+    salt: int = 0  # how many names for a new handle were already taken
 
     @property
     def names(self) -> DomainNames:
@@ -93,7 +93,7 @@ class Claim(HandleWorld):
         return self.model_copy(update={"claim_plan": faulty_plan(status, fault, self.question.now)})
 
     def with_refused(self, write: PutObject, refusal: Refusal) -> Claim | None:
-        """The claim with a fault, if the API server refuses what its provider adds to it; else None."""
+        """The claim with a fault if the API server refuses what the provider adds to the claim; else None."""
         before = self.validation.fault
         shown = before is not None and before.reason == CLAIM_REFUSED
         lasting = refusal.type in (ErrorType.INVALID, ErrorType.DENIED)
@@ -160,7 +160,7 @@ def validate(world: Claim) -> Validate:
 
 
 def not_begun(claim: JsonObject, now: datetime) -> Decision | None:
-    """The decision to wait for the claim's start; None if it has passed or is not a time, which validation reports."""
+    """The decision to wait for the start; None if the start has passed or is invalid, which validation reports."""
     try:
         start = start_of(claim)
     except UnreadableMoment:

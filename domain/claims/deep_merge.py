@@ -1,7 +1,7 @@
 """Deep merge of templates, defaults and overrides, and the test whether one template contains another.
 
-Mappings merge by key, lists by index; each surplus list element is appended once (Poolboy appended the whole list for
-each). Results share no object with the arguments. Nesting deeper than `DEEPEST` raises TooDeep.
+Mappings merge by key, lists by index. Each surplus element of a list is appended once (Poolboy appends the whole list
+for each surplus element). Results share no object with the arguments. Nesting deeper than `DEEPEST` raises TooDeep.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def merge(target: dict[str, JsonValue], update: dict[str, JsonValue], *, overwri
 @overload
 def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue: ...
 def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue:
-    """The merged value: of two leaves, the update's with `overwrite`, else the target's. Raises TooDeep."""
+    """The merged value. Of two leaves, the update's is used with `overwrite`, else the target's. Raises TooDeep."""
     return _merged(target, update, overwrite, 0)
 
 
@@ -34,7 +34,7 @@ def contains(whole: JsonValue, part: JsonValue) -> bool:
 
 
 def same(one: JsonValue, other: JsonValue) -> bool:
-    """Whether both are equal as JSON: 1 equals 1.0 but, unlike in Python, not true. Raises TooDeep."""
+    """Whether both are equal as JSON. Unlike in Python, 1 does not equal `true`; 1 equals 1.0. Raises TooDeep."""
     return _same(one, other, 0)
 
 

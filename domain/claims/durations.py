@@ -65,7 +65,7 @@ def format_duration(duration: timedelta) -> str:
 
 
 def in_one_unit(text: str, what: str = "duration") -> str:
-    """The duration in one unit (`90m`), as in a claim's status; UnreadableDuration if negative or not a duration."""
+    """The duration in one unit (`90m`). Raises UnreadableDuration if the text is negative or not a duration."""
     if _ONE_UNIT.fullmatch(text):
         return text
     duration = parse_duration(text, what)

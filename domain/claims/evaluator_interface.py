@@ -34,9 +34,10 @@ class Fault(Model):
 
 
 class ClaimQuestion(Question):
-    """A claim after its start, neither being deleted nor detached.
+    """A claim whose start has passed, and that is neither detached nor being deleted.
 
-    `handle` is bound to the claim. In list mode, `assigned` or the fault `unassigned` is from `provider_assignment`.
+    `handle` is the claim's handle; None if it has none. In list mode, `provider_assignment` gives `assigned`, the
+    provider of each resource, or the fault `unassigned`.
     """
 
     claim: JsonObject
@@ -65,7 +66,7 @@ class WantedEntry(Model):
 
 
 class ClaimPlan(Model):
-    """The evaluation of a claim, without that of its handle."""
+    """A claim's evaluation, without that of its handle."""
 
     # Annotations (the init timestamp included) and labels to add to the claim.
     annotations: dict[str, str] = {}
@@ -77,10 +78,10 @@ class ClaimPlan(Model):
     wanted: tuple[WantedEntry, ...] = ()
     wanted_pool: str = ""
     provider: str = ""  # `spec.provider.name`; empty in list mode
-    # A new handle without name, finalizer and claim labels; None if none may be created, for the reason `no_creation`.
+    # A new handle without name, finalizer and claim labels; None if no handle may be created (why: `no_creation`).
     creation: JsonObject | None = None
     no_creation: str = ""
-    by_clock: bool = False  # for an unbound or refused claim: the answer depends on time
+    by_clock: bool = False  # only for an unbound or refused claim: whether the answer depends on time
 
 
 class BindingQuestion(Question):
@@ -136,7 +137,7 @@ class HandlePlan(Model):
 
     Apply `spec`, then `creations` (index and definition), then `updates`, and evaluate again with the new states, until
     both are empty. Then write the statuses, the handle's first. `requested_end` goes into the claim's
-    `spec.lifespan.end`. With `auto_delete` or `auto_detach` nothing else is applied. Evaluate again at `look_at`.
+    `spec.lifespan.end`. If `auto_delete` or `auto_detach` is true, apply nothing else. Evaluate again at `look_at`.
     """
 
     spec: JsonObject = {}
@@ -152,8 +153,8 @@ class HandlePlan(Model):
     wish: RequestedEnd | None = None
     end_was_cut: bool = False  # the claim's author must learn that the requested end was cut
     waits: tuple[str, ...] = ()  # a sentence for each waiting resource
-    refused: tuple[str, ...] = ()  # refused claim edits, a sentence each
+    refused: tuple[str, ...] = ()  # a sentence for each edit of the claim that was refused
     faults: tuple[Fault, ...] = ()
-    unevaluated: tuple[str, ...] = ()  # errors of checks and summaries, usual for new objects: `why` shows them
+    unevaluated: tuple[str, ...] = ()  # errors of checks and summaries, which are usual for new objects
     by_clock: bool = False
     by_objects: bool = True  # the definitions to create may depend on the claim, or on the handle beyond its spec

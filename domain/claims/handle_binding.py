@@ -1,7 +1,8 @@
 """Labels and spec of a handle when it is bound to a claim, and when a pool creates it.
 
-At binding, the claim's resource names and its provider replace the handle's, and missing resources are added; templates
-follow in the handle's next pass. A default lifespan starts now; without one the unclaimed end stays.
+At binding, the resource names and the provider of the claim replace the handle's, and missing resources are added. The
+handle's next pass merges the templates. A default lifespan starts at the binding; a handle without a default lifespan
+keeps the end that it had while it was free.
 
 A pool's handle is created with its provider's resources, so that claims can match it at once. If templates need the
 handle's uid, it gets the resources in its first pass.
@@ -34,7 +35,7 @@ _SOME_UID = "00000000-0000-0000-0000-000000000000"
 
 
 def plan_binding(question: BindingQuestion) -> BindingPlan:
-    """The handle's labels and spec once it is bound; with a fault, it must not be bound."""
+    """Labels and spec of the bound handle. If the plan has a fault, the handle must not be bound."""
     claim, handle = question.claim, question.handle
     spec: JsonObject = {**object_at(handle, "spec"), "resourceClaim": claim_reference(question.names, claim)}
     spec["resources"] = _side_by_side(objects_at(spec, "resources"), question.wanted)
@@ -92,7 +93,7 @@ def _side_by_side(held: Sequence[JsonObject], wanted: Sequence[WantedEntry]) -> 
 
 
 def plan_pool_handle(question: PoolQuestion) -> HandleBody:
-    """Labels and spec of a pool's new handle; with a fault, it must not be created."""
+    """Labels and spec of a pool's new handle. If the body has a fault, the handle must not be created."""
     pool = question.pool
     try:
         return HandleBody(labels=_pool_labels(question.names, pool), spec=_pool_spec(question))

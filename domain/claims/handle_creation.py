@@ -21,7 +21,7 @@ from domain.claims.timestamps import requested_end_of
 
 
 def resources_wanted(scene: Scene, assigned: Sequence[str]) -> list[JsonObject]:
-    """The resources of a new handle; in list mode, `assigned` has each one's provider. Raises ProviderError,
+    """The resources of a new handle. In list mode, `assigned` has the provider of each resource. Raises ProviderError,
     TemplateError.
     """
     if provider := text_at(scene.claim, "spec", "provider", "name"):

@@ -40,12 +40,12 @@ from domain.decision import earliest
 from domain.resource import timestamp
 
 SOON = timedelta(seconds=1)
-# For each resource its definition, or what it waits for; None if a definition failed.
+# For each resource, its definition or what it waits for; None if the computation of any definition failed.
 Outcomes = Sequence[JsonObject | WaitingFor] | None
 
 
 class _Look(NamedTuple):
-    """One evaluation; `saw` has the statuses of handle and claim that its templates have read."""
+    """One evaluation. `saw` has the statuses of handle and claim that the templates have read."""
 
     saw: tuple[JsonObject, JsonObject]
     outcomes: Outcomes
@@ -136,7 +136,7 @@ class _Pass:
         return object_at(self.handle, "status"), object_at(self.scene.claim, "status")
 
     def _soon(self, before: tuple[JsonObject, JsonObject], lifespan: HandleLifespan | None) -> datetime | None:
-        """When to evaluate again because the lifespan was computed from statuses that this pass changes; else None."""
+        """When to evaluate again if the lifespan was computed from statuses that this pass changes; else None."""
         if lifespan is None or not self.question.shown:  # no lifespan was computed, or the claim is not written
             return None
         if before == self._written() or not lifespan_by_own_writes(self.handle):
@@ -184,7 +184,7 @@ class _Pass:
         return lifespan
 
     def _is_ready(self) -> bool:
-        """Whether all resources are ready; computed before the status, because the end may depend on it."""
+        """This is computed before the status, because the lifespan's end may depend on it."""
         resources = self._resources()
         each = (health_at(resources, index) for index in range(len(resources.entries)))
         return overall(health.ready for health, _ in each) is True
@@ -256,7 +256,6 @@ class _Pass:
         return made.faults
 
     def _shown_states(self, claim: JsonObject) -> list[JsonObject | None]:
-        """The resources' live objects; for unreadable ones, those that the claim shows."""
         states, before = [*self.question.states], objects_at(claim, "status", "resources")
         for index in self.question.unreadable:
             states[index] = object_at(before[index], "state") or None if index < len(before) else None

@@ -1,9 +1,9 @@
 """The lifespan of a bound handle in one pass: its end, and what its claim shows and requests.
 
 The end is computed if the claim was accepted in this pass and requests one. It is also computed at first readiness,
-when the default restarts, unless it has passed: a late pass must not extend it. A claim without a recorded start starts
-now; a handle that was ready at binding counts as ready from the start. If a person writes an end in the past into the
-handle, it stays, unless the claim has requested another end since.
+when the default restarts, unless the end has passed: a late pass must not extend the lifespan. A claim without a
+recorded start starts now; a handle that was ready at binding counts as ready from the start. If a person writes an end
+in the past into the handle, that end stays, unless the claim has requested another end since.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from domain.resource import timestamp
 
 
 class HandleLifespan(Model):
-    """The lifespan computed in a pass. `end` is the handle's new end, None if unchanged; `requested_end` is for the
-    claim's spec.
+    """The lifespan computed in a pass. `end` is the handle's new end; None if it is unchanged. `requested_end` is for
+    the claim's spec.
     """
 
     end: datetime | None = None
@@ -84,7 +84,7 @@ def _set_by_hand(
 ) -> bool:
     """Whether a person has set the handle's end: the claim's status shows another end, though its request was applied.
 
-    With a relative maximum the end only moves forward, so a person's end is one earlier than the claim shows.
+    With a relative maximum, Perdure only moves the end forward, so a person has set an end that is earlier than shown.
     """
     rolls = terms is not None and terms.relative_maximum is not None
     end, shown_end = end_of_handle(handle), _recorded(claim, "end")

@@ -27,11 +27,9 @@ RECONCILING = Decision(phase="Reconciling", outcome=Outcome.WORKING, why="its re
 
 
 class Handle(HandleWorld):
-    """A ResourceHandle and what its decision depends on."""
-
-    holder: Key | None = None  # the key of the claim that the handle names, if that exists
+    holder: Key | None = None  # the key of the claim that the handle names; None if that claim does not exist
     claim_left_alone: bool = False  # the claim is ignored or on hold, so this lifecycle reconciles the handle
-    duplicate: bool | None = None  # its claim names another handle, which names the claim; None if not looked up
+    duplicate: bool | None = None  # the claim and another handle name each other; None if not looked up
 
 
 class ObserveAgain(ClaimsAction):
@@ -142,7 +140,7 @@ def _held(world: Handle) -> Decision | None:
         return carried.doing(ObserveAgain())
     if world.duplicate is None:
         return carried.doing(FindDuplicate(handle=handle, claim=claim))
-    return _ending(world, f"its claim has handle {named}", as_seen=True)
+    return _ending(world, f"its claim has another handle, {named}", as_seen=True)
 
 
 def _free(world: Handle, now: datetime) -> Decision:

@@ -1,12 +1,12 @@
 """Matching: the provider for a template, and the free handle for a claim.
 
-A claim gets the free handle with the fewest differences, all of them tolerated by the providers (`matchIgnore`);
-additional content, namespaces, labels, parameters and the top-level provider do not count. Order: fewest missing
-resources, different names, tolerated differences; healthy before unknown, ready first, higher preference score, older,
-name.
+A claim gets the free handle with the fewest missing resources, then the fewest different names, then the fewest
+differences in templates, all of which the providers must tolerate (`matchIgnore`). Additional content, namespaces,
+labels, parameters and the top-level provider do not count. Among equals, the handle is preferred that is healthy, then
+that is ready, has a higher preference score, is older, and is first by name.
 
-For speed with thousands of free handles, those with equal providers, names, templates and pool form a shelf, which is
-compared once. Only shelves whose list of providers is a prefix of the claim's can match.
+For speed with thousands of free handles, handles with equal providers, names, templates and pool form a shelf, which is
+compared once. Only a shelf whose list of providers is a prefix of the claim's list can match.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class FreeHandles:
                 if wanted.pool and wanted.pool != shelf.like.pool:
                     continue
                 if not held and shelf.like.provider and shelf.like.provider != wanted.provider:
-                    continue  # its resources are not rendered yet, and those of another provider may not match
+                    continue  # the handle's resources are not rendered yet, and may not match
                 tolerated = self._tolerated(wanted.resources, digests, shelf)
                 if tolerated is not None:
                     yield shelf, (len(providers) - held, _names_that_differ(wanted, shelf), tolerated)
@@ -164,12 +164,12 @@ def serves(match: JsonValue, template: JsonObject) -> bool:
 
 
 def serving(template: JsonObject, providers: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """The names of the providers whose `match` the template contains. `providers` has each one's `match`."""
+    """The names of the providers whose `match` the template contains. `providers` maps names to `match`."""
     return tuple(sorted(name for name, match in providers.items() if serves(match, template)))
 
 
 def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: Iterable[str]) -> int | None:
-    """The number of places where the wanted template adds or replaces something; None if any is not tolerated."""
+    """The number of places where the wanted template adds or replaces something; None if one is not tolerated."""
     patterns = tuple(match_ignore)
     if not patterns:
         return 0 if contains(held, wanted) else None

@@ -5,9 +5,10 @@
        |    .-> spec of the handle, with references (the intent) --> create, adopt, update resources --> evaluate again
        '-----> nothing left to do --> status of the handle --> status of the claim
 
-Safe to repeat at any point: resources' names derive from the handle's, references are recorded before creation,
-existing objects are adopted. A resource that cannot be created is a fault in the status; only its dependents wait for
-it. If another process deletes the handle, resources created meanwhile are deleted: no other pass knows them.
+A pass can be repeated from any point: the names of resources derive from the handle's name, references are recorded
+before creation, and existing objects are adopted. A resource that cannot be created is a fault in the status; only its
+dependents wait for it. If another process deletes the handle, resources created meanwhile are deleted: no other pass
+knows of them.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class HandleWorld(ObjectsWorld):
     sent: dict[int, tuple[tuple[JsonObject, ...], ...]] = {}  # the patches sent in this pass, by index
     changed: tuple[Operations, ...] = ()
     begun: tuple[GivenObject, ...] = ()  # definitions of objects that were created, or may have been (lost answers)
-    begun_upon: GivenObject = {}  # the handle when they were created
+    begun_upon: GivenObject = {}  # the handle at the time when these objects were created
     lost: bool = False  # the handle was deleted, or the observation is outdated
     fresh: bool = True  # handle and claim were read from the API server
     asked: bool = False
@@ -266,8 +267,6 @@ class TakenBack(Model):
 
 
 class TakeBack(ClaimsAction):
-    """Delete the resources created in this pass if the handle was deleted meanwhile: no other pass knows them."""
-
     activity: ClassVar[str] = "claims.take_back"
     title: ClassVar[str] = "delete resources that were created while the handle was deleted"
     result: ClassVar[type[Model] | None] = TakenBack
@@ -313,8 +312,8 @@ def decide(world: HandleWorld, now: datetime) -> Decision:
 
 
 def reconciled(world: HandleWorld, decision: Decision) -> Decision:
-    """The decision with its next actions and notices. Events come before the status that shows them, so that none is
-    lost if the process dies in between.
+    """The decision with its next actions and notices. Events are recorded before the status that shows them, so that
+    none is lost if the process dies in between.
     """
     actions, later = _steps(world)
     shows = world.answer is not None and all(isinstance(each, PutStatus | TakeBack) for each in actions)
@@ -359,20 +358,19 @@ def _updates(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
 
 
 def _last(world: HandleWorld) -> Iterator[Action]:
-    """The check, after creations, that the handle still exists, unless a later write of it has shown that."""
+    """Check after creations whether the handle still exists, unless a later write of the handle has succeeded."""
     version = ("metadata", "resourceVersion")
     if world.begun and text_at(world.handle, *version) == text_at(world.begun_upon, *version):
         yield TakeBack(handle=world.handle, definitions=world.begun)
 
 
 def _is_to_send(world: HandleWorld, operations: Operations) -> bool:
-    """Whether to send the patch: at most MOST_PATCHES in a pass, none twice, as the API server may drop fields."""
+    """Whether to send the patch. No patch is sent twice in a pass, because the API server may drop fields."""
     tried = world.sent.get(operations.index, ())
     return operations.patch not in tried and len(tried) < MOST_PATCHES
 
 
 def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
-    """The next write: the handle's status, the claim's spec if its requested end moves, then the claim's status."""
     handle, claim, now = world.handle, world.claim, world.question.now
     if _HANDLES_STATUS not in world.wrote:
         status = with_stalled(plan.handle_status, summed(world.faults), now)

@@ -1,9 +1,9 @@
 """The handle's resource list, and its changes by provider and claim.
 
-Each entry belongs to one object in the cluster. It is identified by provider and name (Poolboy's index mixed providers
-up), and never moved, removed or given to another provider. New resources are appended; entries that the provider no
-longer yields stay. In list mode the claim's resources and the entries are paired by index; a change of the provider is
-refused. Claim edits are merged over the handle's templates without filters, and remove nothing.
+Each entry belongs to one object in the cluster. An entry is identified by provider and name (Poolboy's index mixed
+providers up), and is never moved, removed or given to another provider. New resources are appended; entries that the
+provider no longer yields stay. In list mode the claim's resources and the entries are paired by index; a change of the
+provider is refused. Claim edits are merged over the handle's templates without filters, and remove nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Pushed(Model):
 
 
 def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[JsonObject]:
-    """The entries, updated to the yielded resources. `own`: the handle's provider, whose resource may be renamed."""
+    """The entries with the yielded resources. `own` is the handle's provider, whose own resource may be renamed."""
     result = list(entries)
     for resource, index in zip(yielded, paired(entries, yielded, own), strict=True):
         if index is None:
@@ -36,9 +36,10 @@ def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own
 
 
 def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[int | None]:
-    """For each yielded resource the index of the entry with its provider and its name (else no name); None if new.
+    """For each yielded resource, the index of the entry with its provider and name, else of an entry without a name;
+    None if the resource is new.
 
-    Handles extended by older releases have nameless entries, used in order. A renamed own resource keeps its entry.
+    Older releases added entries without names, which are used in order. A renamed resource of `own` keeps its entry.
     """
     free = list(range(len(entries)))
     found: list[int | None] = [None] * len(yielded)
@@ -80,8 +81,8 @@ def _replaced(entry: JsonObject, resource: JsonObject) -> JsonObject:
 
 
 def pushed(scene: Scene, provider_names: Sequence[str]) -> Pushed:
-    """The provider and resources that the claim gives its handle. In list mode `provider_names` has one for each entry;
-    ProviderMissing if that of a new entry does not exist.
+    """The provider and resources that the claim gives its handle. In list mode, `provider_names` has each entry's
+    provider. Raises ProviderMissing if the provider of a new entry does not exist.
     """
     claim, handle = scene.claim or {}, scene.handle or {}
     entries = objects_at(handle, "spec", "resources")

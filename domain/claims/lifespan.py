@@ -4,11 +4,11 @@
     bound or created for a claim: end = requested, else default --first ready: default restarts--> end --> deleted
 
 Providers, pools and handles have terms: a default, a maximum counted from first readiness (before that from the
-start), and a relative maximum: how far ahead of now the end may lie. Handles store them as templates, claims show the
-result. A computation uses one `now` in whole seconds, because clients subtract times. Only a requested end is cut to
-the maxima; one in the past means now. If it lies beyond the relative maximum, the end moves towards it in steps: when
-less than half of that maximum is left, or when the request or the terms have changed. So a short outage ends nothing;
-after a longer one, compute the end before checking whether it has passed.
+start), and a relative maximum: how far ahead of now the end may lie. Handles store the terms as templates, claims show
+the result. A computation uses one `now` in whole seconds, because clients subtract times. Only a requested end is cut
+to the maxima; a requested end in the past means now. If it lies beyond the relative maximum, the handle's end moves
+towards it in steps: when less than half of that maximum is left, or when the request or the terms have changed. So
+nothing expires in a short outage; after a longer outage, compute the end before checking whether it has passed.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class RequestedEnd(Model):
 
 
 class SettledEnd(Model):
-    """The end that results from a request. `cut`: it is earlier than requested; `news`: that was not reported yet;
-    `moves_at`: when to compute it again.
+    """The end that results from a request. `cut`: it is earlier than requested. `news`: the cut was not reported yet.
+    `moves_at`: when to compute the end again.
     """
 
     end: datetime
@@ -106,7 +106,7 @@ def terms_of(lifespan: JsonValue, rendered: Mapping[str, JsonValue]) -> Terms:
 
 
 def least(terms: Iterable[Terms]) -> Terms:
-    """For each setting the shortest of all terms, with its original text. Raises UnreadableDuration."""
+    """For each setting the shortest value of all terms, with its original text. Raises UnreadableDuration."""
     several = tuple(terms)
     return Terms(
         default=_shortest((each.default for each in several), "lifespan.default"),
@@ -133,10 +133,10 @@ def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> Ha
 
 
 def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> HandleLifespan:
-    """The lifespan of a pool's new handle, from the pool's `spec.lifespan`, else from its provider's.
+    """The lifespan of a pool's new handle, from the `spec.lifespan` of the pool, else of its provider.
 
-    The end counts from `created`, the time of the request; the caller corrects it by the `creationTimestamp`. Raises
-    UnreadableDuration.
+    The end counts from `created`, the time of the request; the caller corrects the end by the `creationTimestamp`.
+    Raises UnreadableDuration.
     """
     lifespan = pool if isinstance(pool, dict) else provider
     unclaimed = text_at(lifespan, "unclaimed")
@@ -152,10 +152,8 @@ def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> 
 def end_at_binding(
     terms: Terms, *, current: datetime | None, requested_end: datetime | None, now: datetime
 ) -> datetime | None:
-    """The handle's end after binding: the requested one, else by the default, else `current`, inherited from the free
-    handle. `terms` are the handle's.
-
-    Raises UnreadableDuration.
+    """The handle's end after binding: the requested end, else the end by the default, else `current`, the free handle's
+    end. `terms` are the handle's. Raises UnreadableDuration.
     """
     now = whole_seconds(now)
     if requested_end is not None:
@@ -199,7 +197,7 @@ def settled_end(
         current: the handle's end.
         base: from when the maximum counts: first readiness, else the start.
         now: the time of the pass.
-        honoured: the `wish` returned last; None if unknown: the end is computed again.
+        honoured: the `wish` returned last; None if it is unknown, and the end is computed again.
 
     Raises:
         UnreadableDuration: a maximum is not a duration.

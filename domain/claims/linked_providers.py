@@ -60,7 +60,7 @@ class Resources:
 
 
 def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
-    """The resource's reference in the spec (Poolboy up to 1.13), else in the status (1.14 on); `{}` if none."""
+    """The reference in the spec (Poolboy up to 1.13), else in the status (1.14 and later); `{}` if there is none."""
     for part in ("spec", "status"):
         for entry in objects_at(handle, part, "resources")[index : index + 1]:
             if found := object_at(entry, "reference"):
@@ -70,7 +70,7 @@ def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
 
 @dataclass(frozen=True)
 class Lent:
-    """Variables from linked resources. Those in `missing` stay undefined, even if the provider or an earlier link
+    """Variables from linked resources. Variables in `missing` stay undefined, even if the provider or an earlier link
     defines them.
     """
 
@@ -100,7 +100,7 @@ def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Len
 
 
 def _linked_resource(resources: Resources, provider: JsonObject, link: JsonObject) -> int | None:
-    """The linked resource's index: by provider and name, else the provider's first that no other link names.
+    """The index of the provider's resource that the link names, else of the provider's first that no link names.
 
     A provider may be linked twice; in list mode and in older handles, resources may have other names than links.
     """

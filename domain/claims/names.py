@@ -1,7 +1,7 @@
 """Names of handles, managed resources and ResourceWatches: derived, so that a repeated creation finds the object.
 
 A handle's guid is the suffix of its name, and part of its resources' names. It derives from the uid of the claim or
-pool. There are 14 million guids: if another owner's handle has the name, the next salt is tried.
+pool. There are only 14 million guids: if a handle of another owner has the name, the next salt is tried.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ def resource_name(name: str, generate_name: str, *, guid: str, index: int) -> st
 
 
 def watch_name(api_version: str, kind: str, namespace: str = "") -> str:
-    """The name of the ResourceWatch; no namespace means the whole cluster."""
     digest = hashlib.sha256(f"{api_version}:{kind}:{namespace}".encode()).digest()
     text = base64.urlsafe_b64encode(digest).decode().translate({ord(char): None for char in "=-_"}).lower()
     return f"{namespace or 'cluster'}-{text[:_WATCH_SUFFIX_LENGTH]}"

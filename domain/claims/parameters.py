@@ -108,7 +108,6 @@ class _Settling:
         self._validate(parameter, name)
 
     def _validate(self, parameter: JsonObject, name: str) -> None:
-        """Collect the value's errors; after a violation of the schema, checks are skipped."""
         value = self.values[name]
         schema = value_at(parameter, "validation", "openAPIV3Schema")
         what = f"ResourceProvider {self.provider_name}, schema of parameter {name}"

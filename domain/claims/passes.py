@@ -26,7 +26,7 @@ class Cadence(Model):
 
     by_clock: timedelta = timedelta(0)  # the interval for time-dependent templates
     refresh: timedelta = timedelta(0)  # the interval for changes that cause no event
-    faulty: timedelta = timedelta(0)
+    faulty: timedelta = timedelta(0)  # the longest interval after a fault
 
     def next(self, now: datetime, *, by_clock: bool, faulty: bool) -> datetime:
         interval = self.by_clock if by_clock else self.refresh
@@ -34,8 +34,8 @@ class Cadence(Model):
 
 
 class _Memory(Model):
-    """A lifecycle's memory. `wrote`: by kind, the resourceVersion at the end of the last pass; the cache of the next
-    pass, maybe another worker's, must reach it.
+    """`wrote` has, by kind, the resourceVersion after the last pass. The next pass, maybe on another worker, waits
+    until the cache has reached it.
     """
 
     wrote: dict[str, str] = {}
@@ -45,7 +45,7 @@ class _Memory(Model):
 
 
 class ObjectMemory(_Memory):
-    """The requested end applied last, and changes that others revert. Losing it costs a pass."""
+    """The requested end applied last, and changes that others revert. If it is lost, one more pass is made."""
 
     honoured: RequestedEnd | None = None
     struggle: RevertedWrites = RevertedWrites()
@@ -75,7 +75,7 @@ class ObjectWorld(PassedWorld):
 
 
 class PoolMemory(_Memory):
-    """When unhealthy handles were last deleted. If lost, replacements may be deleted too early."""
+    """When unhealthy handles were last deleted. If this is lost, replacements may be deleted too early."""
 
     gave_up: datetime | None = None
 
@@ -91,7 +91,7 @@ class BinderMemory(Model):
 
 
 class BinderWorld(PassedWorld):
-    """The result of the binder's batch. `more`: it stopped before all claims were handled."""
+    """The result of a batch. `more` is true if the batch stopped before all claims were handled."""
 
     known: BinderMemory = BinderMemory()
     more: bool = False
@@ -102,7 +102,7 @@ class BinderWorld(PassedWorld):
 
 
 class _Pass(Pass):
-    """A pass of the area. `seen`: by kind, the newest resourceVersion that a wake has named."""
+    """`seen` has, by kind, the newest resourceVersion that a wake has named."""
 
     queue: ClassVar[str] = Queue.CLAIMS
     start_to_close: ClassVar[timedelta] = LONGEST_PASS

@@ -1,7 +1,7 @@
 """Whether the results of a handle's or claim's templates may change without an event.
 
-If time changes them, the object is evaluated periodically; if the pass's own writes do, they are rendered again in the
-pass. The templates of all reachable providers count, even if a link's condition is false now.
+If time changes the results, the object is evaluated periodically. If the pass's own writes change them, the templates
+are rendered again in the pass. The templates of all linked providers count, even if a link's `when` is false now.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def lifespan_by_own_writes(handle: JsonObject) -> bool:
 
 
 def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, invalid: bool, newer: bool) -> bool:
-    """Whether the claim's templates depend on the clock. Those of parameters count only while the values are `invalid`:
-    accepted ones are never validated again.
+    """Whether the claim's templates depend on the clock. Templates of parameters count only while the values are
+    `invalid`: accepted values are never validated again.
     """
     reached = _reached(named_providers(claim), providers) if invalid else ()
     checks = (text for provider in reached for text in _parameter_texts(provider))
@@ -74,7 +74,6 @@ def _reached(names: Iterable[str], providers: Mapping[str, JsonObject]) -> list[
 
 
 def _provider_texts(provider: JsonObject, newer: bool) -> Iterator[str]:
-    """The provider's templates, except those of parameters and `default`; its vars only with `newer`."""
     spec = object_at(provider, "spec")
     yield from _strings(value_at(spec, "template", "definition"))
     yield from _strings(spec.get("statusSummaryTemplate"))

@@ -1,7 +1,7 @@
 """How many handles a pool creates, and which it deletes.
 
 A pool keeps `minAvailable` unclaimed handles; `maxUnready` limits unready ones. Every new handle is unready at first.
-Pools never scale down. Unhealthy replacements are deleted at most as often as Poolboy polled, which bounds creations.
+Pools never scale down. Unhealthy replacements are deleted at most as often as Poolboy polled, which limits creations.
 
 A ResourcePoolScaling adds `count` handles once, at its time, after the minimum is met:
 
@@ -9,8 +9,8 @@ A ResourcePoolScaling adds `count` handles once, at its time, after the minimum 
 
 Its status counts created handles, because these may be claimed and deleted. To survive crashes, each handle's
 name derives from a serial number (`status.serials` is how many were used), and a handle is listed in `status.givenBack`
-before it is deleted, so that it counts once. Order of writes: statuses that give slots back, deletions, creations,
-statuses.
+before it is deleted, so that its deletion counts once. Writes come in this order: statuses that give slots back,
+deletions, creations, other statuses.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ LONGEST_REST = timedelta(seconds=2)
 
 
 class PoolHandle(Model):
-    """A free handle of a pool; health and readiness are None if unknown. `scaling` names the scaling that created it. A
-    `paused` one counts, and is not deleted.
+    """A free handle of a pool. Health and readiness are None if unknown. `scaling` names the scaling that created the
+    handle. A `paused` handle counts, but is not deleted.
     """
 
     name: str
@@ -77,8 +77,6 @@ class NewHandle(Model):
 
 
 class PoolPlan(Model):
-    """What a pool is to do."""
-
     delete: tuple[str, ...] = ()
     create: tuple[NewHandle, ...] = ()
     giving_back: tuple[Scaling, ...] = ()  # statuses to write before deleting the handles in `delete`
@@ -97,10 +95,10 @@ def plan(
     pace: timedelta = MANAGE_POOLS_INTERVAL,
     made: Collection[str] = (),
 ) -> PoolPlan:
-    """What to create and to delete. `handles` are the pool's free ones that are not being deleted.
+    """What to create and to delete. `handles` are the pool's free handles that are not being deleted.
 
-    `gave_up` is when unhealthy ones were last deleted: newer ones are spared until `pace` has passed. `made` are the
-    slots of new handles that no status counts yet.
+    `gave_up` is when unhealthy handles were last deleted: newer handles are spared until `pace` has passed. `made` are
+    the slots of new handles that no status counts yet.
     """
     unhealthy = _unhealthy(wants, handles)
     at_once = gave_up is None or now >= gave_up + pace
@@ -153,7 +151,7 @@ def wants_of(pool: JsonObject) -> Wants:
 
 
 def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
-    """The handle as the pool counts it; None if it is another pool's, bound, being deleted or ignored."""
+    """The handle as the pool counts it; None if it is of another pool, bound, being deleted or ignored."""
     owner = object_at(handle, "spec", "resourcePool")
     ours = all(text_at(owner, field) == text_at(pool, "metadata", field) for field in ("name", "namespace"))
     labels = object_at(handle, "metadata", "labels")

@@ -5,7 +5,7 @@
     being deleted --> its free handles deleted --> finalizer removed
 
 A handle's name derives from its scaling and serial number or, without a scaling, from the pass and the handle's number
-in it, so a second attempt finds the first one's handles.
+in that pass, so a second attempt finds the handles of the first attempt.
 """
 
 from __future__ import annotations
@@ -40,12 +40,10 @@ class Opened(Model):
 
 
 class Pool(ObjectsWorld):
-    """A ResourcePool and its free handles."""
-
     known: PoolMemory = PoolMemory()
     names: DomainNames = DomainNames(domain="")
     pool: GivenObject = {}
-    handles: tuple[PoolHandle, ...] = ()  # free ones that are not being deleted
+    handles: tuple[PoolHandle, ...] = ()  # free handles that are not being deleted
     scalings: tuple[Scaling, ...] = ()  # with the progress in their statuses
     made: tuple[str, ...] = ()  # the slots of handles created in this pass
     opened: tuple[Opened, ...] = ()  # new handles whose lifecycles are not started yet
@@ -68,7 +66,7 @@ class OfPool(ClaimsAction):
 
 
 class Made(Model):
-    """A created handle, maybe of an earlier attempt, or `fault`: why none can be created."""
+    """The handle that this or an earlier attempt created, or `fault`: why no handle can be created."""
 
     handle: PoolHandle | None = None
     opened: Opened | None = None
@@ -103,7 +101,7 @@ class MakeHandle(OfPool):
 
 
 class DeleteHandle(OfPool):
-    """Deletes the handle with its resources, unless it was bound meanwhile. `at`: the time of the decision."""
+    """Deletes the handle with its resources, unless it was bound meanwhile. `at` is the time of the decision."""
 
     activity: ClassVar[str] = "claims.delete_pool_handle"
 

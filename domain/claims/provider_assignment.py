@@ -27,8 +27,8 @@ class NotAssigned(Faulty):
 
 
 def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str, ...]:
-    """The providers' names, one for each resource. Raises NotAssigned if a named provider does not exist, or if none or
-    several match.
+    """The provider's name for each resource. Raises NotAssigned if a named provider does not exist, or if a template
+    matches none or several.
     """
     before = [provider_name(entry) for entry in objects_at(claim, "status", "resources")]
     matches = {name: value_at(provider, "spec", "match") for name, provider in providers.items()}

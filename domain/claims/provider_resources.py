@@ -2,7 +2,8 @@
 
 A provider has one own resource if it has an `override` or a `template.definition`. Linked providers get parameter
 values that the linking provider renders; they are not validated, as in Poolboy. A provider that reaches itself with the
-same values is an error (Poolboy hangs); with other values a `when` may end the chain: depth and number are limited.
+same values is an error (Poolboy hangs). With other values a `when` may end the chain, so only the depth and the number
+of providers are limited.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class ProviderMissing(ProviderError):  # noqa: N818 - names what is the case
 
 @dataclass(frozen=True)
 class Scene:
-    """The context of every rendering for one claim or handle; `providers` are the existing ones, by name."""
+    """The context of every rendering for one claim or handle. `providers` has the existing providers, by name."""
 
     now: datetime
     names: DomainNames
@@ -59,14 +60,14 @@ class Scene:
         return self.providers[name]
 
     def vars(self, provider: JsonObject) -> JsonObject:
-        """The provider's vars, overridden by the handle's; all other variables override both. They may be templates."""
+        """The provider's vars, overridden by the handle's. All other variables override both. Vars may be templates."""
         return {**object_at(provider, "spec", "vars"), **object_at(self.handle, "spec", "vars")}
 
     @property
     def handle_vars(self) -> JsonObject:
-        """The vars for the handle's own templates: those of its providers, overridden by the handle's.
+        """The vars for the handle's own templates: the vars of its providers, overridden by the handle's.
 
-        Only some handles, such as Poolboy 1.12's in list mode, have a copy of the providers' vars.
+        Only some handles, such as those of Poolboy 1.12 in list mode, have a copy of the providers' vars.
         """
         top = text_at(self.handle, "spec", "provider", "name")
         listed = [provider_name(entry) for entry in objects_at(self.handle, "spec", "resources")]
@@ -76,7 +77,7 @@ class Scene:
         return every | object_at(self.handle, "spec", "vars")
 
     def newer_vars(self, provider: JsonObject) -> JsonObject:
-        """The vars for `default`, `healthCheck` and `readinessCheck`, which had none before Poolboy 1.13."""
+        """The vars for `default`, `healthCheck` and `readinessCheck`; before Poolboy 1.13, these could use no vars."""
         return self.vars(provider) if self.renderer.newer else {}
 
     def views(self, provider: JsonObject) -> dict[str, object]:
@@ -99,8 +100,8 @@ class Scene:
 
 
 def resource_list(scene: Scene, name: str, values: JsonObject | None = None) -> list[JsonObject]:
-    """The resources that the provider yields, `{name, provider, template?}`; `values` default to the accepted ones.
-    Raises ProviderError, TemplateError.
+    """The resources that the provider yields, each as `{name, provider, template?}`. `values` are its parameter values,
+    by default the accepted ones. Raises ProviderError, TemplateError.
     """
     return _Expansion(scene).resources(name, accepted_values(scene) if values is None else values)
 
@@ -158,7 +159,7 @@ def named_providers(resource: JsonValue) -> set[str]:
 
 
 def providers_to_fetch(names: Iterable[str], known: Mapping[str, JsonObject]) -> set[str]:
-    """The unknown providers among those named or linked, even if `when` is false now; repeat until there are none."""
+    """The named or linked providers that are not `known`, even if `when` is false. Repeat this until it is empty."""
     unknown: set[str] = set()
     reached: set[str] = set()
     ahead = list(names)
@@ -214,8 +215,6 @@ class _Expansion:
 
 
 class _Evaluation:
-    """Evaluates a provider's templates, in which parameter values override its variables."""
-
     def __init__(self, scene: Scene, provider: JsonObject, values: JsonObject) -> None:
         self.names = scene.names
         self.renderer = scene.renderer

@@ -71,9 +71,6 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return free(handle) and not paused(handle.document)
 
     def matters_to_claim(handle: KubeObject) -> bool:
-        """Whether changes to the handle wake its claim: always if the handle is ignored, otherwise until it is being
-        deleted.
-        """
         return left_alone(handle) or not is_deleting(handle.document)
 
     def manager(managed: AnyObject) -> Names:
@@ -83,7 +80,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return [(namespace, name)] if name and here else []
 
     def managed_version(managed: AnyObject) -> Hashable:
-        """The resourceVersion: templates may read any part of the object, and the claim's status shows all of it."""
+        """Any change counts: templates may read any part of the object, and the claim's status shows all of it."""
         return text_at(managed.document, "metadata", "resourceVersion") if manager(managed) else ""
 
     handle_left = News(left_alone, on=frozenset({On.CHANGES, On.GOES}), linked=Linked.NEVER, counts=matters_to_claim)

@@ -5,8 +5,9 @@ live state (`templateVars`). The provider's `override` is merged over the handle
 resource only through `template.definition`.
 
 A resource is pinned to its recorded reference: edits of name and namespace are ignored, so that they never create a
-second object; a change of apiVersion or kind is an error while the recorded one is served. If two entries have
-the same name, the first recorded one, else the first in order, owns the object; the other waits for another name.
+second object; a change of apiVersion or kind is an error while the recorded kind is served. If two entries have the
+same name, the first entry with a recorded reference owns the object, else the first entry; the other entry waits until
+it has another name.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ class DefinitionError(Exception):
 
 
 def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:
-    """Each resource's definition or wait, in order; templates read the references of earlier resources.
+    """Each resource's definition, or what it waits for. Templates read the references of earlier resources.
 
     Raises:
-        DefinitionError: a definition is invalid, or of a different kind than recorded.
+        DefinitionError: a definition is invalid, or its kind is not the recorded one.
         ProviderError: a provider is missing or has invalid links.
         TemplateError: a provider's template fails.
     """
@@ -71,8 +72,8 @@ def reference_of(defined: JsonObject) -> JsonObject:
 
 
 def reference_for(resources: Resources, index: int, defined: JsonObject) -> JsonObject:
-    """The recorded reference, or a new one if the kind differs. A namespace that it lacks is added while the object is
-    missing.
+    """The recorded reference, or a new one if the kind differs. A namespace that the recorded reference lacks is added
+    while the object does not exist.
     """
     recorded, namespace = resources.recorded(index), text_at(defined, "metadata", "namespace")
     if any(defined[field] != recorded.get(field) for field in _KIND):
@@ -95,7 +96,7 @@ def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -
 
 
 def _identity(defined: JsonObject) -> tuple[str, ...]:
-    """The fields that identify the object; all versions of a group count as the same kind."""
+    """All versions of an API group count as the same kind."""
     metadata = object_at(defined, "metadata")
     return _group(defined), text_at(defined, "kind"), text_at(metadata, "namespace"), text_at(metadata, "name")
 
@@ -130,7 +131,7 @@ def _override(resources: Resources, index: int, provider: JsonObject, lent: Lent
 
 
 def _fixed_variables(resources: Resources, index: int) -> dict[str, object]:
-    """Variables that vars of provider, handle or link cannot override."""
+    """Variables that the vars of provider, handle or link cannot override."""
     entries, requester = resources.entries, resources.requester
     return {
         "guid": _guid(resources.handle),

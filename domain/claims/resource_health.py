@@ -1,7 +1,7 @@
 """Health, readiness and waits of a handle's resources, each and overall, for its status.
 
-An unknown value is an absent field. Resources that cannot be read keep their values. A check that cannot be evaluated
-is unknown, because new objects often lack the checked fields; the error texts are for people.
+If a value is unknown, its field is absent. Resources that cannot be read keep their values. If a check cannot be
+evaluated, its result is unknown, because new objects often lack the checked fields; the error texts are for people.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def resource_health(scene: Scene, provider: JsonObject, state: JsonObject | None
 
 
 def health_at(resources: Resources, index: int) -> tuple[Health, list[str]]:
-    """The resource's health, with errors; unchanged if it is unreadable or its provider is missing."""
+    """The resource's health and the errors of checks; unchanged if it cannot be read or its provider is missing."""
     state = resources.state(index)
     provider = resources.scene.providers.get(provider_name(resources.entries[index]))
     if index in resources.unreadable or (provider is None and state is not None):
@@ -64,7 +64,6 @@ def _checked(scene: Scene, provider: JsonObject, state: JsonObject, check: str) 
 
 
 def overall(each: Iterable[bool | None]) -> bool | None:
-    """The value for all: False if any is False, else None if any is None or there are none, else True."""
     found = list(each)
     if any(one is False for one in found):
         return False

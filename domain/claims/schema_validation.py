@@ -49,7 +49,7 @@ def violation(schema: JsonValue, value: JsonValue, what: str = "") -> str | None
 
 @lru_cache(CACHED_SCHEMAS)
 def _validator(schema: str) -> Any:
-    """The validator, cached by the schema's text, whose order of keys determines the first violation."""
+    """Cached by the schema's text, because the order of its keys determines the first violation."""
     return OAS30Validator(json.loads(schema), registry=Registry())
 
 
@@ -69,7 +69,7 @@ def _bounded(text: str) -> str:
 
 
 def validation_errors(scene: Scene, provider_names: Sequence[str]) -> list[str | None]:
-    """Each listed resource's first error, None if valid; raises ProviderMissing."""
+    """The first error of each listed resource; None if it is valid. Raises ProviderMissing."""
     entries = objects_at(scene.claim, "spec", "resources")
     return [
         _fault(scene, object_at(entry, "template"), scene.provider(name))
@@ -88,7 +88,7 @@ def _fault(scene: Scene, template: JsonObject, provider: JsonObject) -> str | No
 
 
 def _failed_check(scene: Scene, template: JsonObject, provider: JsonObject) -> str | None:
-    """The message of the first check that is false or raises. The template's top-level keys override all variables."""
+    """The template's top-level keys override all variables."""
     variables = {**scene.views(provider), **template}
     weaker = scene.vars(provider)
     for check in objects_at(provider, "spec", "validation", "checks"):

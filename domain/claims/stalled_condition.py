@@ -1,8 +1,8 @@
 """The condition `Stalled` of claims, handles and pools: a person must correct a fault. Otherwise it is absent.
 
 kstatus (Argo CD, Flux) reads it as "will not progress by itself". A claim shows its own fault or its handle's, which
-different evaluations find; the handle's has a reason of its own, so that each evaluation leaves the other's condition
-alone. The claim's own fault has precedence: with one, no edit of the claim reaches the handle.
+different evaluations find. The handle's fault has a reason of its own, so that each evaluation leaves the condition of
+the other alone. The claim's own fault has precedence, because it keeps the claim's edits from the handle.
 """
 
 from __future__ import annotations

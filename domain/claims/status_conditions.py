@@ -31,7 +31,7 @@ def not_begun(start: datetime) -> Decision:
     return Decision(
         phase="Waiting",
         outcome=Outcome.WAITING,
-        why=f"its lifespan starts at {start:%Y-%m-%d %H:%M:%S} UTC, and nothing is done before",
+        why=f"its lifespan starts at {start:%Y-%m-%d %H:%M:%S} UTC, and nothing is done before that",
         waits_for=("the start of its lifespan",),
         deadline=start,
         at_deadline="it is reconciled",
@@ -50,7 +50,7 @@ def awaiting_binder(look_at: datetime) -> Decision:
 
 
 def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
-    """The decision on an unapproved, invalid or faulty claim; evaluated again at `look_at` if time may help."""
+    """The decision on an unapproved, invalid or faulty claim. `look_at` is when time may have changed the result."""
     if plan.halt is Halt.APPROVAL:
         state = text_at(plan.status, "approval", "state")
         message = text_at(plan.status, "approval", "message")
@@ -98,7 +98,7 @@ def waits_for_free(plan: ClaimPlan, look_at: datetime) -> Decision:
     return Decision(
         phase="WaitingForHandle",
         outcome=Outcome.WAITING,
-        why=f"no free handle matches, and none is created: {plan.no_creation or 'creation is disabled'}",
+        why=f"no free handle matches, and no handle is created: {plan.no_creation or 'creation is disabled'}",
         waits_for=("a free ResourceHandle that matches",),
         **_by_clock(plan, look_at),
     )
@@ -115,7 +115,7 @@ def settled(
 ) -> Decision:
     """The decision on a handle and its claim once the resources are reconciled as far as possible.
 
-    `binder_ends_at`: when the binder deletes both; None if their own lifecycle does.
+    `binder_ends_at`: when the binder deletes both; None if their own lifecycle does so.
     """
     status = plan.handle_status
     name, end = text_at(handle, "metadata", "name"), plan.end
@@ -133,7 +133,7 @@ def settled(
             phase=STALLED,
             outcome=Outcome.WAITING,
             why="; ".join(f"{fault.reason}: {fault.message}" for fault in faults)[:1000],
-            waits_for=("a change that corrects it",),
+            waits_for=("a change that corrects the fault",),
             **common,
         )
     if status.get("healthy") is False:

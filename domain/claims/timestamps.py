@@ -12,8 +12,8 @@ from domain.claims.json_objects import JsonObject, text_at, value_at
 
 
 def start_of(claim: JsonObject) -> datetime:
-    """The claim's start: by its status (the binding), else its spec, else its creation. Raises UnreadableMoment if the
-    spec's is invalid.
+    """The start in the claim's status (its binding), else in its spec, else its creation time. Raises UnreadableMoment
+    if the start in the spec is invalid.
     """
     recorded = _recorded(claim, "status", "lifespan", "start")
     if recorded is not None:

@@ -1,12 +1,12 @@
 """JSON Patches in Poolboy's fixed order, and the filters that decide which operations reach a live object.
 
-Mappings: changes and removals in the order of the old keys, then additions in the order of the new ones. Lists: changes
-index by index, then removals or additions at the end. No move, copy or test. A type change is one replace; a new
-subtree is one add at its top, which a filter on a leaf does not match.
+Mappings give changes and removals in the order of the old keys, then additions in the order of the new keys. Lists give
+changes index by index, then removals or additions at the end. There is no move, copy or test. A type change is one
+replace; a new subtree is one add at its top, which a filter for a leaf does not match.
 
 The first filter whose `pathMatch` matches the whole path decides; operations that no filter matches are dropped,
-because a live object has much that its definition lacks. The operator's annotations are an implied last filter. Paths
-come partly from users, so the `regex` package matches with a timeout, after which it raises `BadPattern`.
+because a live object has much that its definition lacks. An implied last filter allows the operator's annotations.
+Paths come partly from users, so patterns are matched with a timeout (then `BadPattern` is raised).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def update(
 ) -> tuple[Operation, ...]:
     """The operations from a live object to its definition that the filters allow. Raises BadPattern, TooDeep.
 
-    If an adopted object has no annotations, all are one add, which the implied filter does not match: then only the
+    If an adopted object has no annotations, all are one add, which the implied filter does not match. Then only the
     operator's annotations, matched by `own_path`, are added.
     """
     every = (*filters, UpdateFilter(own_path))

@@ -25,7 +25,7 @@ class ObjectsWorld(World):
         return None
 
     def to_write(self, *writes: PutObject) -> tuple[PutObject, ...]:
-        """The writes that change something and were not made in this pass; fields that the API server drops would
+        """The writes that change something and were not made in this pass: a field that the API server drops would
         always differ.
         """
         return tuple(each for each in writes if each.mark not in self.wrote and each.differs)

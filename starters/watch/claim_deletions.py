@@ -2,8 +2,8 @@
 
     handle marked ──► resources gone ──► claim marked ──► handle gone ──► claim gone
 
-The workflow that deletes them makes these changes; each wake would cost it a workflow task. A deletion is recognised by
-an expired lifespan or a deleted claim.
+The workflow that deletes these objects makes the changes itself; each wake would cost it a workflow task. A deletion is
+recognised by an expired lifespan or a deleted claim.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ ABOUT_TO_END = timedelta(seconds=3)
 
 
 def claim_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """Whether a claim is being deleted because its lifespan has expired, or is gone by deletion."""
+    """Whether a claim is being deleted because its lifespan has expired, or is gone after a deletion."""
     if after is None:
         return before is not None and before.deleting
     return after.deleting and _over(after) and not _let_go(before, after)
 
 
 def handle_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """Whether a handle is being deleted at its expiry or together with its claim, or is gone by deletion."""
+    """Whether a handle is being deleted at its expiry or with its claim, or is gone after a deletion."""
     if after is None:
         return before is not None and before.deleting
     namespace, _, name = after.fact("claim").partition("/")
@@ -42,6 +42,5 @@ def _let_go(before: Projection | None, after: Projection) -> bool:
 
 
 def _over(known: Projection) -> bool:
-    """Whether the lifespan has expired, for which the lifecycle has a timer."""
     end = parse_timestamp(known.fact("end"))
     return end is not None and end <= datetime.now(UTC) + ABOUT_TO_END

@@ -5,10 +5,10 @@ recognised by their field manager (`watcher.py`). The facts are:
 
 - `handle` of a claim: its handle's name;
 - `unbound` of a claim: the binder has to handle it;
-- `detached` of a claim, `ignored` and `paused` also of a handle or pool: other lifecycles leave it alone;
+- `detached` of a claim, `ignored` and `paused` of any object: other lifecycles leave it alone;
 - `stalled` of a claim, handle or pool: its status shows a fault;
-- `claim`, `pool` of a handle: namespace and name;
-- `end` of a claim or handle: expiry, for a claim the earlier of the shown and the requested one;
+- `claim`, `pool` of a handle: namespace and name of the claim and the pool in its spec;
+- `end` of a claim or handle: the expiry; of a claim, the earlier of the ends in spec and status;
 - `free` of a handle: not bound to a claim;
 - `healthy`, `ready` of a claim or handle: as in the status, empty while unknown;
 - `minimum` of a pool: the wanted number of free handles.
@@ -97,7 +97,7 @@ class Readings:
         )
 
     def pool(self, obj: JsonObject) -> View:
-        """The view of a pool, never settled: its status does not reveal that its counts are stale."""
+        """The view is never settled, because a pool's status does not reveal that its counts are stale."""
         return View(
             fingerprint=self._content(obj),
             facts=_facts(
@@ -159,7 +159,6 @@ def _facts(**facts: str) -> dict[str, str]:
 
 
 def _earliest(*moments: str) -> str:
-    """The earliest valid timestamp; empty without one, so that nothing expires."""
     read = filter(None, map(parse_timestamp, filter(None, moments)))
     return min((timestamp(moment) for moment in read), default="")
 
@@ -193,7 +192,6 @@ def _number(obj: Mapping[str, object], *path: str) -> str:
 
 
 def _truth(status: Mapping[str, object], field: str) -> str:
-    """The field as `true` or `false`, empty while unknown."""
     value = status.get(field)
     return str(value).lower() if isinstance(value, bool) else ""
 

@@ -37,7 +37,7 @@ MADE_BY_POOL = 5.0
 
 
 def handle_delegate(handle: Projection, index: Index) -> Key:
-    """The handle's claim; the handle itself if it is free, either is ignored, or the claim is detached or paused."""
+    """The claim, or the handle itself if it is free, claim or handle is ignored, or the claim is detached or paused."""
     namespace, _, name = handle.fact("claim").partition("/")
     claim = index.get(RESOURCE_CLAIM.name, namespace, name) if name else None
     return claim.key if claim and not handle.fact("ignored") and not _gives_up(claim) else handle.key
@@ -52,7 +52,6 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
     relations = relations_of(DomainNames(domain=settings.claims_domain), namespace)
 
     def claim_delegate(claim: Projection, _: Index) -> Key:
-        """The binder for a claim without a handle; else the claim itself."""
         return binder(settings.claims_domain, claim.key.cluster) if claim.fact("unbound") else claim.key
 
     return (

@@ -1,8 +1,8 @@
 """The time-related names in templates: `datetime`, `timedelta`, `timezone`, `now` and `timestamp`.
 
-All, also `datetime.now()`, use one `Clock`: the start of the pass plus the elapsed monotonic time. As in Poolboy, a
-timestamp prints seconds with a `Z`, parses only one format, and compares only with timestamps. Unlike in Poolboy,
-seconds can be added, a parsed offset is converted to UTC before printing, and `timedelta("10m")` works as documented.
+All of them, and `datetime.now()`, use one `Clock`: the start of the pass plus the elapsed monotonic time. As in
+Poolboy, a timestamp prints seconds with a `Z`, parses only one format, and compares only with timestamps. Unlike in
+Poolboy, seconds can be added, a parsed offset is converted to UTC before printing, and `timedelta("10m")` works.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Clock:
         return self._instant + timedelta(seconds=time.monotonic() - self._began)  # noqa: TID251 - elapsed time
 
     def now(self, utc: bool = False, fmt: str | None = None) -> datetime | str:
-        """The current time: naive in the process's time zone, or aware in UTC; as text with a format."""
+        """The current time: naive in the process's time zone or, with `utc`, aware in UTC. With `fmt`, it is a text."""
         moment = self.instant() if utc else self._local()
         return moment.strftime(fmt) if fmt else moment
 
@@ -76,8 +76,8 @@ class Timestamp:
         self._moment = moment or clock.instant()
 
     def __call__(self, moment: str | datetime | Timestamp | None = None) -> Timestamp:
-        """The timestamp of a text or datetime (without a zone: UTC); None means now. ValueError if a text is not like
-        `2021-05-01T12:30:00Z`.
+        """The timestamp of a text or a datetime (in UTC if it has no zone); None means now. Raises ValueError if a text
+        is not like `2021-05-01T12:30:00Z`.
         """
         if isinstance(moment, Timestamp):
             return Timestamp(self._clock, moment._moment)

@@ -60,7 +60,7 @@ class RenderingContext(Context):
         return value.value() if isinstance(value, LazyVariable) else value
 
     def was_given(self, value: object) -> bool:
-        """Whether the value is one of the template's inputs, which must not be changed. They are collected at the
+        """Whether the value is one of the template's inputs, which must not be changed. The inputs are collected at the
         first call.
         """
         if self._given is None:
@@ -84,7 +84,7 @@ class LazyVariable:
         self._text = text
 
     def value(self) -> object:
-        """The rendered value; after an error, a value that raises it when used.
+        """The rendered value; after an error, a value that raises the error when it is used.
 
         Jinja2 resolves names at the start of a template, even for branches not taken.
         """
@@ -130,7 +130,7 @@ def _containers(values: Iterable[object]) -> set[int]:
 
 class _Generator(CodeGenerator):
     def visit_ExprStmt(self, node: nodes.ExprStmt, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
-        """Count a step for each bare context reference; only `_generate` inserts these."""
+        """Count a step for each bare context reference; only `_generate` inserts these references."""
         if isinstance(node.node, nodes.ContextReference):
             self.writeline("context.budget.step()", node)
         else:
@@ -148,7 +148,7 @@ class _Formatter(SandboxedFormatter):
     length = 0
 
     def format_field(self, value: object, format_spec: str) -> str:
-        """Format after checking the size, because the width may come from an argument."""
+        """Check the size before formatting, because the width may come from an argument."""
         limits.field(format_spec)
         limits.values(value)
         text = str(super().format_field(value, format_spec))
@@ -235,7 +235,6 @@ class Sandbox(SandboxedEnvironment):
         return formatted
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
-        """Apply the operator, after measuring operands whose result may be large."""
         if operator == "+":
             limits.added(left, right)
         elif operator == "*":

@@ -4,8 +4,6 @@ LONGEST_TEXT = 1000
 
 
 class TemplateError(Exception):
-    """A template that cannot be rendered."""
-
     def __init__(self, what: str, text: str) -> None:
         self.what = _encodable(what)  # the place, for its author: "provider x, override"
         # Jinja2's or Python's message, which some statuses quote.

@@ -27,7 +27,7 @@ _FALSE = {"n", "no", "f", "false", "off", "0"}
 
 
 def truth(value: object, *, unknown_is_false: bool = False) -> bool:
-    """The truth of words such as `yes` and `false`; other texts raise ValueError, or are false if requested."""
+    """The truth of words such as `yes` and `false`. Other texts raise ValueError, unless `unknown_is_false`."""
     if not isinstance(value, str):
         return bool(value)
     word = value.lower()
@@ -84,7 +84,6 @@ def bool_filter(value: object) -> bool:
 
 
 def newer_bool_filter(value: object) -> bool:
-    """The `bool` filter of Poolboy 1.13 and later: an unknown word is false."""
     return truth(value, unknown_is_false=True)
 
 

@@ -19,14 +19,14 @@ TEMPLATE_NODES = 20_000
 TEMPLATE_DEPTH = 150  # Python compiles at most 200 nested brackets
 STEPS = 200_000  # loop rounds and calls per rendering
 STRING_LENGTH = 1024 * 1024
-RESULT_LENGTH = 2 * 1024 * 1024  # all texts of one rendering
-ITEMS = MAX_RANGE  # items of a list, and values within a printed one
+RESULT_LENGTH = 2 * 1024 * 1024  # characters in all texts of one rendering
+ITEMS = MAX_RANGE  # items of a list; values within a value that is printed
 RESULT_NODES = 200_000
 DEPTH = 100  # levels of nested mappings and lists
 INTEGER_BITS = 16_384
-FIELD_WIDTH = 10_000  # of a number or text in a format
-WORDS = 10_000  # of lipsum
-PATTERN_LENGTH = 100_000  # of strgen's result
+FIELD_WIDTH = 10_000  # characters of a number or text in a format
+WORDS = 10_000  # words of lipsum
+PATTERN_LENGTH = 100_000  # characters of strgen's result
 
 _NUMBER = re.compile(r"\d+")
 

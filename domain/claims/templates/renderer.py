@@ -2,7 +2,7 @@
 
 Keys are not rendered, and results are not rendered again. A string is typed only if it consists of one expression on
 one line, without outer blanks, that ends with a typing filter (`bool`, `int`, `float`, `object`). An entry or item that
-renders to `omit` is left out; a whole value becomes null.
+renders to `omit` is left out; a whole value that does so becomes null.
 
 With `newer`, an installation's default, the rules are those of Poolboy 1.13 and later: values that cannot be converted
 stay text, `bool` treats unknown words as false, `| list }}` gives a list, and vars in `lazy` are rendered when used. In
@@ -35,7 +35,7 @@ Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, 
 
 T = TypeVar("T")
 
-LAZY_DEPTH = 100  # of variables that refer to variables; upstream's limit
+LAZY_DEPTH = 100  # of variables that refer to variables; Poolboy's limit
 
 _TYPED = re.compile(r"\{\{(?!.*\{\{).*\| *(bool|float|int|object) *\}\}$")
 _TYPED_NEWER = re.compile(r"\{\{(?!.*\{\{).*\| *(bool|float|int|list|object) *\}\}$")
@@ -96,7 +96,7 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> bool:
-        """Whether the expression is true. In Poolboy, any expression over several lines is true. Raises as `render`."""
+        """Whether the expression is true; in Poolboy, any expression over several lines is. Raises TemplateError."""
         announce(what)
         run = _Run(self, variables, lazy or {})
         return self._guarded(lambda: truth(run.text(condition_template(expression))), what)
@@ -126,7 +126,7 @@ class _Run:
         self._names = {**(self._rendered_when_used(lazy) if self._newer else lazy), **given}
 
     def value(self, template: Json, depth: int) -> object:
-        """The rendered value, still with the markers of values to omit."""
+        """The rendered value, which still contains the markers of values to omit."""
         self.budget.node()
         if isinstance(template, str):
             return self.typed(template)
@@ -192,7 +192,7 @@ def _sandbox(newer: bool) -> Sandbox:
 
 
 def _plain(text: str) -> str:
-    """The text as Jinja2 renders it: normalized line ends, without a single trailing one."""
+    """The text as Jinja2 renders it: line ends are normalized, and one at the end is removed."""
     if "\n" not in text and "\r" not in text:
         return text
     lines = newline_re.split(text)[::2]

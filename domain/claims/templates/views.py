@@ -243,7 +243,6 @@ class HandleView(_WithLifespan):
 
     @property
     def guid(self) -> str:
-        """The name without generateName or `guid-`, else its last five characters."""
         name = str(self.name or "")
         prefix = str(_at(self._raw, "metadata", "generateName") or "")
         if prefix and name.startswith(prefix):

@@ -22,7 +22,7 @@ from starters.cli.output import warn
 from starters.cli.session import Session
 
 AREA = "claims"
-# Seconds between the two comparisons: more than Temporal's lag, and than a pass takes.
+# Seconds between the two comparisons: longer than Temporal's lag and longer than a pass.
 APART_SECONDS = 3.0
 
 _LOOK = "see `perdure why`; `perdure wake` reconciles it"
@@ -48,7 +48,7 @@ class Snapshot:
         object.__setattr__(self, "claims_by_path", {_path(each): each for each in self.claims})
 
     def stays(self, obj: JsonObject) -> bool:
-        """Whether the object stays: it is not being deleted, nor ignored at a person's request."""
+        """Whether the object is neither being deleted nor ignored at a person's request."""
         return not text(obj, "metadata", "deletionTimestamp") and not self.ignored(obj)
 
     def ignored(self, obj: JsonObject) -> bool:
@@ -192,7 +192,7 @@ def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
 
 
 async def _look(session: Session, discovery: Discovery) -> Snapshot:
-    """Read what the audit compares: resources before handles, because handles outlive their resources."""
+    """Read the resources before the handles, because handles outlive their resources."""
     namespace = session.settings.claims_namespace
     kube = session.kube
     before = (await kube.list(RESOURCE_HANDLE, namespace)).items

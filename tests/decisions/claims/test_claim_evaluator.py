@@ -277,7 +277,7 @@ async def test_a_call_refused_by_the_slow_lane_gets_a_reason(hasty: Evaluator) -
     done, pending = await asyncio.wait(more, timeout=1)
     assert (len(done), len(pending)) == (8 - SLOW_LANE, SLOW_LANE)
     assert {str(each.exception()) for each in done} == {
-        "templates of a: not evaluated, as too many calls that exceeded a limit are waiting; tried again later"
+        "templates of a: not evaluated, because too many evaluations of slow templates are waiting; tried again later"
     }
     (met,) = await asyncio.gather(*endless(hasty, "a/1"), return_exceptions=True)
     await given_up(list(pending))

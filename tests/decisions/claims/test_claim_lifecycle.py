@@ -332,7 +332,7 @@ def test_names_that_are_taken_again_and_again_are_a_fault() -> None:
         (create,) = claim_binding.decide(seen, NOW).actions
         seen = create.fold(seen, Created())
     assert does(claim_binding.decide(seen, NOW)) == ["put_status"]
-    assert seen.validation.fault == Fault(reason="NameTaken", message="8 names for a ResourceHandle are taken")
+    assert seen.validation.fault == Fault(reason="NameTaken", message="all 8 names for its handle are taken")
 
 
 def test_a_new_handle_without_resources_is_reported_before_they_are_created() -> None:
