@@ -32,7 +32,7 @@ class ServiceWorkflow(Passes[LoadBalancerWorld]):
             └──► Unservable ◄──┘
 
     The lifecycle also ends when the Service continues without Perdure's load balancer, because its type or class
-    changed. If that changes back at the same moment, the wake is handled before the end.
+    changed. If they change back at the same moment, the wake is handled before the lifecycle ends.
     """
 
     async def life(self) -> None:
@@ -67,7 +67,7 @@ class LoadBalancerMachineWorkflow(Entity[MachineWorld]):
                                   ^                                     |
                                   +------- silent for 3 minutes --------+
 
-    Its set replaces it when a deadline passes; a machine without a set deletes itself.
+    If a deadline passes, its set replaces the machine. A machine without a set deletes itself.
     """
 
     looks_at_deadline: ClassVar[bool] = True

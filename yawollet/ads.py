@@ -4,14 +4,15 @@
            listeners? ─────────────► answer v3 ──► accepted v3
 
 The first request of a stream is answered with the current snapshot, whatever version Envoy names, because a restarted
-agent may repeat a version number. Without a snapshot the agent does not answer, and Envoy keeps its configuration. No
-answer can mean "not yet": one without listeners removes all listeners.
+agent may repeat a version number. Without a snapshot the agent does not answer, and Envoy keeps its configuration: an
+answer without listeners would remove all listeners.
 
-Envoy accepts clusters after it has checked their backends' health, which takes 5 seconds if one is dead. Changed
-listeners are sent after that, so a new port works from the start. Unchanged listeners are sent at once, so that Envoy
-is soon up to date after a change of endpoints.
+Envoy accepts clusters after it has checked their backends' health, which takes 5 seconds if a backend is dead. Changed
+listeners are sent only after that, so a new port works from the start. Unchanged listeners are sent at once, so that
+Envoy is soon up to date after a change of endpoints.
 
-Envoy applies valid parts of a refused answer. https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
+Envoy applies the valid parts of an answer that it refuses.
+https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class _Stream:
 
 
 class AdsServer:
-    """Serves one snapshot at a time to every Envoy; `on_answer` gets their responses."""
+    """Serves one snapshot at a time to every Envoy. `on_answer` is called with every response of an Envoy."""
 
     def __init__(self, address: Address, on_answer: Callable[[Answer], None]) -> None:
         self._address = address
@@ -125,7 +126,6 @@ class AdsServer:
             self._on_answer(Answer(request.type_url, version, request.refusal))
 
     def _due(self, stream: _Stream, type_url: str) -> Snapshot | None:
-        """The snapshot to send; None if there is nothing to send."""
         snapshot = self._snapshot
         if snapshot is None or type_url not in stream.wanted or stream.sent.get(type_url) is snapshot:
             return None
@@ -134,7 +134,9 @@ class AdsServer:
         return snapshot
 
     def _clusters_stand(self, stream: _Stream, snapshot: Snapshot) -> bool:
-        """Whether Envoy has responded to this snapshot's clusters, or its listeners are unchanged."""
+        """Whether listeners may be sent: Envoy has responded to this snapshot's clusters, or the listeners are
+        unchanged.
+        """
         before = stream.sent.get(LISTENER_TYPE)
         if before is not None and before.listeners == snapshot.listeners:
             return True

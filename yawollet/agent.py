@@ -1,11 +1,11 @@
 """The agent's passes: read both objects, serve Envoy, check the machine, report.
 
     LoadBalancer changed ─┐
-    Envoy has answered ───┼──► pass ──► all well: the next one after `requeue` (30 s)
-    time ─────────────────┘         └─► not well: sooner, after 1, 2, 4 ... 30 s
+    Envoy has answered ───┼──► pass ──► all well: the next pass after `requeue` (30 s)
+    time ─────────────────┘         └─► not well: the next pass after 1, 2, 4 ... 30 s
 
-Of the machine's own object, only the creation or deletion starts a pass, because the agent changes it in each pass. A
-pass with something new for Envoy waits a moment for the response, so that its report is current.
+The agent writes the LoadBalancerMachine in each pass, so only the creation or deletion of this object starts a pass. A
+pass that sends something new to Envoy waits a moment for the response, so that its report is current.
 
 Without an API server passes fail, and Envoy continues with its last snapshot. The report is written with the object's
 resourceVersion, so that no condition of another client is lost.
@@ -105,7 +105,7 @@ class Agent:
         return not fault
 
     async def make_pass(self) -> str:
-        """Make a pass; returns why the next one is due soon, or empty if all is well."""
+        """Make a pass. Returns why the next pass must follow soon; empty if all is well."""
         options = self._options
         balancer_object = self.balancers.get(options.namespace, options.load_balancer)
         machine_object = self.machines.get(options.namespace, options.machine)
@@ -142,7 +142,6 @@ class Agent:
         return conditions.config_ready(changed=changed, faults=refusals)
 
     async def _record_new(self, machine: JsonObject, notices: tuple[Notice, ...], refusals: list[str]) -> None:
-        """Report by Events what was left out and what Envoy refuses, once each."""
         refused = tuple(warning("Failed", reason) for reason in refusals)
         for notice in (*notices, *refused):
             if notice not in self._notices:
@@ -213,7 +212,6 @@ def _followed(kind: Kind, namespace: str, name: str) -> Followed:
 
 
 def _spoken(balancer: JsonObject) -> tuple[object, object]:
-    """The parts of the LoadBalancer whose change starts a pass."""
     metadata = mapping(balancer, "metadata")
     return metadata.get("generation"), metadata.get("annotations")
 

@@ -1,7 +1,7 @@
 """The command: `yawollet` inside a machine, `perdure yawollet` elsewhere.
 
-The first flags are those that a machine's user data passes to yawol's agent. Ours come last; their defaults are the
-paths and ports of the machine image.
+The first flags are those that a machine's user data passes to yawol's agent. Perdure's own flags come last; their
+defaults are the paths and ports of the machine image.
 """
 
 from __future__ import annotations
@@ -20,18 +20,24 @@ def register(app: typer.Typer) -> None:
 
 
 def yawollet(
-    namespace: Annotated[str, typer.Option(help="Namespace of both objects.")],
+    namespace: Annotated[str, typer.Option(help="Namespace of the LoadBalancer and the LoadBalancerMachine.")],
     loadbalancer_name: Annotated[str, typer.Option(help="The LoadBalancer to serve.")],
     loadbalancer_machine_name: Annotated[str, typer.Option(help="The LoadBalancerMachine that gets the reports.")],
-    listen_address: Annotated[str, typer.Option(help="The address that Envoy listens on; by default all.")] = "",
+    listen_address: Annotated[str, typer.Option(help="The address that Envoy listens on; all if empty.")] = "",
     listen_interface: Annotated[str, typer.Option(help="Let Envoy listen at this interface's last IPv4 address.")] = "",
     requeue_time: Annotated[str, typer.Option(help="Longest time between two passes, 5 to 170 seconds.")] = "30",
     keepalived_stats_file: Annotated[
         str, typer.Option(help="Where keepalived writes its statistics; empty if there is no keepalived.")
     ] = "/tmp/keepalived.stats",  # noqa: S108 - where the machine image puts it
-    metrics_bind_address: Annotated[str, typer.Option(help="Address for the agent's own metrics; 0 for none.")] = "0",
-    health_probe_bind_address: Annotated[str, typer.Option(help="Address for readyz; 0 for none.")] = "127.0.0.1:8080",
-    kubeconfig: Annotated[str, typer.Option(help="The kubeconfig of the cluster; by default the environment's.")] = "",
+    metrics_bind_address: Annotated[
+        str, typer.Option(help="Address that serves the metrics of the agent's process; 0 turns this off.")
+    ] = "0",
+    health_probe_bind_address: Annotated[
+        str, typer.Option(help="Address that serves readyz; 0 turns this off.")
+    ] = "127.0.0.1:8080",
+    kubeconfig: Annotated[
+        str, typer.Option(help="The kubeconfig file; without it KUBECONFIG or the pod's ServiceAccount is used.")
+    ] = "",
     zap_log_level: Annotated[str, typer.Option(hidden=True)] = "",
     zap_encoder: Annotated[str, typer.Option(hidden=True)] = "",
     zap_stacktrace_level: Annotated[str, typer.Option(hidden=True)] = "",

@@ -37,7 +37,7 @@ class Finding(Model):
 
 
 def config_ready(*, changed: bool, faults: Iterable[str] = ()) -> Finding:
-    """The condition ConfigReady. `faults` say why the spec is not served in full, including Envoy's own refusals."""
+    """`faults` are Envoy's refusals, or the reason why the LoadBalancer cannot be read."""
     text = "; ".join(faults)
     if text:
         return Finding(type=CONFIG_READY, met=False, reason=CONFIG_REJECTED, message=text)
@@ -54,7 +54,6 @@ def envoy_ready(fault: str) -> Finding:
 
 
 def envoy_up_to_date(served: int | None, versions: tuple[str, str] | None) -> Finding:
-    """Whether Envoy uses the served snapshot: both of its active versions equal the snapshot's."""
     if versions is None:
         return Finding(
             type=ENVOY_UP_TO_DATE, met=False, reason=_SNAPSHOT, message="unable to get envoy snapshot version"

@@ -22,7 +22,7 @@ from yawollet.snapshot import SnapshotFile
 # Envoy responds within milliseconds, or after the 5 seconds of a dead backend's health check. An earlier report would
 # show an outdated Envoy, and the virtual address would move needlessly.
 _ANSWER = timedelta(seconds=6)
-_ROUNDS = 3  # a refusal of clusters, one of listeners, and what remains
+_ROUNDS = 3  # Envoy may refuse clusters, then listeners; then the rest is served
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Conversation:
             self._on_answer()
 
     async def serve(self, balancer: LoadBalancer, listen_address: str, cpus: int) -> tuple[bool, tuple[Notice, ...]]:
-        """Serve the LoadBalancer to Envoy; returns whether anything was new, and what had to be left out.
+        """Serve the LoadBalancer to Envoy. Returns whether anything was new, and notices about what had to be left out.
 
         If Envoy refuses resources, they are set aside, and the rest is served.
         """
@@ -73,7 +73,6 @@ class Conversation:
         return changed, configuration.notices
 
     async def _answer(self) -> None:
-        """Wait until Envoy has accepted everything or refused something, at most for `_ANSWER`."""
         refusals = self.delivery.refusals
         self._waiting = True
         try:

@@ -1,7 +1,7 @@
 """Ad-hoc debugging: adds an SSH key from the LoadBalancer's annotations to a running machine.
 
-The machine image lets the agent's user run exactly two commands as root, written here as its sudoers file names them.
-As in yawol, the agent never revokes the access: the machine is replaced afterwards.
+The machine image lets the agent's user run exactly two commands as root. They are written here exactly as in the
+image's sudoers file. As in yawol, the agent never revokes the access: the machine is replaced afterwards.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ _TIMEOUT_SECONDS = 10
 
 
 class DebugRequest(Model):
-    """A request in the annotations: a key, or why it cannot be used."""
-
     key: str = ""
     refusal: str = ""
 

@@ -8,8 +8,8 @@
                                            30 s, 1, 2, ... 10 minutes
 
 Envoy's reason names the refused resources ("Error adding/updating listener(s) TCP-80: ..."); Envoy has accepted the
-others. A reason without names is about every resource that was new. The cause may lie outside of the resource, such as
-a port that another process uses, so the resource is proposed again.
+others. If the reason has no names, every resource that was new counts as refused. The cause may lie outside of the
+resource, such as a port that another process uses, so the resource is proposed again.
 """
 
 from __future__ import annotations
@@ -47,11 +47,10 @@ class Delivery:
 
     @property
     def refusals(self) -> list[str]:
-        """Envoy's reasons for refusing the resources that are set aside, each once."""
         return list(dict.fromkeys(each.reason for part in self._refused.values() for each in part.values()))
 
     def want(self, configuration: EnvoyConfiguration, now: datetime) -> Snapshot | None:
-        """The snapshot to serve, None if it is served already."""
+        """The snapshot to serve; None if it is served already."""
         clusters = self._servable(CLUSTER_TYPE, configuration.clusters, now)
         listeners = self._servable(LISTENER_TYPE, configuration.listeners, now)
         before = self.served

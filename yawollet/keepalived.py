@@ -1,8 +1,8 @@
-"""keepalived, which moves the virtual address between machines: is it running, and is this machine master?
+"""The state of keepalived, which moves the virtual address between machines: it runs or not, and is master or not.
 
 keepalived writes a text file on SIGUSR2, which the machine image sends every 20 seconds. The body of each section
 (`VRRP Instance: ENVOY`) is parsed as YAML. A machine is master if it has become master more often than it has released
-it.
+mastership.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def read_statistics(text: str) -> Statistics:
 
 
 def findings(stats_file: Path | None, pid_file: Path, now: datetime) -> tuple[list[Finding], Statistics | None]:
-    """The conditions about keepalived, and its counts; without a statistics file only the process's condition."""
+    """The conditions about keepalived, and its statistics. Without a statistics file there is only the process's
+    condition.
+    """
     process = _process(pid_file)
     if stats_file is None:
         return [process], None

@@ -50,7 +50,6 @@ def machine_values(cpus: int) -> dict[str, str]:
 
 
 def envoy_values(statistics: Mapping[str, str]) -> dict[str, str]:
-    """Envoy's counts of each cluster's connections, and of connections closed for idleness."""
     found = {}
     for name, value in statistics.items():
         if cluster := _CLUSTER.fullmatch(name):

@@ -38,7 +38,7 @@ _ENUMS: dict[str, dict[str, int]] = {
 }
 
 _PARTS: dict[str, dict[str, Field]] = {
-    # The conversation.
+    # The requests of Envoy and the responses of the agent.
     "Status": {"code": (1, "int32"), "message": (2, "string")},
     "DiscoveryRequest": {
         "version_info": (1, "string"),
@@ -181,7 +181,7 @@ class Request:
 
 
 def request(type_url: str, *, nonce: str = "", refusal: str = "") -> bytes:
-    """A request as Envoy sends it, for tests."""
+    """For tests: a request as Envoy sends it."""
     document: Document = {"type_url": type_url, "response_nonce": nonce}
     if refusal:
         document["error_detail"] = {"code": 13, "message": refusal}
@@ -189,7 +189,7 @@ def request(type_url: str, *, nonce: str = "", refusal: str = "") -> bytes:
 
 
 def read_response(data: bytes) -> Document:
-    """A response as a document, its resources with their types, for tests."""
+    """For tests: a response as a document; each resource in it has its type."""
     return dict(
         json_format.MessageToDict(_RESPONSE.FromString(data), preserving_proto_field_name=True, descriptor_pool=_POOL)
     )
@@ -224,7 +224,7 @@ def _add(message: DescriptorProto, name: str, number: int, type_: str, within: s
         field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".{_PACKAGE}.{item}" if own else f".{item}"
 
 
-# Enum values belong to the enclosing scope, so no two enums of the table may share one.
+# Protobuf's enum values belong to the scope that encloses the enum, so no two enums may have a value of the same name.
 
 
 def _pool() -> descriptor_pool.DescriptorPool:

@@ -27,26 +27,24 @@ class Address(Model):
 
 
 class Options(Model):
-    namespace: str  # that of both objects
+    namespace: str  # the namespace of both objects
     load_balancer: str
     machine: str
-    listen_address: str = EVERY_ADDRESS  # where Envoy listens, the virtual address on a real machine
+    listen_address: str = EVERY_ADDRESS  # where Envoy listens: on a real machine, the virtual address
     requeue: timedelta = timedelta(seconds=30)  # the longest time between two passes
     stats_file: Path | None = Path(STATS_FILE)  # the file that keepalived writes on SIGUSR2; None without keepalived
     pid_file: Path = Path("/run/keepalived.pid")
-    health: Address | None = Address(host="127.0.0.1", port=8080)  # where readyz is served; None for nowhere
-    metrics: Address | None = None  # where the process' own metrics are served; None for nowhere
-    kubeconfig: str = ""  # a file; empty for the environment's
+    health: Address | None = Address(host="127.0.0.1", port=8080)  # where readyz is served; None: nowhere
+    metrics: Address | None = None  # where the process's own metrics are served; None: nowhere
+    kubeconfig: str = ""  # the path of a file; if empty, the environment determines the cluster
     ads: Address = Address(host="127.0.0.1", port=18000)  # where Envoy's configuration is served
     admin: Address = Address(host="127.0.0.1", port=9000)  # the address of Envoy's admin interface
     snapshot_file: Path = Path("/var/lib/yawollet/snapshot.json")  # the file with the accepted snapshot
 
 
 def server_address(text: str) -> Address | None:
-    """An address such as `127.0.0.1:8080` or `:8080`; None for `0` or empty, which turn a server off.
-
-    Raises:
-        ValueError: it is none of these.
+    """An address such as `127.0.0.1:8080` or `:8080`; None for `0` or empty, which turn a server off. Other texts raise
+    ValueError.
     """
     if text in _OFF:
         return None
@@ -57,10 +55,7 @@ def server_address(text: str) -> Address | None:
 
 
 def requeue_time(text: str) -> timedelta:
-    """The time between two passes, within yawol's limits, from seconds or a Go duration.
-
-    Raises:
-        ValueError: it is neither.
+    """The time between two passes, within yawol's limits, from seconds or a Go duration. Other texts raise ValueError.
     """
     found = timedelta(seconds=int(text)) if text.isdecimal() else parse_duration(text)
     if found is None:

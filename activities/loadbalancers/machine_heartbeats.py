@@ -1,5 +1,5 @@
-"""When each machine last reported. A parsed report is cached until its machine's version changes, because all sets
-request all reports repeatedly when a fleet falls silent.
+"""When each machine last reported. A parsed report is cached until its machine's version changes, because every set
+requests the reports of all machines again and again while no machine reports.
 """
 
 from __future__ import annotations

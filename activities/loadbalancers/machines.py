@@ -65,7 +65,6 @@ class MachineActivities(Activities):
 
     @activity.defn(name=RevokeAccess.activity)
     async def revoke_access(self, revoke: RevokeAccess) -> None:
-        """Delete the access objects; Kubernetes deletes the Secret with its ServiceAccount."""
         for kind in revoke.kinds:
             await self._context.delete(RIGHTS[kind], revoke.namespace, revoke.name)
 

@@ -56,7 +56,7 @@ class PassContext:
     # --- Kubernetes ---
 
     async def everywhere(self, model: type[R]) -> tuple[R, ...]:
-        """All objects of the kind in the installation; costly, so only for rare passes."""
+        """All objects of the kind in the installation. This is costly, so it is for rare passes only."""
         return tuple(model.model_validate(each) for each in await self._documents(model.kind_of))
 
     async def fleet(self, now: datetime) -> Fleet:
@@ -91,7 +91,9 @@ class PassContext:
     async def patch(
         self, kind: Kind, namespace: str, name: str, patch: JsonPatch, *, status: bool = False, version: str = ""
     ) -> JsonObject | None:
-        """Merge-patch an object of the area, only at `version` if given; None if it is gone."""
+        """Merge-patch an object of the area; None if it is gone. With `version`, the patch applies only to this
+        resourceVersion.
+        """
         subresource = "status" if status else ""
         try:
             answer = await self.kube.patch(
@@ -116,7 +118,7 @@ class PassContext:
         return made
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """Delete the object; returns it while finalizers delay its deletion, None if it is gone."""
+        """Delete the object. Returns the object while finalizers delay its deletion, None if it is gone."""
         try:
             left = await self.kube.delete(kind, namespace, name)
         except Absent:

@@ -1,7 +1,7 @@
 """The pass over a Service. `domain/loadbalancers/services/lifecycle.py` decides.
 
-Each Event on the LoadBalancer is repeated on the Service once, whichever process does it: the copy's name is derived
-from the Event's uid or, if it is a warning, from its text.
+Each Event on the LoadBalancer is repeated on the Service once, even if several processes try: the name of the copy is
+derived from the Event's uid or, if the Event is a warning, from its text.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=CreateBalancer.activity)
     async def create_load_balancer(self, create: CreateBalancer) -> FoundBalancer:
-        """Create the LoadBalancer; raises Conflict if its name exists, Invalid if it is refused or its namespace does
-        not exist.
+        """Create the LoadBalancer. Raises Conflict if its name exists, Invalid if the API server refuses it or its
+        namespace does not exist.
         """
         try:
             made = await self._kube.create(LOAD_BALANCER, create.document, create.namespace)
@@ -151,7 +151,7 @@ class ServiceActivities(Activities):
     # --- Events ---
 
     async def _forward(self, service: ObjectMeta, balancer: LoadBalancer) -> None:
-        """Forward the LoadBalancer's Events to the Service; the next pass retries failed ones."""
+        """Forward the LoadBalancer's Events to the Service. The next pass retries those that could not be written."""
         meta = balancer.metadata
         selector = f"involvedObject.uid={meta.uid},source={LOAD_BALANCER_COMPONENT}"
         try:

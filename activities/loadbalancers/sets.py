@@ -67,7 +67,11 @@ class SetActivities(Activities):
 
     @activity.defn(name=CreateMachine.activity)
     async def create_machine(self, create: CreateMachine) -> FoundMachine:
-        """Create a machine, or return the existing one if the set selects it; raises Conflict if that one is gone."""
+        """Create the machine. If its name exists, return the existing machine, or None if the set does not select that
+        machine.
+
+        Raises Conflict if the existing machine has been deleted meanwhile.
+        """
         machine_set, namespace = create.machine_set, create.machine_set.metadata.namespace
         body = machine_document(machine_set, create.name)
         if (made := await self._context.create(LOAD_BALANCER_MACHINE, body, namespace)) is not None:

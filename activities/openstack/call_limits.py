@@ -1,6 +1,6 @@
 """Limits this process's calls to each project: by `activities/circuit_breaker.py`, and by their number per second.
 
-A cloud's APIs are slow and easily overloaded. An idle project saves up the calls of five seconds for a burst.
+A cloud's APIs are slow and easily overloaded. After an idle time, a project may get five seconds' calls at once.
 """
 
 from __future__ import annotations

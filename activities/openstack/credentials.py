@@ -1,9 +1,10 @@
 """The credentials of a project: a LoadBalancer's Secret, entry `cloudprovider.conf`, as yawol reads it.
 
-An INI file with a section `[Global]`: `auth-url`, `username`, `password`, `domain-name` or `domain-id` (of user and
-project), `project-name` (formerly `tenant-name`), `project-id`, `region`, `ca-file`. Values are trimmed and may be
-quoted; `#` has no meaning in a value. Empty values come from the environment (`OS_AUTH_URL`, ...); `OS_CACERT` takes
-precedence over `ca-file`, and a LoadBalancer's project over the Secret's. No error quotes the file.
+The entry is an INI file with a section `[Global]`: `auth-url`, `username`, `password`, `domain-name` or `domain-id` (of
+the user and the project), `project-name` (formerly `tenant-name`), `project-id`, `region`, `ca-file`. Values are
+trimmed and may be quoted; `#` has no meaning in a value. Empty values are taken from the environment (`OS_AUTH_URL`,
+...). `OS_CACERT` takes precedence over `ca-file`, and a LoadBalancer's project over the Secret's. No error quotes the
+file.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _QUOTES = "\"'`"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A project's credentials. Domain and project are each given by id or name; the other is empty. Without `ca_file`,
-    the system's certificates apply.
+    """A project's credentials. Domain and project are each given by id or by name; the other field is empty. If
+    `ca_file` is empty, the system's certificates apply.
     """
 
     auth_url: str
@@ -53,7 +54,7 @@ class Credentials:
 def read_credentials(
     content: Mapping[str, object], where: str, *, project_id: str = "", environment: Mapping[str, str]
 ) -> Credentials:
-    """The credentials, empty fields from `environment`; raises Invalid if they are incomplete or contradictory."""
+    """The credentials; empty values come from `environment`. Raises Invalid if they are incomplete or contradictory."""
     given = _Given(_section(content, where), environment)
     domain_id, domain_name = given.either(("domain-id",), ("domain-name",))
     if domain_id and domain_name:
@@ -92,7 +93,6 @@ class _Given:
         return self._first(self._section, *one), self._first(self._section, *other)
 
     def domain(self) -> tuple[str, str]:
-        """The domain's id and name; the name is empty if there is an id."""
         ids = ("OS_USER_DOMAIN_ID", "OS_PROJECT_DOMAIN_ID", "OS_DOMAIN_ID", "OS_DEFAULT_DOMAIN_ID")
         names = ("OS_USER_DOMAIN_NAME", "OS_PROJECT_DOMAIN_NAME", "OS_DOMAIN_NAME", "OS_DEFAULT_DOMAIN")
         found = self._first(self._environment, *ids)

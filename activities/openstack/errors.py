@@ -41,7 +41,7 @@ _HINTS: Mapping[str, str] = {
 
 
 class Call(Model):
-    """A call to OpenStack. `what` is the object's name or id."""
+    """`what` is the object's name or id."""
 
     api: str
     object: str
@@ -78,13 +78,12 @@ def unreadable(call: Call, why: str) -> Unavailable:
 
 
 def shortened(words: str) -> str:
-    """The text on one line, truncated, and with long unbroken strings replaced by `(...)`."""
     text = _BLOB.sub("(...)", _SPACE.sub(" ", words).strip())
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
 
 
 class _ErrorBody:
-    """An error's code and message; `known` if it has the format of an OpenStack API."""
+    """An error's code and message. `known` is True if the body has the format of an OpenStack API."""
 
     def __init__(self, api: str, body: object) -> None:
         self.code, self.message, self.known = "", body if isinstance(body, str) else "", False

@@ -1,7 +1,6 @@
 """Flavors and images by id, name or search; an id costs no call.
 
-Image names are not unique: the newest active one is used. A search is a part of a name; of flavors, exactly one must
-match.
+Image names are not unique: the newest active image is used. A search is a part of a name. Exactly one flavor must fit.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _MOST_NAMED = 5
 
 
 def flavor_id(project: Project, flavor: Flavor) -> str:
-    """The flavor's id; raises Invalid if none is given, none fits, or several do."""
+    """The flavor's id; raises Invalid if no flavor is given, or not exactly one fits."""
     given = flavor.id or flavor.former_id
     if given:
         return given
@@ -32,7 +31,7 @@ def flavor_id(project: Project, flavor: Flavor) -> str:
 
 
 def image_id(project: Project, image: Image) -> str:
-    """The image's id; raises Invalid if none is given or fits."""
+    """The image's id; raises Invalid if no image is given, or none fits."""
     given = image.id or image.former_id
     if given:
         return given

@@ -1,4 +1,4 @@
-"""One credential's connection, token, catalog and services.
+"""The connection, token, catalog and services of one set of credentials.
 
 All threads share one token. It is renewed two minutes before it expires, and once after a 401: the refused request had
 no effect and is repeated. Refused credentials are not tried for a minute, because Keystone may lock a user out.
@@ -56,7 +56,9 @@ class Connected:
         self._pool.close()
 
     def service(self, call: Call, service_type: str, access: AccessInfo) -> Service:
-        """The adapter of a service, at the address in the token's catalog; `Invalid` if the catalog has none."""
+        """The adapter of a service, at the address in the token's catalog; raises Invalid if the catalog has no
+        address.
+        """
         endpoint = self._endpoint(call, service_type, access)
         with self._lock:
             if (service_type, endpoint) not in self._services:
@@ -78,8 +80,6 @@ class Connected:
 
 
 class Token:
-    """Keystone's token, which all threads share and one thread at a time requests."""
-
     def __init__(self, session: Session, plugin: v3.Password, credentials: Credentials, timeout_seconds: float) -> None:
         self._session = session
         self._plugin = plugin
@@ -170,7 +170,6 @@ def _keystones(call: Call, error: exceptions.ClientException) -> ApiError:
 
 
 def body_of(response: requests.Response) -> object:
-    """The body as JSON or, if it is not JSON, the beginning of its text."""
     if not response.content:
         return {}
     try:

@@ -1,10 +1,11 @@
 """Observes the cloud objects of one load balancer or machine, or of a whole project.
 
-A LoadBalancer takes 3 calls, and one more each for server groups, an existing floating IP, and ports that use a group
-about to be deleted. A machine takes 2 calls, a whole project 5, plus further pages.
+A LoadBalancer takes 3 calls, and one more call each for server groups, for an existing floating IP, and for the ports
+that use a group about to be deleted. A machine takes 2 calls, and a whole project 5. Each further page of a list is
+another call.
 
-Lists may lag, so a recorded object that a list lacks is read by its id, and only that shows whether it is gone. A
-failed call fails the observation: a missing answer never counts as absence.
+Lists may lag. So the observation of one object reads a recorded cloud object that a list lacks by its id, and only that
+shows whether it is gone. A failed call fails the observation: a missing answer never counts as absence.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.errors import Absent
 from engine.kube.json import JsonObject, mapping
 
-# The first microversion with soft policies.
+# The first microversion of Nova with soft policies for server groups.
 SERVER_GROUPS = "2.15"
 # Nova has no links to further pages of server groups, and returns at most its limit (1,000 by default).
 _GROUPS_PER_PAGE = 100
@@ -48,8 +49,6 @@ T = TypeVar("T", bound=_Identified)
 
 
 class ProjectCloud:
-    """A project's objects, from five lists requested one after another."""
-
     def __init__(
         self,
         *,
@@ -122,7 +121,6 @@ def observe_load_balancer(project: Project, balancer: LoadBalancer) -> LoadBalan
 
 
 def observe_security_group(project: Project, balancer: LoadBalancer) -> LoadBalancerCloud:
-    """The candidates for the security group only, to change its rules."""
     name, recorded = cloud_name(balancer.metadata), balancer.status.group_id
     groups = _security_groups(project, ("name", name))
     found = _with_recorded(groups, recorded, lambda id_: get_security_group(project, id_))
@@ -188,7 +186,7 @@ def floating_ips_of_port(project: Project, port_id: str) -> tuple[FloatingIp, ..
 
 
 def servers_named(project: Project, name: str) -> tuple[Server, ...]:
-    """The servers of exactly this name, which Nova treats as a pattern."""
+    """The servers of exactly this name. Nova itself treats a name as a pattern."""
     return tuple(each for each in _servers(project, ("name", name)) if each.name == name)
 
 
@@ -233,7 +231,6 @@ def _servers(project: Project, *query: tuple[str, str]) -> tuple[Server, ...]:
 
 
 def _server_groups_for(project: Project, balancer: LoadBalancer, name: str) -> tuple[ServerGroup, ...]:
-    """The server groups with this name or the recorded id. Nothing is requested if none can exist."""
     if not _may_have_server_groups(balancer):
         return ()
     recorded = balancer.status.server_group_id
@@ -246,7 +243,7 @@ def _may_have_server_groups(balancer: LoadBalancer) -> bool:
 
 
 def _group_users(project: Project, balancer: LoadBalancer, cloud: LoadBalancerCloud) -> tuple[CloudPort, ...]:
-    """Other ports that still use the security groups, if deleting these is the next step."""
+    """Other ports that still use the security groups; empty unless deleting the groups is the next step."""
     if not balancer.metadata.deleting:
         return ()
     going = [step.id for step in remove_load_balancer(balancer, cloud).steps if isinstance(step, DeleteSecurityGroup)]

@@ -1,9 +1,9 @@
 """Every call to OpenStack that the code makes, and why. A project's policy must allow the credentials to make it.
 
-`deploy/iam/openstack.md` is rendered from it. Calls are named as in `yawol_openstack`. The rules are those of
-OpenStack 2026.2 (`nova.policies`, `neutron.conf.policies`, `glance.policies`), with their default roles: the project's
-`member` for changes, `reader` for the rest. On a network that another project owns and shares, a member may by default
-neither choose ports' addresses nor set `allowed_address_pairs`, which machines need.
+`deploy/iam/openstack.md` is rendered from this table. Calls are named as in the metric `yawol_openstack`. The rules are
+those of OpenStack 2026.2, with their default roles: the project's `member` for changes, `reader` for the rest. On a
+network that another project owns and shares, a member may by default neither choose ports' addresses nor set
+`allowed_address_pairs`, which machines need.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from domain.model import Model
 
 
 class Permission(Model):
-    """A call that Perdure makes; without `rules` every user with a token may make it."""
+    """A call that Perdure makes. If `rules` is empty, every user with a token may make it."""
 
     api: str
     object: str

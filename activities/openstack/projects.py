@@ -1,7 +1,7 @@
 """The OpenStack projects that this process calls, by the Secrets that LoadBalancers name.
 
 A Secret is read again after a minute, or after five seconds if Keystone has refused it. A new resourceVersion means new
-credentials with their own token. Limits (`call_limits.py`) belong to the project.
+credentials with their own token. All Secrets of one project share its limits (`call_limits.py`).
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ class Projects:
         return _Known(time.monotonic(), version, mapping(found, "data"), {})
 
     def _settled(self, key: tuple[str, str], read: _Known) -> _Known:
-        """Store and return the known entry, with its tokens, if the Secret's version is unchanged; otherwise `read`."""
+        """Store an entry and return it: the known entry with its tokens if the Secret's version is unchanged, otherwise
+        `read`.
+        """
         known = self._known.get(key)
         if known is not None and known.resource_version == read.resource_version:
             known.read_at = read.read_at

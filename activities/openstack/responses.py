@@ -79,7 +79,7 @@ def floating_ip(found: object) -> FloatingIp:
 
 
 def server_group(found: object) -> ServerGroup:
-    """Parse a server group, whose policy is in a list up to microversion 2.63."""
+    """A server group's policy is in a list up to microversion 2.63."""
     policies = [str(each) for each in sequence(found, "policies")]
     return ServerGroup(
         id=text(found, "id"),

@@ -1,6 +1,6 @@
 """The parts of openstacksdk in use: a connection's configuration, authentication and session, an adapter per service.
 
-Importing it takes a fifth of a second and 15 MB, so this happens only with the first connection.
+Importing this module takes a fifth of a second and 15 MB, so it is imported only for the first connection.
 """
 
 from __future__ import annotations

@@ -77,7 +77,9 @@ class Project:
         return self._object(self._call(api, kind, operation, what), "GET", path, query=query, version=version)
 
     def pages(self, api: Api, kind: str, path: str, plural: str, *, query: Query = ()) -> list[JsonObject]:
-        """The project's objects, counted as one call. A filter is needed: Neutron shows administrators all projects."""
+        """The project's objects, counted as one call. The query names the project: Neutron shows administrators all
+        projects.
+        """
         call = self._call(api, kind, "list", ", ".join(f"{name}={value}" for name, value in query)[:200])
         found: list[JsonObject] = []
         rest, first = query, True
@@ -147,7 +149,6 @@ class Project:
                 raise
 
     def _ask(self, request: _Request) -> Answer:
-        """Send the request; a quickly failed read, or a request whose token is refused, is repeated once."""
         access = self.token.access()
         began = time.monotonic()
         try:

@@ -1,12 +1,12 @@
 """Every step of `domain.loadbalancers.cloud.steps`, implemented so that it can be repeated at any time.
 
 The first attempt relies on the plan's observation. A later attempt first looks for the object by name and mark, or by
-what Neutron and Nova keep unique. The slower of two overlapping attempts gets a conflict, and adopts the other's
-object.
+the port, which has only one server and one floating IP. The slower of two overlapping attempts gets a conflict, and
+adopts the other's object.
 
-A creation is complete when answered, except a server's, of which only the id is returned. A server's deletion takes up
-to minutes and may fail (ERROR), so retries check until it is gone. Deleting a port that is attached to a server is
-refused with 403 or 409, depending on the release.
+A creation is complete when it is answered, except that of a server, whose answer has only the id. A server's deletion
+takes up to minutes and may fail (ERROR), so retries check until the server is gone. Deleting a port that is attached to
+a server is refused with 403 or 409, depending on the release.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] |
 
 
 def await_server(project: Project, server_id: str) -> Server | None:
-    """The server once it is no longer being built (raises Pending until then); None if it is gone."""
+    """The server; None if it is gone. Raises Pending while it is being built."""
     server = observation.get_server(project, server_id)
     if server is not None and server.status.upper() == "BUILD":
         raise Pending(
@@ -207,7 +207,9 @@ def _delete_port(project: Project, step: steps.DeletePort) -> Brought:
 
 
 def _held(port: CloudPort, error: ApiError) -> ApiError:
-    """The error for a port in use: at first Pending, as Nova detaches a port a moment after its server is gone."""
+    """The error for a port in use. At first it is Pending, because Nova detaches a port a moment after its server is
+    gone.
+    """
     if not port.device_id or attempt.number() >= _PATIENT_ATTEMPTS:
         return error
     message = f"port {port.id} is still in use by {port.device_id}"
@@ -222,8 +224,8 @@ def _pairs(addresses: Iterable[str]) -> list[dict[str, str]]:
 def _chosen(references: Mapping[str, str]) -> Iterator[None]:
     """Turn a refusal of a network or subnet in the spec into an Invalid that names the spec's field.
 
-    `references` maps fields of `defaultNetwork` to ids. Unlike a 404 of our own objects, such a refusal does not end by
-    itself.
+    `references` maps fields of `defaultNetwork` to ids. Unlike a 404 for Perdure's own object, such a refusal does not
+    end by itself.
     """
     try:
         yield

@@ -2,13 +2,13 @@
 
 docs/loadbalancers.md describes how they work together. Each object is written by its own workflow, except:
 
-| object | what | writer |
+| object | part | writer |
 |---|---|---|
-| LoadBalancer | spec, `serviceName` | the Service's workflow, and people (`kubectl scale`) |
-| LoadBalancerSet | creation, replicas, revision, removal | the LoadBalancer's workflow; replicas also people |
-| LoadBalancerMachine | creation, revision, mark, removal | the set's workflow; removal also people |
-| LoadBalancer, LoadBalancerMachine | `drift-seen-at` | the sweep over the projects; the object's workflow removes it |
-| LoadBalancerMachine | conditions and metrics in its status | the agent on the machine; replaces each list as a whole |
+| LoadBalancer | spec, annotation `serviceName` | the Service's workflow, and people (`kubectl scale`) |
+| LoadBalancerSet | creation, replicas, revision, deletion | the LoadBalancer's workflow; people may change replicas |
+| LoadBalancerMachine | creation, revision, mark, deletion | the set's workflow; people may delete a machine |
+| LoadBalancer, LoadBalancerMachine | annotation `drift-seen-at` | the sweep sets it; the object's workflow removes it |
+| LoadBalancerMachine | conditions and metrics in its status | the agent on the machine replaces each list as a whole |
 """
 
 from functools import partial

@@ -100,8 +100,8 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     if not under_way:
         conditions = {} if world.known.drops_conditions else stalled_patch(balancer, problem, blocked.blocker, now)
         status = combined(status_migration(balancer), plan.status, rollout.status, conditions)
-    # The LoadBalancer is patched before the first step: if it still had the annotation `nothing-made`, objects of a
-    # worker that dies in between would be leaked.
+    # The LoadBalancer is patched before the first step: if it still had the annotation `nothing-made`, objects that a
+    # worker created before it died would be leaked.
     first = writes(world, patch)
     written = first or _status(world, status)
     actions = (
@@ -140,7 +140,6 @@ def _observations(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[Look
 
 
 def _plan(world: BalancerWorld, today: LoadBalancer, now: datetime) -> CloudPlan:
-    """The plan for the cloud; empty until the cloud has been observed."""
     if world.cloud is not None and world.seen == world.look:
         return plan_cloud(today, world.cloud, now)
     return CloudPlan(settled=world.known.settled == world.look)
@@ -179,9 +178,9 @@ def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
 
 
 def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reached: bool) -> JsonPatch:
-    """The patch with the finalizer and the revision of the first set.
+    """The patch that adds the finalizer and, if there is no revision and no set yet, the first revision.
 
-    A new LoadBalancer whose project cannot be reached gets an annotation: no cloud object exists for it yet.
+    If the project of a new LoadBalancer cannot be reached, an annotation records that no cloud object exists for it.
     """
     metadata: JsonPatch = {"finalizers": [*balancer.metadata.finalizers, LOAD_BALANCER_FINALIZER]}
     if not balancer.revision and not sets:
@@ -218,7 +217,7 @@ def _phase(
 
 
 def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
-    """The next deletion: machines with their sets first, because they use all other objects."""
+    """The next deletion. Sets are deleted first, because their machines use all other objects."""
     balancer = world.balancer
     if adopt(world):
         return gone("it has released everything")

@@ -33,14 +33,13 @@ class BalancerWorld(CloudWorld):
 
     @property
     def look(self) -> str:
-        """`A/B`, where B is the fingerprint of the security group rules' inputs, and A that of all other inputs."""
+        """A text `A/B`: B is the fingerprint of all inputs of the security group rules, A that of all other inputs."""
         if self.balancer.metadata.deleting:
             return LEAVING
         return f"{look_of_balancer(self.balancer)}/{look_of_rules(self.balancer)}"
 
     @property
     def only_rules(self) -> bool:
-        """Whether at most the inputs of the rules have changed since the cloud was last complete."""
         return bool(self.known.settled) and self.known.settled.partition("/")[0] == self.look.partition("/")[0]
 
     @property
@@ -82,7 +81,7 @@ class LookAtBalancer(Look):
 
 
 class WriteStatus(Patch):
-    """Write the status, and remember if the API server drops conditions, so that they are not written again."""
+    """Write the status. If the API server drops the conditions, remember this, so that they are not written again."""
 
     releases: bool = False  # the status says that no cloud object is left
 
@@ -103,8 +102,6 @@ class _SetAction(Action):
 
 
 class CreateSet(_SetAction):
-    """Create the set; if a set of this name exists, the LoadBalancer is observed again."""
-
     activity: ClassVar[str] = "loadbalancers.create_set"
     title: ClassVar[str] = "create LoadBalancerSet {name}"
     result: ClassVar[type[Model] | None] = LoadBalancerSet

@@ -1,7 +1,7 @@
 """Blockers in the cloud, and the pauses before the next attempt.
 
-Perdure waits for every blocker that may pass. The first pause depends on the blocker's nature; later pauses grow up to
-a maximum. A wake causes an attempt at once.
+A blocked step is tried again after a pause. The first pause depends on the blocker's nature; later pauses grow up to a
+maximum. A wake causes an attempt at once.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ SPENT = "ProjectBudget"
 
 
 class Nature(StrEnum):
-    UNDER_WAY = "under way"  # completes by itself: a server being deleted, a port being released
-    OUTAGE = "outage"  # no answer, or too many calls
+    UNDER_WAY = "under way"  # ends by itself, such as the deletion of a server or the release of a port
+    OUTAGE = "outage"  # OpenStack does not answer, or refuses a call because there are too many
     QUOTA = "quota"
-    REFUSED = "refused"  # needs a person
+    REFUSED = "refused"  # a person has to correct something
 
 
 _PAUSES = {
@@ -33,7 +33,8 @@ _PAUSES = {
     Nature.QUOTA: (timedelta(seconds=10), timedelta(minutes=5)),
     Nature.REFUSED: (timedelta(seconds=15), timedelta(minutes=10)),
 }
-# When a blocker that ends by itself is reported: most end within seconds, a slow server deletion within minutes.
+# How long a blocker that ends by itself may last before it is reported. Most end within seconds, a slow deletion of a
+# server within minutes.
 OVERDUE_AFTER = timedelta(minutes=10)
 _OURS = frozenset({BUSY, SPENT, WORKER_SHUTDOWN, AREA_PAUSED})
 _NATURES = {
@@ -46,8 +47,6 @@ _NATURES = {
 
 
 class Blocker(Model):
-    """Why the cloud cannot be changed now."""
-
     why: str
     nature: Nature
     asked: timedelta = timedelta(0)  # the delay requested by the remote side
@@ -55,7 +54,7 @@ class Blocker(Model):
 
     @classmethod
     def of(cls, type_: ErrorType, why: str, *, code: str = "", delay: timedelta | None = None) -> Blocker:
-        """The blocker for an error. Conflicts and absences end by themselves: another observation resolves them."""
+        """Conflicts and absences end by themselves: another observation resolves them."""
         nature = Nature.QUOTA if code == QUOTA else _NATURES.get(type_, Nature.REFUSED)
         return cls(why=why, nature=nature, asked=delay or timedelta(0), ours=code in _OURS)
 
@@ -65,12 +64,11 @@ class Blocker(Model):
 
     @property
     def weight(self) -> tuple[int, bool]:
-        """The sort key by which the most important blocker is shown."""
         return list(Nature).index(self.nature), not self.ours
 
     @property
     def problem(self) -> str:
-        """What is shown to people as a problem; empty if the blocker ends by itself."""
+        """The problem to show to people; empty if the blocker ends by itself."""
         return "" if self.nature is Nature.UNDER_WAY else self.why
 
     def until(self, since: datetime, now: datetime) -> datetime:
@@ -84,13 +82,11 @@ def with_pause(refusal: Refusal) -> Refusal:
 
 
 def notices_of(problem: str, blocker: Blocker | None) -> tuple[Notice, ...]:
-    """The warning about a problem; none if a limit of this process is the reason."""
     waits_its_turn = blocker is not None and blocker.ours and problem == blocker.problem
     return (warning("Failed", problem),) if problem and not waits_its_turn else ()
 
 
 def overdue(blocker: Blocker | None, since: datetime | None, now: datetime) -> tuple[Notice, ...]:
-    """The warning about a temporary blocker that lasts more than ten minutes; none otherwise."""
     if blocker is None or since is None or blocker.nature is not Nature.UNDER_WAY or now - since < OVERDUE_AFTER:
         return ()
     return (warning("Failed", f"{blocker.why}; this has lasted for more than ten minutes"),)

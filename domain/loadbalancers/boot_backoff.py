@@ -1,7 +1,8 @@
-"""Backoff after consecutive failed boots of a set's machines: none, then one minute, doubled up to half an hour.
+"""The pause before a set's next machine, after consecutive machines that did not boot.
 
-The count starts again when a newly created machine becomes ready, and in the new set of another template. The set's
-annotations store the uids of the failed machines, so that each counts once.
+There is no pause after the first failure, and one minute after the second; then the pause doubles up to half an hour.
+The count is reset when a newly created machine becomes ready. A new template has a new set, whose count is zero. The
+set's annotations store the uids of the failed machines, so that each machine counts once.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def count_failures(machine_set: LoadBalancerSet, failed: Iterable[LoadBalancerMa
 
 
 def tried_again(token: str) -> JsonPatch:
-    """The patch that ends the pause when a person requests a retry; failures stay counted."""
+    """The patch that ends the pause because a person requested a retry. The count of failures stays."""
     return {"metadata": {"annotations": {BOOT_FAILED_AT_ANNOTATION: None, RETRIED: token}}}
 
 

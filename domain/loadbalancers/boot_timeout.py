@@ -1,7 +1,8 @@
-"""The boot timeout: a machine that has not reported within 10 minutes of its creation is marked and then replaced.
+"""The boot timeout: a machine that has not reported within 10 minutes of its creation is marked, and then replaced.
 
-The annotation `creationTimeout` of a machine sets another time. The time does not run while quota or an outage prevents
-its server. `machine_health.py` marks the machine; `boot_backoff.py` delays the creation of its set's next machines.
+The annotation `creationTimeout` of a machine sets another time. While quota or an outage prevents the creation of its
+server, the time does not run. `machine_health.py` marks the machine for deletion; `boot_backoff.py` delays the creation
+of its set's next machines.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from domain.resource import parse_timestamp
 
 
 def boot_deadline(machine: LoadBalancerMachine, timeout: timedelta = BOOT_TIMEOUT) -> datetime | None:
-    """By when the machine must have reported; None if it has no creation time."""
+    """The time by which the machine must have reported; None if it has no creation time."""
     waited = parse_timestamp(machine.metadata.annotations.get(BOOTS_SINCE_ANNOTATION))
     born = waited or machine.metadata.creation_timestamp
     own = parse_duration(machine.metadata.annotations.get(CREATION_TIMEOUT_ANNOTATION, ""))

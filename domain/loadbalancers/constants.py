@@ -8,7 +8,7 @@ GROUP = "yawol.stackit.cloud"
 VERSION = "v1beta1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
-# The Service's finalizer is set in the served cluster, the others in Perdure's own.
+# The Service's finalizer is set in the served cluster, the other finalizers in Perdure's own cluster.
 SERVICE_FINALIZER = "stackit.cloud/loadbalancer"
 LOAD_BALANCER_FINALIZER = "yawol.stackit.cloud/controller2"
 SET_FINALIZER = "stackit.cloud/loadbalancermachine"
@@ -47,13 +47,14 @@ MACHINE_LEASE = "tanf7ges.stackit.cloud"
 
 SWEEP_INTERVAL = timedelta(minutes=5)
 
-# How long a report is valid and a fault is tolerated; a new machine's time to report, and a marked one's to recover.
+# How long a report is valid, and how long a fault is tolerated; how much time a new machine has for its first report;
+# how much time a machine that is marked for deletion has to recover.
 HEALTH_WINDOW = timedelta(seconds=180)
 BOOT_TIMEOUT = timedelta(minutes=10)
 DELETION_GRACE = timedelta(minutes=2)
 
-# Before the old machines are removed: how long the new ones must have held the virtual address, or not held it, or how
-# long it must be unknown which machine holds it.
+# How long a rollout waits before it removes the old machines: if a new machine holds the virtual address; if no new
+# machine holds it; if it is unknown which machine holds it.
 MASTER_STABLE = timedelta(minutes=2)
 MASTER_LACKING = timedelta(minutes=10)
 MASTER_UNKNOWN = timedelta(minutes=15)

@@ -6,9 +6,9 @@ yawol's names: `TCP-80`, `UDP-53`.
     port 80/TCP ──► listener TCP-80: [source ranges] ──► tcp_proxy ──► cluster TCP-80 ──► nodes at the node port
     port 53/UDP ──► listener UDP-53: udp_proxy ─────────────────────► cluster UDP-53 ──► nodes at the node port
 
-An invalid port or endpoint is left out and reported; yawol refuses the whole configuration. If no given source range is
-valid, an access rule without policies denies all sources; without the rule all would be allowed. As in yawol, source
-ranges do not apply to UDP, which only the security group filters.
+An invalid port or endpoint is left out and reported, while yawol refuses the whole configuration. If source ranges are
+given but none is valid, an access rule without policies denies all sources; without the rule all would be allowed. As
+in yawol, source ranges do not apply to UDP: only the security group filters UDP.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _HEALTH_CHECK: Document = {
     "unhealthy_threshold": 3,
     "healthy_threshold": 2,
     "tcp_health_check": {},
-    # Ours. By default Envoy checks an unused unhealthy backend only once a minute and needs two successes, so a Service
-    # whose pods start after its load balancer would be unreachable for two minutes.
+    # Perdure's addition. By default Envoy checks an unused unhealthy backend only once a minute and needs two
+    # successes, so a Service whose pods start after its load balancer would be unreachable for two minutes.
     "no_traffic_interval": "5s",
     "no_traffic_healthy_interval": "60s",  # Envoy's default for healthy unused backends
 }
@@ -61,7 +61,7 @@ _RANGES_POLICY = "load-balancer-source-ranges"
 
 
 class EnvoyConfiguration(Model):
-    """Clusters and listeners by name, in the order of the ports. `notices`: what was left out, and why."""
+    """Clusters and listeners by name, in the order of the ports."""
 
     clusters: dict[str, Document] = {}
     listeners: dict[str, Document] = {}
@@ -69,8 +69,8 @@ class EnvoyConfiguration(Model):
 
 
 def envoy_configuration(balancer: LoadBalancer, *, listen_address: str, cpus: int) -> EnvoyConfiguration:
-    """Envoy's configuration for a LoadBalancer. `listen_address` is the virtual address on a real machine; limits are
-    proportional to `cpus`.
+    """Envoy's configuration for a LoadBalancer. `listen_address` is the virtual address on a real machine; the limits
+    of connections and requests are proportional to `cpus`.
     """
     options = balancer.spec.options
     ports, refused = _ports(balancer.spec.ports)
@@ -88,7 +88,7 @@ def name_of(port: Port) -> str:
     return f"{port.protocol}-{port.port}"
 
 
-# Served ports, and what is left out.
+# The ports, endpoints and source ranges that are served, and notices about those that are left out.
 
 
 def _ports(ports: Iterable[Port]) -> tuple[list[Port], list[Notice]]:

@@ -1,7 +1,7 @@
-"""Envoy's bootstrap configuration on a machine: only the address of the agent.
+"""Envoy's bootstrap configuration on a machine. It has the agent's address, and no clusters or listeners for clients.
 
-The machine image contains it as a file. Everything else comes from the agent over one aggregated discovery stream.
-While the agent is unavailable, Envoy keeps its last configuration and retries.
+The machine image contains this configuration as a file. Envoy gets its clusters and listeners from the agent over one
+aggregated discovery stream. While the agent is unavailable, Envoy keeps its last configuration and retries.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Detects that no machine of the installation reports any more, which prevents most replacements.
+"""Detects that no machine of the installation reports any more. Most replacements are then suspended.
 
 If all agents stop reporting at once, the connection to the API server is probably broken: new machines could not report
 either, while the old machines still serve traffic. So while no machine reports, machines that have reported before are
-deleted only to reduce replicas. Only the set of the machine that has been silent for longest creates a replacement: if
-that reports, the connection works, and all silent machines are replaced. Paused sets and machines without a set do not
-try this.
+deleted only to reduce replicas. Only the set of the machine that has been silent for longest creates a replacement. If
+the replacement reports, the connection works, and all silent machines are replaced. Paused sets and machines without a
+set do not create such a replacement.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ W = TypeVar("W", bound=World)
 
 
 class Fleet(Model):
-    """Counts of machines that ever reported and that report now; `scout` (`namespace/name`) is the only set that may
-    create a replacement.
+    """How many machines have ever reported, and how many report now. `scout` (`namespace/name`) is the only set that
+    may create a replacement while no machine reports; empty if there is none.
     """
 
     reported: int = 0
@@ -44,7 +44,7 @@ Report = tuple[datetime, str]
 def fleet_that_reported(
     found: Iterable[Report | None], now: datetime, timings: Timings = DEFAULT_TIMINGS, paused: Container[str] = ()
 ) -> Fleet:
-    """Count the reports, and choose as `scout` a set not in `paused`."""
+    """Count the reports. The `scout` is the set with the oldest report that is not in `paused`."""
     reports = [each for each in found if each is not None]
     reporting = sum(moment >= now - timings.window for moment, _ in reports)
     able = [each for each in reports if each[1] and each[1] not in paused]
@@ -63,7 +63,6 @@ class AskFleet(Action):
 
 
 def report_of(machine: LoadBalancerMachine) -> Report | None:
-    """The machine's report; None if it never reported or is being deleted."""
     moment = None if machine.metadata.deleting else last_report(machine)
     return None if moment is None else (moment, _set_of(machine))
 

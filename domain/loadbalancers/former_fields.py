@@ -26,7 +26,9 @@ def status_migration(balancer: LoadBalancer) -> JsonPatch:
 
 
 def machine_migration(machine: LoadBalancerMachine) -> JsonPatch:
-    """The patch that moves the former port id; empty if both fields name different ports, which then stay recorded."""
+    """The patch that moves the port's id to its current field. If the two fields name different ports, both stay
+    recorded.
+    """
     status = machine.status
     if status.default_port_id not in (None, status.port_id):
         return {}

@@ -41,7 +41,7 @@ def parse_bool(text: str) -> bool | None:
 
 
 def parse_duration(text: str) -> timedelta | None:
-    """A duration such as `5m30s` or `1.5h`; None for any other text. Only 0 needs no unit."""
+    """A duration such as `5m30s` or `1.5h`; None for any other text. Every number except 0 needs a unit."""
     sign, rest = (-1, text[1:]) if text[:1] == "-" else (1, text[1:] if text[:1] == "+" else text)
     if rest == "0":
         return timedelta(0)
@@ -83,7 +83,6 @@ def _decimal(count: int, unit: int) -> str:
 
 
 def to_json(document: Mapping[str, object]) -> str:
-    """The document as JSON without spaces, keys in the given order."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     for character, escape in _ESCAPED.items():
         text = text.replace(character, escape)

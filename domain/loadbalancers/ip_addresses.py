@@ -23,7 +23,7 @@ def same_address(one: str, other: str) -> bool:
 
 
 def source_range(text: str) -> Network | None:
-    """The network without host bits; None if invalid or without a prefix length."""
+    """The network with its host bits set to zero; None if the text is invalid or has no prefix length."""
     if "/" not in text:
         return None
     address, _, length = text.partition("/")

@@ -8,9 +8,9 @@
 
 As in yawol a report is valid for three minutes, a fault may last three minutes, the first report is due within the boot
 timeout (`boot_timeout.py`), and a machine that reports only some conditions is unhealthy at once. A machine whose
-server failed or was lost is condemned at once; its lifecycle annotates the reason. A mark is an annotation with its
-time, which is authoritative, and a condition, which the agent may overwrite. A machine marked by yawol has only the
-condition.
+server failed or was lost is condemned at once; its lifecycle records the reason in an annotation. A machine is marked
+for deletion by an annotation with the time, which is authoritative, and by a condition, which the agent may overwrite.
+yawol writes only the condition.
 """
 
 from __future__ import annotations
@@ -67,9 +67,10 @@ class Health(Model):
     why: str = ""  # what is wrong with the machine; empty if healthy
     reported: bool = False  # its agent has reported at least once
     hopeless: bool = False  # its server cannot be created or is gone, so the machine will never report
-    mark: datetime | None = None  # the time of a mark to write; None if it is not to be marked now
+    mark: datetime | None = None  # the time of the mark that must be written; None if no mark must be written
     unmark: bool = False  # its mark must be removed
-    # When the state may change without any write; None for never. Expiring reports are left to the watcher.
+    # When the state may change without any write; None if it never does. Expiring reports are not considered, because
+    # the watcher notices them.
     next_change: datetime | None = None
 
 
@@ -106,7 +107,8 @@ def health_of(machine: LoadBalancerMachine, now: datetime, timings: Timings = DE
 def unmet(machine: LoadBalancerMachine, now: datetime, window: timedelta, *, stable: bool) -> str:
     """Why the machine is not healthy; empty if it is healthy.
 
-    `window` is how long a report is valid. With `stable`, a condition that is not True counts only after `window`.
+    `window` is how long a report is valid. With `stable`, a condition that is not True counts only once it has lasted
+    for `window`.
     """
     limit = now - window
     if not reports_of(machine):
@@ -176,7 +178,9 @@ def _doomed(machine: LoadBalancerMachine, now: datetime, timings: Timings) -> st
 
 
 def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
-    """When the oldest relevant heartbeat expires; None without one. The watcher tracks it: heartbeats wake nothing."""
+    """When the oldest relevant heartbeat expires; None without a heartbeat. Heartbeats wake no lifecycle, so the
+    watcher compares this time with the clock.
+    """
     beats = [_condition(machine, type_) for type_ in RELEVANT]
     moments = [parse_timestamp(each.last_heartbeat_time) for each in beats if each is not None]
     # A report is valid for its window, inclusive.

@@ -1,7 +1,7 @@
 """Names of a load balancer's objects, derived so that a repeated attempt finds the existing object.
 
-Cloud objects are named `namespace/name` (a floating IP in its description); a server has its machine's name. Names are
-not unique, so objects also have a mark (`ownership.py`).
+Cloud objects are named `namespace/name`. A floating IP has no name and gets this text as its description; a server has
+only its machine's name. Names are not unique, so most objects also have a mark (`ownership.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ _SUFFIX_LENGTH = 5
 
 
 def load_balancer_name(service: ObjectMeta) -> str:
-    """The name of the LoadBalancer. Two Services may share it (`a--b`/`c` and `a`/`b--c`), so check its owner."""
+    """The name of the LoadBalancer. Two Services may get the same name (`a--b`/`c` and `a`/`b--c`), so callers must
+    check which Service owns the LoadBalancer.
+    """
     return f"{service.namespace}--{service.name}"
 
 
@@ -37,7 +39,7 @@ def set_name(load_balancer: str, template_hash: str) -> str:
 
 
 def machine_names(machine_set: ObjectMeta, taken: Collection[str]) -> Iterator[str]:
-    """Names for new machines that are not `taken`, always the same for the same set and `taken`."""
+    """An endless series of names that are not `taken`. It is always the same for the same set and `taken`."""
     number = 0
     while True:
         digest = hashlib.sha256(f"{machine_set.uid}/{number}".encode()).hexdigest()

@@ -4,5 +4,4 @@ from domain.notices import Notice, warning
 
 
 def bad_source_range(text: str) -> Notice:
-    """The warning about an unreadable source range; readable ones are used."""
     return warning("Error", f"Could not parse LoadBalancerSourceRange: {text}")

@@ -16,10 +16,10 @@ OBSERVE_AGAIN = "observe again"
 
 
 class ObjectMemory(Model):
-    """What a lifecycle remembers. `version` is the resourceVersion of its last write; an older object in the cache is
-    not used.
+    """What a lifecycle remembers.
 
-    `balancer_generation` is the generation that a Service's LoadBalancer had when the last pass ended.
+    `version` is the resourceVersion of its last write; an older object in the cache is not used. `balancer_generation`
+    is used for Services only: the generation of their LoadBalancer when the last pass ended, 0 if there was none.
     """
 
     version: str = ""
@@ -27,7 +27,7 @@ class ObjectMemory(Model):
 
 
 class ObjectWorld(object_world.ObjectWorld):
-    left_to: str = ""  # why the replaced controller still owns the kind
+    left_to: str = ""  # why the replaced controller still owns the kind; empty if it does not
     again: datetime | None = None  # when to observe again although nothing was written
     known: ObjectMemory = ObjectMemory()
 
@@ -86,7 +86,6 @@ def gone(why: str = "it does not exist any more") -> Decision:
 
 
 def held_by(world: ObjectWorld) -> Decision:
-    """The decision to wait, without any observation, while the replaced controller still leads."""
     return Decision(
         phase="Held",
         outcome=Outcome.WAITING,

@@ -58,7 +58,9 @@ def _rolled_out(machine_set: LoadBalancerSet) -> Hashable:
 
 
 def _health(machine: LoadBalancerMachine) -> Hashable:
-    """The parts of a machine that its set depends on; a repeated identical report changes none."""
+    """The parts of a machine that its set depends on. A heartbeat that repeats the same conditions changes none of
+    them.
+    """
     meta = machine.metadata
     conditions = sorted((each.type, each.status, str(each.last_transition_time)) for each in machine.status.conditions)
     annotations, labels = (tuple(sorted(each.items())) for each in (meta.annotations, meta.labels))
@@ -86,7 +88,7 @@ RELATIONS = (
     Relation(of=LoadBalancer, to=THE_PROJECTS, news=News(on=frozenset({On.COMES}))),
     Relation(of=LoadBalancerSet, to=LoadBalancer, by=_balancer_of, news=News(_rolled_out)),
     Relation(of=LoadBalancerMachine, to=LoadBalancerSet, by=_set_of, known_as=_set_names, news=News(_health)),
-    # A machine is created once its LoadBalancer has a security group.
+    # A machine waits until its LoadBalancer has a security group, which the machine's port needs.
     Relation(
         of=LoadBalancerMachine,
         to=LoadBalancer,
@@ -97,7 +99,6 @@ RELATIONS = (
 
 
 def endpoints(installation: Installation) -> Relation:
-    """The relation of every Service with a load balancer to all Nodes, which are its endpoints."""
     return Relation(
         of=Service,
         to=Node,

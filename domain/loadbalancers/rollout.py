@@ -4,12 +4,12 @@
 
 The current set's revision equals the LoadBalancer's, which gives its machines priority in keepalived's election. A
 rollback gives the former set a *new* revision. The gate opens two minutes after a machine of the current set took the
-virtual address, ten minutes after all became ready without taking it, or fifteen minutes after the set's creation if
-the holder is unknown.
+virtual address; or ten minutes after all its machines became ready, if none of them took it; or fifteen minutes after
+the set's creation, if it is unknown which machine holds it.
 
-Only one rollout runs at a time: on a third template, the unfinished set is emptied at once, and the serving set stays
-until the newest takes over. A set's template never changes, except for the id of a recreated server group: the hash
-contains the group's name, and machines cannot be created with an obsolete id.
+Only one rollout runs at a time. If the template changes during a rollout, the unfinished set is emptied at once, and
+the set that serves stays until the newest set takes over. A set's template never changes, except for the id of a
+recreated server group: the hash contains only the group's name, and a deleted group's id prevents new machines.
 """
 
 from __future__ import annotations
@@ -61,14 +61,16 @@ class Rollout(Model):
     patches: tuple[SetPatch, ...] = ()
     delete: tuple[str, ...] = ()
     status: JsonPatch = {}  # the merge patch of the LoadBalancer's machine counts
-    done: bool = False  # only the current set serves
+    done: bool = False  # the current set is ready, and all other sets have zero replicas
     why: str = ""
     problem: str = ""  # what a person has to correct
     deadline: datetime | None = None  # when the plan may change without any event
 
 
 class Gate(Model):
-    """Whether the old sets may be emptied; if not, why and until when. `ready`: all new machines are ready."""
+    """Whether the old sets may be scaled to zero. If not, `why` has the reason. `opens_at` is None if the time is
+    unknown. `ready` is True if all new machines are ready.
+    """
 
     open: bool
     ready: bool = True
@@ -77,7 +79,8 @@ class Gate(Model):
 
 
 def sets_of(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> tuple[LoadBalancerSet, ...]:
-    """The LoadBalancer's sets, newest revision first: owned ones, and ones without an owner that have its labels.
+    """The LoadBalancer's sets, newest revision first: sets that it owns, and sets without an owner that have its
+    labels.
 
     An empty selector selects nothing; otherwise two LoadBalancers without labels would delete each other's sets.
     """
@@ -101,7 +104,9 @@ def plan_rollout(
     *,
     frozen: str = "",
 ) -> Rollout:
-    """The next changes of the sets, given with the newest first; `frozen`: why no set may be created or emptied."""
+    """The next changes of the sets, which are given with the newest first. `frozen` says why no set may be created or
+    scaled to zero; empty if they may.
+    """
     counts = _counts(balancer, sets)
     if balancer.revision and _number(balancer.revision) is None:
         problem = f"annotation {REVISION_ANNOTATION} is {balancer.revision!r}, which is not a revision"

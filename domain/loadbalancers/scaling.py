@@ -1,12 +1,13 @@
-"""The machines of a set: creation, replacement, and removal of surplus ones.
+"""The machines of a set: creation, replacement, and removal of surplus machines.
 
 A machine counts as a replica if it is neither being deleted nor condemned (`machine_health.py`). A condemned machine
-that has reported may still forward traffic, so its replacement is created first, one at a time; without quota the
-machine is deleted first. A machine that never reported (a failed boot), or whose server is gone, is deleted at once.
+that has reported may still forward traffic, so its replacement is created first, for one machine at a time; if quota
+does not allow a replacement, the machine is deleted first. A machine that never reported (a failed boot), or whose
+server is gone, is deleted at once.
 
-While the whole fleet is silent, only one set creates a replacement (`fleet_silence.py`). While Envoy rejects the
-configuration, no machine is replaced, because a new one would have the same fault. But a machine is replaced if another
-one of its set accepts the configuration, or if its own Envoy runs but does not apply updates.
+While no machine of the installation reports, only one set creates a replacement (`fleet_silence.py`). While Envoy
+rejects the configuration, no machine is replaced, because a new one would have the same fault. But a machine is
+replaced if another machine of its set accepts the configuration, or if its own Envoy runs but does not apply updates.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from domain.writes import JsonPatch
 class SetPlan(Model):
     create: tuple[str, ...] = ()
     delete: tuple[str, ...] = ()
-    marks: tuple[MachineReadiness, ...] = ()  # machines whose mark changes, see `mark_patches`
+    marks: tuple[MachineReadiness, ...] = ()  # machines whose mark for deletion is written or removed (`mark_patches`)
     restamp: tuple[str, ...] = ()  # names of machines that need the set's revision
     annotate: JsonPatch = {}  # the merge patch of the set itself: failed boots, and when all machines were ready
     status: JsonPatch = {}  # the merge patch of the set's status; empty if up to date
@@ -61,7 +62,8 @@ class SetPlan(Model):
 def machines_of(
     machine_set: LoadBalancerSet, machines: Iterable[LoadBalancerMachine]
 ) -> tuple[LoadBalancerMachine, ...]:
-    """The set's machines, oldest first: owned ones, and ones without an owner that match its selector."""
+    """The set's machines, oldest first: machines that it owns, and machines without an owner that match its selector.
+    """
     wanted = machine_set.spec.selector.match_labels
 
     def belongs(machine: LoadBalancerMachine) -> bool:
@@ -94,9 +96,9 @@ def plan_set(
 ) -> SetPlan:
     """The plan for a set that is not being deleted.
 
-    `machines` are oldest first; `fleet` covers the whole installation; `quota_refused`: a machine of the set waits for
-    quota; `taken`: names of machines that do not, or no longer, belong to the set; `noted`: this pass has recorded
-    when all machines became ready.
+    `machines` are sorted with the oldest first. `fleet` counts the machines of the whole installation. `quota_refused`:
+    a machine of the set waits for quota. `taken`: names of machines that do not, or no longer, belong to the set.
+    `noted`: this pass has recorded when all machines became ready.
     """
     alive = [
         MachineReadiness(machine=each, health=health_of(each, now, timings))
@@ -154,7 +156,7 @@ class _Ranks(Model):
     former: tuple[MachineReadiness, ...] = ()  # condemned machines that may still serve
     useless: tuple[MachineReadiness, ...] = ()  # condemned machines that cannot serve
     hold: str = ""  # why condemned machines are not replaced; empty if they may be
-    retained: bool = False  # only former machines in excess of the wanted number are deleted
+    retained: bool = False  # `former` machines are deleted only in excess of the wanted number
     look_again: datetime | None = None  # when to decide again, if no event will report the end of the hold
 
 
@@ -199,9 +201,9 @@ def _silence(fleet: Fleet) -> str:
 
 
 def config_fault(alive: Sequence[MachineReadiness], now: datetime, timings: Timings) -> str:
-    """Why Envoy rejects the configuration; empty if it does not, or if one machine accepts it.
+    """Why Envoy rejects the configuration; empty if no machine rejects it, or if one machine accepts it.
 
-    Only a rejection (NACK) counts; an Envoy that lags behind without one is broken itself.
+    Only a rejection (NACK) counts: if an Envoy is not up to date without a rejection, Envoy itself is broken.
     """
     reporting = [
         each.machine
@@ -225,10 +227,6 @@ def rejection_of(machine: LoadBalancerMachine) -> str:
 
 
 def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[MachineReadiness]:
-    """The condemned machines to delete now; the holder of the virtual address comes last.
-
-    With `ranks.retained`, only those in excess of `wanted` are deleted.
-    """
     number = len(ranks.former) - wanted
     if not ranks.retained:
         number = max(number + len(ranks.counted), 1 if quota_refused else 0)
@@ -237,7 +235,6 @@ def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[Machin
 
 
 def _surplus(counted: Sequence[MachineReadiness], number: int) -> list[MachineReadiness]:
-    """The machines to delete: unready ones first, then those without the virtual address, then the oldest."""
     ranked = sorted(counted, key=lambda each: (each.health.ready, is_master(each.machine), _age(each.machine)))
     return ranked[: max(0, number)]
 

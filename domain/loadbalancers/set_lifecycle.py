@@ -2,7 +2,8 @@
 
     New --finalizer--> Scaling <--> Ready          any --deletion--> Deleting: its machines, then the finalizer
 
-`scaling.py` plans its machines. The set is patched first, to record failed boots before their machines are deleted.
+`scaling.py` plans its machines. The set is patched before its machines, so that failed boots are recorded before the
+failed machines are deleted.
 """
 
 from __future__ import annotations
@@ -83,7 +84,6 @@ def _created(world: SetWorld, now: datetime) -> Iterator[Notice]:
 
 
 def _asks_fleet(world: SetWorld, now: datetime) -> bool:
-    """Whether the state of all machines is needed: only if a condemned machine has reported before."""
     healths = (health_of(each, now, world.timings) for each in world.machines if not each.metadata.deleting)
     return any(each.state is HealthState.CONDEMNED and each.reported for each in healths)
 

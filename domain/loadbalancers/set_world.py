@@ -53,9 +53,10 @@ class _MachineAction(Action):
 
 
 class CreateMachine(_MachineAction):
-    """Create the machine, or find the one that an earlier attempt created.
+    """Create the machine, or find the machine that an earlier attempt created.
 
-    If a person removed that machine from the set by its labels, its name stays taken, and the set lacks a machine.
+    If a person removed that machine from the set by its labels, its name stays taken, and the set still lacks a
+    machine.
     """
 
     activity: ClassVar[str] = "loadbalancers.create_machine"
@@ -70,8 +71,8 @@ class CreateMachine(_MachineAction):
 class PatchMachine(_MachineAction):
     """Patch a machine and its status; either patch may be empty.
 
-    A status patch replaces the list of conditions, which the agent writes as well, so it applies only to the
-    resourceVersion `version`.
+    A status patch replaces the whole list of conditions, which the agent writes as well. So the patch succeeds only if
+    the machine's resourceVersion is `version`.
     """
 
     activity: ClassVar[str] = "loadbalancers.patch_machine"

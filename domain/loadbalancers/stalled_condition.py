@@ -1,6 +1,7 @@
 """The condition `Stalled` of a LoadBalancer: True while a problem needs a person.
 
-kstatus (Argo CD, Flux) reads it as "will not progress by itself". Temporary blockers do not change it.
+kstatus (Argo CD, Flux) reads it as "will not progress by itself". Outages, and blockers that end by themselves, do not
+change it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _REASONS = {Nature.REFUSED: REFUSED, Nature.QUOTA: QUOTA_EXCEEDED}
 
 
 def stalled_patch(balancer: LoadBalancer, problem: str, blocker: Blocker | None, now: datetime) -> JsonPatch:
-    """The patch of the condition Stalled; empty if nothing changes. `problem` is empty if there is none; `blocker`, the
-    cloud's refusal, is None if there is none.
+    """The patch of the condition Stalled; empty if nothing changes. `problem` is empty if there is no problem.
+    `blocker` is the cloud's refusal of a step; None if no step was refused.
     """
     if blocker is not None and blocker.nature not in _REASONS:
         return {}

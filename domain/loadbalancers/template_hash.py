@@ -1,9 +1,9 @@
 """The hashes in set names and for change detection: SHA-256 over Go's JSON, base32, 16 characters.
 
 The template hash decides whether machines are replaced: if its JSON differs from yawol's by one byte, adopting an
-installation replaces every machine. So it is built field by field, in the order of yawol's structs. Fields outside it
-(ports, endpoints, source ranges, timeouts) reach machines through their agent. The template contains the server group's
-*name*, so a recreated group does not create a new set.
+installation replaces every machine. So it is built field by field, in the order of yawol's structs. Fields that are not
+in the hash (ports, endpoints, source ranges, timeouts) reach machines through their agents. The hash contains the
+*name* of the server group, so a recreated group does not create a new set.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def hash_of(text: str) -> str:
 
 
 def template_hash(balancer: LoadBalancer) -> str:
-    """The hash of the machines' template. Former field names must have been migrated before."""
+    """Values in former fields must have been migrated before."""
     return hash_of(to_json(template_document(balancer)))
 
 

@@ -1,7 +1,7 @@
 """Objects whose status is a heartbeat: only a missed report, and the first report after it, wake lifecycles.
 
-The projections contain the expiries, which are compared with the clock every two seconds. The first comparison wakes
-lifecycles for all silent objects, because earlier changes are unknown.
+Each object's projection has the time at which its last report expires, which is compared with the clock every two
+seconds. The first comparison wakes lifecycles for all silent objects, because earlier changes are unknown.
 """
 
 from __future__ import annotations

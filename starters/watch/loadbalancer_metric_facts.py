@@ -1,11 +1,12 @@
-"""Facts about load balancers that only metrics use; yawol writes `nil` for unset values.
+"""Facts about load balancers that only metrics use. As in yawol, a label value that is not set is `nil`.
 
-- `info` of a LoadBalancer, `cloud` of a LoadBalancer or machine: the label values of an info series, a JSON list;
+- `info` of a LoadBalancer: the label values of `loadbalancer_info`, a JSON list;
+- `cloud` of a LoadBalancer or machine: the label values of its metric `..._openstack_info`, a JSON list;
 - `replicas`, `current`, `ready` of a LoadBalancer or set: `spec.replicas`, `status.replicas`, `status.readyReplicas`;
 - `served` of a set or machine: the LoadBalancer's name in its spec;
 - `owner` of a set: the LoadBalancer's name in its owner references;
-- `boot failures` of a set: failed boots in a row;
-- `conditions` of a machine: type, reason and status of each, a JSON list;
+- `boot failures` of a set: the number of consecutive failed boots;
+- `conditions` of a machine: type, reason and status of each condition, a JSON list;
 - `measured` of a machine: its agent's measurements, a JSON object by type;
 - `reported` of a machine: its agent's last report, in seconds since 1970;
 - `deleted`: the deletion timestamp, in seconds since 1970.
@@ -133,7 +134,7 @@ def _machine_phase(obj: JsonObject, states: Mapping[str, str]) -> str:
 
 
 def _counts(obj: JsonObject) -> dict[str, str]:
-    """Replica counts as text, empty if absent. An absent `spec.replicas` is 1."""
+    """Replica counts as text, empty if absent; but an absent `spec.replicas` is 1."""
     wanted = _number(obj, "spec", "replicas") or "1"
     current, ready = _number(obj, "status", "replicas"), _number(obj, "status", "readyReplicas")
     return {"replicas": wanted, "current": current, "ready": ready}

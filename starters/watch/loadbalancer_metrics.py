@@ -1,7 +1,8 @@
 """The load balancers area's gauges, under yawol's names, computed from the watcher's index.
 
-Labels are yawol's, including the literal `nil` of unset values, so that dashboards keep working. Unlike yawol, it also
-exports zero replicas and requested deletions, and measurements without a five-minute delay.
+Labels are yawol's, including the literal `nil` of unset values, so that dashboards keep working. Unlike yawol, this
+module also exports the deletion timestamp and zero replicas of an object that is being deleted, and exports
+measurements without a delay of five minutes.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ _INFO = ("isInternal", "tcpProxyProtocol", "externalIP", "tcpIdleTimeout", "udpI
 _BALANCER_CLOUD = ("portID", "floatingID", "securityGroupID", "flavorID")
 _MACHINE_CLOUD = ("portID", "serverID", "flavorID", "imageID")
 _COUNTS = {
-    "replicas": ("replicas", "Desired number of machines; 0 while it is being deleted."),
+    "replicas": ("replicas", "Desired number of machines; 0 while the object is being deleted."),
     "replicas_current": ("current", "Desired number of machines, as last observed."),
     "replicas_ready": ("ready", "Machines that are ready."),
 }
-_DELETED = "When its deletion was requested, in seconds since 1970."
+_DELETED = "When the object's deletion was requested, in seconds since 1970."
 
 
 def balancer_gauges(index: Index) -> Iterator[Metric]:
@@ -61,7 +62,7 @@ def _of_balancers(balancers: Sequence[Projection]) -> Iterator[Metric]:
 def _of_sets(sets: Sequence[Projection]) -> Iterator[Metric]:
     labelled = [([each.fact("served"), each.key.name, each.key.namespace], each) for each in sets]
     yield from _counted("loadbalancerset", _SET, labelled)
-    failures = _family("perdure_loadbalancerset_boot_failures", "Machines in a row that did not boot.", _SET)
+    failures = _family("perdure_loadbalancerset_boot_failures", "Consecutive machines that did not boot.", _SET)
     for labels, each in labelled:
         failures.add_metric(labels, float(each.fact("boot failures") or 0))
     yield failures
@@ -116,7 +117,7 @@ def _rollouts(balancers: Sequence[Projection], sets: Sequence[Projection]) -> Me
         for each in sets
         if int(each.fact("replicas") or 0) and not each.deleting
     )
-    family = _family("perdure_loadbalancer_rolling_out", "1 while there are machines of two templates.", _BALANCER)
+    family = _family("perdure_loadbalancer_rolling_out", "1 while machines of two templates exist.", _BALANCER)
     for balancer in balancers:
         family.add_metric(_labels(balancer), float(with_machines[balancer.name] > 1))
     return family
@@ -127,7 +128,6 @@ def _family(name: str, meaning: str, labels: Iterable[str], more: Iterable[str] 
 
 
 def _add(family: GaugeMetricFamily, labels: Sequence[str], value: str) -> None:
-    """Add the series, unless the value is unknown."""
     if value:
         family.add_metric(labels, float(value))
 

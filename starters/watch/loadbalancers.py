@@ -37,7 +37,7 @@ def read_balancer(obj: JsonObject) -> View:
     recorded = tuple(text(status, field) for field in _RECORDED)
     return View(
         fingerprint=(_finalizers(obj), _annotations(obj), recorded),
-        handed=(generation(obj), _drift(obj)),  # its Service's workflow writes its spec, the sweep an annotation
+        handed=(generation(obj), _drift(obj)),  # the Service's workflow writes the spec, the sweep the annotation
         facts={"service": text(obj, "metadata", "annotations", SERVICE_NAME_ANNOTATION), **balancer_figures(obj)},
     )
 
@@ -54,7 +54,8 @@ def read_machine(obj: JsonObject) -> View:
     recorded = tuple(text(obj, "status", field) for field in _MACHINE_RECORDED)
     return View(
         fingerprint=(generation(obj), _finalizers(obj), recorded),
-        # The sweep writes the first. The set writes the second on an unhealthy machine, which may have lost its rights.
+        # The sweep writes the drift annotation. The set's workflow marks an unhealthy machine for deletion; the machine
+        # may have lost its rights.
         handed=(_drift(obj), text(obj, "metadata", "annotations", MARKED_AT_ANNOTATION)),
         facts={"oldest report": _oldest_report(obj), **machine_figures(obj)},
     )

@@ -30,8 +30,8 @@ from domain.model import Model
 
 
 class Removal(Model):
-    """The next deletions. `retained` describes objects that stay: those that a person keeps, and those of our name
-    without proof of ownership.
+    """The next deletions. `retained` describes objects that stay: those that a person wants to keep, and foreign
+    objects that have the LoadBalancer's name.
     """
 
     steps: tuple[Step, ...] = ()
@@ -63,16 +63,15 @@ def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Re
     retained = [f"floating IP {each.address}" for each in floating.ours if each.id not in going]
     retained += [f"port {each.id}" for each in ports.ours if keeps_port]
     retained += [f"security group {each.id}" for each in groups.ours if keeps_group]
-    retained += [f"port {each.id}, of the same name" for each in ports.strangers]
-    retained += [f"security group {each.id}, of the same name" for each in groups.strangers]
-    retained += [f"floating IP {each.address}, of the same description" for each in floating.strangers]
+    retained += [f"port {each.id}, not its own despite its name" for each in ports.strangers]
+    retained += [f"security group {each.id}, not its own despite its name" for each in groups.strangers]
+    retained += [f"floating IP {each.address}, not its own despite its description" for each in floating.strangers]
     return Removal(steps=next((stage for stage in stages if stage), ()), retained=tuple(retained))
 
 
 def _freeing(
     groups: tuple[SecurityGroup, ...], cloud: LoadBalancerCloud, retained: tuple[CloudPort, ...]
 ) -> tuple[Step, ...]:
-    """The steps that remove the security groups from ports, because Neutron deletes no group in use."""
     ids = {group.id for group in groups}
     users = {port.id: port for port in (*cloud.group_users, *retained) if ids & set(port.security_groups)}
     return tuple(

@@ -1,7 +1,7 @@
 """The comparison of a whole project: objects that differ from the desired state, and orphans.
 
-It changes nothing: lifecycles of differing objects are woken and decide by the same rules. Only marked objects can be
-orphans; an unmarked object with an unknown name may be another cluster's.
+It changes nothing: the lifecycles of differing objects are woken, and decide by the same rules. Only objects with
+Perdure's mark can be orphans; an object without the mark may belong to another cluster.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def orphans(
     servers: Iterable[Server],
     uids: Collection[str],
 ) -> tuple[Orphan, ...]:
-    """Marked cloud objects whose owner is not in `uids`, which are those of *all* clusters that share the project."""
+    """Cloud objects with Perdure's mark whose owner is not in `uids`. If clusters share the project, objects of the
+    other clusters count as orphans, too.
+    """
     found = [
         *(("security group", each.id, each.name, marked_for(each.description)) for each in security_groups),
         *(("port", each.id, each.name, marked_for(each.description)) for each in ports),

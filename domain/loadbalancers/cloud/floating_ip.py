@@ -1,7 +1,8 @@
 """The floating IP of an external LoadBalancer: one that Perdure created, or an existing one of the user.
 
-Perdure's own is recognized by the LoadBalancer's port. The user's floating IP is never created, deleted, or taken from
-another port. One without our description is never deleted, because a released address is lost for good.
+Perdure's own floating IP is recognized by the LoadBalancer's port. The user's floating IP is never created, deleted, or
+taken from another port. A floating IP without the LoadBalancer's name as its description is never deleted, because a
+released address is lost for good.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
         return _leading_to(port, found.selected, name)
     gone = balancer.status.floating_id
     notices = [warning("Failed", f"floating IP {gone} does not exist any more: another one is created")] if gone else []
-    # Left by a LoadBalancer of the same name, or another cluster's; to keep the address, name it in existingFloatingIP.
+    # A deleted LoadBalancer of the same name left such a floating IP, or it belongs to another cluster. To use the
+    # address, a person names it in existingFloatingIP.
     notices += [
         warning(
             "Failed",
-            f"floating IP {each.address} is described as {name} without this LoadBalancer's mark: it is not used",
+            f"floating IP {each.address} is described as {name}, but may have another owner: it is not used",
         )
         for each in found.strangers
         if not each.port_id
@@ -49,7 +51,7 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
 def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Selection[FloatingIp]:
     """The floating IPs with this LoadBalancer's name or recorded id, split into its own and foreign ones.
 
-    The recorded one and one attached to its port are its own; one attached elsewhere is foreign.
+    The recorded floating IP, and one attached to its port, are its own. One attached to another port is foreign.
     """
     recorded = balancer.status.floating_id or ""
     named = (each for each in cloud.floating_ips if _described(balancer, each) or each.id == recorded)
@@ -84,7 +86,7 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
     name = cloud_name(balancer.metadata)
     held = next((each for each in cloud.floating_ips if each.id == balancer.status.floating_id), None)
     if port is not None and held is not None and not same_address(held.address, address):
-        # As in yawol the recorded one stays: clients use it, and Neutron refuses a second one for the port.
+        # As in yawol the recorded floating IP stays: clients use it, and Neutron refuses a second one for the port.
         why = f"the address is {held.address} and cannot be changed to {address}: create another LoadBalancer for that"
         return _leading_to(port, held, name).model_copy(update={"notices": (warning("Failed", why),)})
     floating = next((each for each in cloud.floating_ips if same_address(each.address, address)), None)
@@ -100,8 +102,8 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
 
 
 def _none(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Part:
-    """The steps for an internal LoadBalancer, whose address is its port's own: delete our floating IP, or detach one
-    that the user owns or keeps.
+    """The steps for an internal LoadBalancer, which needs no floating IP: delete Perdure's floating IP, or detach one
+    that the user owns or wants to keep.
     """
     address, users = port.address if port else balancer.status.port_ip, balancer.spec.existing_floating_ip
     retained = keeps(balancer, KEEP_FLOATING_IP_ANNOTATION)

@@ -38,7 +38,7 @@ def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
 
 
 def blocked_step(world: CloudWorld, wanted: Iterable[Action]) -> BlockedStep:
-    """The most important blocker of the wanted steps, apart from our own bugs, which the runner reports."""
+    """The most important blocker of the wanted steps. Bugs of Perdure are left out, because the runner reports them."""
     refusals = [refusal for each in wanted if (refusal := world.refused(each.slot))]
     blocked = [
         BlockedStep(refusal=each, blocker=Blocker.of_refusal(each))
@@ -49,7 +49,7 @@ def blocked_step(world: CloudWorld, wanted: Iterable[Action]) -> BlockedStep:
 
 
 def observed_again(world: CloudWorld, problem: str) -> list[Moment]:
-    """When to observe the cloud again after a problem that is not a refused call."""
+    """When to observe the cloud again after a problem that is not a refused call; empty without such a problem."""
     if not (world.known.blocked_since and world.seen_at):
         return []
     again = Blocker(why=problem, nature=Nature.REFUSED).until(world.known.blocked_since, world.seen_at)

@@ -4,8 +4,8 @@
     server group (with a policy only)
 
 Each plan has the steps that are possible now. Drift that cannot be repaired, such as a port with the virtual address in
-the wrong network, is reported as a problem, and machines stay. Machines are created once the plan is settled and
-the status is written, because the template hash contains names and ids from the status.
+the wrong network, is reported as a problem, and the machines continue to run. Machines are created once the plan is
+settled and the status is written, because the template hash contains names and ids from the status.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class CloudPlan(Model):
 
 
 def plan_cloud(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> CloudPlan:
-    """The plan for a LoadBalancer's cloud objects. Former field names must have been migrated before."""
+    """Values in former fields must have been migrated before."""
     groups = security_groups_of(balancer, cloud)
     ports = ports_of(balancer, cloud)
     parts: tuple[Part, ...] = (_security_group(balancer, groups),)
@@ -101,7 +101,7 @@ def ports_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[Clou
 
 
 def server_groups_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[ServerGroup]:
-    """The LoadBalancer's server groups; one that is not recorded counts only if it has no members."""
+    """The LoadBalancer's server groups. A group whose id is not recorded counts only if it has no members."""
     status = balancer.status
     owner = owner_of(balancer, status.server_group_id, status.server_group_name)
     return select(cloud.server_groups, owner, lambda each: balancer.metadata.uid if not each.members else "")
@@ -151,7 +151,8 @@ def _port(balancer: LoadBalancer, group: SecurityGroup | None, found: Selection[
 
 
 def _moved(balancer: LoadBalancer, port: CloudPort) -> str:
-    """Why the port is in the wrong network or subnet, where machines cannot serve its address; empty if it is not."""
+    """The problem if the port is in the wrong network or subnet, where machines cannot serve its address; empty if not.
+    """
     infrastructure = balancer.spec.infrastructure
     if port.network_id and port.network_id != infrastructure.network:
         was, wanted = f"network {port.network_id}", f"network {infrastructure.network}"

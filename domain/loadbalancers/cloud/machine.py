@@ -3,8 +3,8 @@ r"""The steps towards a machine's cloud objects: its own port, which may also us
     port --> server BUILD --> ACTIVE
                         \--> ERROR: the machine is given up, its set creates another
 
-A lost server is not recreated for the same machine: another machine replaces it, with the full boot time. In other
-server states, only the reports of the machine's agent decide.
+A lost server is not recreated for the same machine: another machine replaces the machine, and has the full boot time.
+In all other states of the server, only the agent's reports decide whether the machine is replaced.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class MachinePlan(Model):
 def plan_machine(
     machine: LoadBalancerMachine, cloud: MachineCloud, *, security_group_id: str, debug: DebugSettings
 ) -> MachinePlan:
-    """The machine's next steps. `security_group_id` and `debug` are its LoadBalancer's; the id is empty until the group
-    exists.
+    """The machine's next steps. `security_group_id` and `debug` come from its LoadBalancer; the id is empty until the
+    security group exists.
     """
     servers, ports = machine_servers(machine, cloud), machine_ports(machine, cloud)
     server, port = servers.selected, ports.selected
@@ -97,10 +97,10 @@ def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selectio
 
 
 def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[Server]:
-    """The machine's servers, filtered by exact name, because Nova matches names as patterns.
+    """The machine's servers. Nova matches names as patterns, so they are filtered by the exact name.
 
-    An unmarked server of the name is ours: yawol records no name before the creation, and a machine's name ends in
-    random characters.
+    A server of this name without a mark belongs to the machine: yawol records no name before the creation, and a
+    machine's name ends in random characters.
     """
     named = tuple(each for each in cloud.servers if each.name == machine.metadata.name or _recorded(machine, each))
     owner = Owner(uid=machine.metadata.uid, recorded=machine.status.server_id or "", inherited=True)
@@ -167,7 +167,6 @@ def _port_steps(
 
 
 def _addresses(texts: tuple[str, ...]) -> set[str]:
-    """The addresses without the prefix length with which Neutron may return them."""
     return {str(ipaddress.ip_interface(each).ip) if ip_version(each.partition("/")[0]) else each for each in texts}
 
 

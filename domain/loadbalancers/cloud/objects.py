@@ -1,7 +1,7 @@
 """The parts of Neutron and Nova objects that load balancers depend on.
 
-The candidates for a custom resource are the objects with its name (a floating IP: in the description) or the recorded
-id. No field contains a secret.
+The candidates for a custom resource are the cloud objects that have its name, or an id that its status records. A
+floating IP has the name in its description. No field contains a secret.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from domain.model import Model
 
 
 class SecurityGroupRule(Model):
-    """A rule, in which None or empty means any. `id` is empty for a desired rule."""
+    """A field that is None or empty means any value. `id` is empty for a desired rule."""
 
     id: str = ""
     direction: str
@@ -55,7 +55,7 @@ class CloudPort(Model):
 
 
 class FloatingIp(Model):
-    """A floating IP, identified by its description because it has no name. `port_id` is empty while it is detached."""
+    """A floating IP has no name and is identified by its description. `port_id` is empty while it is detached."""
 
     id: str
     address: str
@@ -67,7 +67,7 @@ class FloatingIp(Model):
 
 
 class ServerGroup(Model):
-    """A server group, for which Nova allows exactly one policy and reports no creation time."""
+    """Nova allows exactly one policy for a server group, and reports no creation time."""
 
     id: str
     name: str = ""
@@ -77,7 +77,7 @@ class ServerGroup(Model):
 
 
 class Server(Model):
-    """A server. `uid` is the machine's uid in the server's metadata, empty if missing; `fault` is Nova's message."""
+    """`uid` is the machine's uid in the server's metadata, empty if there is none. `fault` is Nova's message."""
 
     id: str
     name: str = ""
@@ -89,20 +89,23 @@ class Server(Model):
 
 
 class LoadBalancerCloud(Model):
-    """The candidates of one LoadBalancer; `group_users` are all ports with its security group."""
+    """The candidates of one LoadBalancer. `group_users` are other ports with its security group; empty unless the group
+    is about to be deleted.
+    """
 
     security_groups: tuple[SecurityGroup, ...] = ()
     ports: tuple[CloudPort, ...] = ()
     floating_ips: tuple[FloatingIp, ...] = ()
     server_groups: tuple[ServerGroup, ...] = ()
     group_users: tuple[CloudPort, ...] = ()
-    groups_only: bool = False  # only security groups were observed: the rest is up to date
+    groups_only: bool = False  # only security groups were observed, because the other objects are up to date
 
 
 class MachineCloud(Model):
     """The candidates of one machine, and the port with its LoadBalancer's virtual address.
 
-    Lists may lag, so recorded servers and ports that a list lacked were read by id.
+    Nova's and Neutron's lists may lag. So when a single machine is observed, a recorded server or port that a list
+    lacks is read by its id.
     """
 
     ports: tuple[CloudPort, ...] = ()

@@ -1,7 +1,7 @@
-"""Fingerprints that show whether an object has changed since its cloud was complete, so that the cloud is observed.
+"""Fingerprints of objects. The cloud is observed if an object has changed since its cloud objects were complete.
 
-When everything is complete, a pass stores the object's fingerprint. The sweep reports changes in the cloud by an
-annotation, which is part of the fingerprint.
+When all its cloud objects are complete, a pass stores the object's fingerprint. The sweep reports drift in the cloud by
+an annotation, which is part of the fingerprint.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Ownership of cloud objects: by mark, by the id recorded in the custom resource, or by inheritance from yawol.
 
 Names are `namespace/name` and not unique. So Perdure marks what it creates with the owner's uid: security groups and
-ports in the description, servers in the metadata. Unmarked objects of yawol are ours if their id is recorded, or if the
-custom resource records the *name* (which yawol writes before creation) and no id yet. Any other unmarked object of our
-name is neither adopted nor deleted, and a warning reports it. Among several owned objects the recorded one is selected,
-otherwise the oldest. Marked duplicates are deleted.
+ports in the description, servers in the metadata. An object of yawol has no mark. It is ours if the custom resource
+records its id, or records the *name* (which yawol writes before the creation) and no id yet. Any other object of our
+name without a mark is neither adopted nor deleted, and a warning reports it. Among several objects of one owner the
+recorded one is used, or else the oldest. Marked duplicates are deleted.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class Owner(Model):
 
 @dataclass(frozen=True)
 class Selection(Generic[F]):
-    """The `selected` object, `doubles` to delete, unmarked `spare` ones to delete with the owner, and `strangers`."""
+    """The objects of one name: the `selected` one is used, marked `doubles` are deleted now, unmarked `spare` objects
+    are deleted with the owner, and `strangers` belong to others.
+    """
 
     selected: F | None = None
     doubles: tuple[F, ...] = ()

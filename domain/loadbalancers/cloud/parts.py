@@ -20,12 +20,10 @@ def owner_of(balancer: LoadBalancer, recorded: str | None, name: str | None) -> 
 
 
 def keeps(balancer: LoadBalancer, annotation: str) -> bool:
-    """Whether the annotation asks to keep the object in OpenStack when the LoadBalancer no longer needs it."""
     return bool(parse_bool(balancer.metadata.annotations.get(annotation, "")))
 
 
 def contested(what: str, name: str) -> Part:
-    """A part with the problem that a foreign object has our name."""
     return Part(
         problem=f"a {what} named {name} exists that does not belong to this LoadBalancer: rename or delete it, "
         "or record its id in the status"

@@ -1,7 +1,8 @@
 """The rules of a load balancer's security group.
 
-Rules are compared by meaning, since Neutron normalizes them: a comparison by spelling would recreate them endlessly.
-As in yawol, the ICMP rule has type 1 and code 8, which is not ping: adopted groups stay unchanged.
+Rules are compared by meaning, since Neutron normalizes them: a comparison by spelling would recreate them endlessly. As
+in yawol, the ICMP rule has type 1 and code 8, which does not allow pings. The rule is kept, so adopted groups stay
+unchanged.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def wanted_rules(balancer: LoadBalancer, security_group_id: str) -> WantedRules:
 def changed_rules(
     security_group_id: str, wanted: Iterable[SecurityGroupRule], present: Iterable[SecurityGroupRule]
 ) -> ChangeRules | None:
-    """The change of a group's rules; None if nothing differs. Duplicates are deleted."""
+    """The change of a group's rules; None if nothing differs. Duplicates in `present` are deleted."""
     missing = {meaning(rule): rule for rule in wanted}
     unwanted: list[str] = []
     for rule in present:
@@ -104,7 +105,7 @@ def _basic_rules(security_group_id: str) -> Iterable[SecurityGroupRule]:
 
 
 def _ranges(balancer: LoadBalancer) -> tuple[list[str], list[Notice]]:
-    """The source ranges; if none of the given ones can be parsed, no source is allowed."""
+    """The source ranges. If ranges are given but none can be parsed, the result is empty, and no source is allowed."""
     named = balancer.spec.options.load_balancer_source_ranges
     ranges = [str(network) for each in named if (network := source_range(each)) is not None]
     notices = [bad_source_range(each) for each in named if source_range(each) is None]

@@ -5,7 +5,7 @@ from domain.model import Model
 
 
 class ServedBalancer(Model):
-    """The parts of a LoadBalancer that its machines depend on. `group_id` is empty until its security group exists."""
+    """The parts of a LoadBalancer that its machines depend on. `group_id` is empty until the security group exists."""
 
     uid: str
     group_id: str = ""

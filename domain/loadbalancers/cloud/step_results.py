@@ -33,7 +33,7 @@ class RuleChange(Model):
 
 
 class Brought(Model):
-    """A step's result: the object after the step, or the id of the deleted object in `gone`."""
+    """The result of a step: the object after the step, or in `gone` the id of the deleted object."""
 
     security_group: SecurityGroup | None = None
     rules: RuleChange | None = None

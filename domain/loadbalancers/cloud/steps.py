@@ -1,10 +1,11 @@
 """Actions on the cloud: one call each, or one bulk call.
 
 Steps of one plan may run in parallel. A step contains everything needed to find its own earlier effect (name,
-description, mark): the first attempt relies on the plan's observation, every later one searches before it creates.
+description, mark): the first attempt relies on the plan's observation, and every later attempt searches before it
+creates.
 
 Refusals and outages of OpenStack reach the decision at once. Temporal's server retries only operations that complete by
-themselves (a server being deleted, a token not issued yet).
+themselves, such as the deletion of a server.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from domain.refusal import ErrorType, Refusal
 
 W = TypeVar("W", bound=CloudWorld)
 
-# One call may take its whole timeout, and some steps make several.
+# A call may last until its timeout, and some steps make several calls.
 LONGEST_STEP = timedelta(minutes=5)
 HEARTBEAT = timedelta(seconds=10)
 
@@ -62,13 +63,10 @@ class Step(CloudAction):
         return world.brought(result)
 
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
-        """Record that the step may have taken effect despite the failure."""
         return super().refuse(world.model_copy(update={"stale": True}), refusal)
 
 
 class Look(CloudAction):
-    """Observe cloud objects by name, mark, and the ids in the object's status."""
-
     reads: ClassVar[bool] = True
 
     changes: int = 0  # `CloudWorld.changes` when the observation was requested
@@ -104,7 +102,7 @@ class CreateSecurityGroup(Step):
 
 
 class ChangeRules(Step):
-    """Change a group's rules: new ones are created first, so that permitted traffic is never interrupted."""
+    """Change a group's rules. New rules are created first, so that permitted traffic is never interrupted."""
 
     activity: ClassVar[str] = "openstack.change_rules"
 
@@ -118,7 +116,7 @@ class ChangeRules(Step):
 
 
 class CreatePort(Step):
-    """Create a port with all its fields, so that it never has the project's default group."""
+    """Create a port with all its fields at once, so that it never has the project's default security group."""
 
     activity: ClassVar[str] = "openstack.create_port"
     title: ClassVar[str] = "create port {name}"
@@ -142,7 +140,7 @@ class UpdatePort(Step):
 
 
 class CreateFloatingIp(Step):
-    """Create a floating IP attached to its port, by which a later attempt finds it."""
+    """Create a floating IP that is attached to its port. A later attempt finds it by the port."""
 
     activity: ClassVar[str] = "openstack.create_floating_ip"
     title: ClassVar[str] = "create floating IP"
@@ -153,7 +151,7 @@ class CreateFloatingIp(Step):
 
 
 class UpdateFloatingIp(Step):
-    """Change a floating IP. None leaves a field unchanged; an empty port detaches."""
+    """A field that is None stays unchanged. An empty `port_id` detaches the floating IP."""
 
     activity: ClassVar[str] = "openstack.update_floating_ip"
     title: ClassVar[str] = "update floating IP {floating_ip_id}"
@@ -174,7 +172,7 @@ class CreateServerGroup(Step):
 
 
 class CreateServer(Step):
-    """Create a server, whose user data the activity generates, because it contains a token."""
+    """Create a server. The activity itself generates the user data, because it contains a token."""
 
     activity: ClassVar[str] = "openstack.create_server"
     title: ClassVar[str] = "create server {name}"
@@ -216,14 +214,14 @@ class DeleteFloatingIp(_Deletion):
 
 
 class DeleteServerGroup(_Deletion):
-    """Delete a server group, whose servers stay."""
-
     activity: ClassVar[str] = "openstack.delete_server_group"
     title: ClassVar[str] = "delete server group {id}"
 
 
 class DeleteServer(_Deletion):
-    """Delete a server. `asked`: its deletion has been requested, so only wait."""
+    """Delete a server. If `asked`, its deletion was requested before, and the step first checks whether Nova is
+    deleting it.
+    """
 
     activity: ClassVar[str] = "openstack.delete_server"
     title: ClassVar[str] = "delete server {id}"

@@ -18,7 +18,7 @@ LEAVING = "leaving"  # the fingerprint of an object that is being deleted
 
 
 class CloudMemory(ObjectMemory):
-    """What a lifecycle remembers about the cloud; losing it costs an observation."""
+    """What a lifecycle remembers about the cloud. If this is lost, the cloud is observed once more."""
 
     settled: str = ""  # the fingerprint (`CloudWorld.look`) for which the cloud was complete
     blocked_since: datetime | None = None  # since when the cloud has a problem that is not a refused call
@@ -53,7 +53,9 @@ class CloudWorld(ObjectWorld):
         raise NotImplementedError
 
     def recall(self, before: Self) -> Self:
-        """This world with the cloud as observed before, unless a step has failed since or the cloud has a problem."""
+        """This world with the earlier observation of the cloud. The observation is dropped if a step has failed since,
+        or if the cloud has a problem.
+        """
         names = ["changes"]
         if not (before.stale or before.known.blocked_since):
             names += ["cloud", "seen", "seen_at"]

@@ -27,7 +27,8 @@ REMOVED = ("ServiceAccount", "RoleBinding", "Role")
 
 
 class Credentials(Model):
-    """A machine's credentials, never logged and never stored in a workflow. `ca`: the API server's CA bundle, PEM."""
+    """A machine's credentials, never logged and never stored in a workflow. `ca` is the API server's CA bundle (PEM).
+    """
 
     token: str = Field(repr=False)
     ca: bytes
@@ -78,7 +79,6 @@ def _rule(resource: str, verbs: list[str], name: str = "") -> Document:
 
 
 def is_token_of(secret: Document, account: str) -> bool:
-    """Whether the Secret contains the token of this ServiceAccount."""
     metadata = secret.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     named = annotations.get(_ACCOUNT_ANNOTATION) if isinstance(annotations, dict) else None
@@ -97,12 +97,12 @@ def access_status(machine: LoadBalancerMachine) -> JsonPatch:
 
 
 def has_access(machine: LoadBalancerMachine) -> bool:
-    """Whether the status names the access objects, which it does only once all exist."""
+    """Whether the status names the access objects. It names them only once all of them exist."""
     return not access_status(machine)
 
 
 def kubeconfig(server: str, namespace: str, credentials: Credentials) -> str:
-    """The kubeconfig. `server` is the API server's address for machines, such as https://api.example.com:443."""
+    """`server` is the API server's address for machines, such as https://api.example.com:443."""
     cluster, user, context = "default-cluster", "user", "context"
     ca = base64.b64encode(credentials.ca).decode()
     document: Document = {

@@ -1,9 +1,9 @@
 """keepalived's configuration, which decides which machine holds the virtual address.
 
 A machine's priority is 50, plus 100 while its Envoy runs, plus 10 while its agent is ready *and* the machine has the
-LoadBalancer's revision. So machines of a new set win over the old set's while Envoy runs on both, and a machine without
-Envoy never wins over one with Envoy. All LoadBalancers use the same router id: only the security group, which accepts
-VRRP only from itself, separates those on one network.
+LoadBalancer's revision. So machines of a new set win over machines of the old set while Envoy runs on both, and a
+machine without Envoy never wins over one with Envoy. All LoadBalancers use the same router id. LoadBalancers on one
+network are separated only by their security groups, each of which accepts VRRP only from its own members.
 """
 
 from __future__ import annotations

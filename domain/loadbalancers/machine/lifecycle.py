@@ -125,7 +125,6 @@ def _provided(world: MachineWorld, now: datetime, first: tuple[Action, ...], mom
 
 
 def _plan(world: MachineWorld) -> MachinePlan:
-    """The plan from the current observation or, without one, from the server id in the status."""
     plan = world.plan if world.seen == world.look else None
     if plan is not None:
         return plan
@@ -152,7 +151,7 @@ def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
 
 
 def _found_whole(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None, now: datetime) -> JsonPatch:
-    """The patch that records when all cloud objects were found, only the first time and after changes."""
+    """The patch that records when all cloud objects were found: only the first time, and when the status changes."""
     news = bool(plan.status) or not world.machine.status.last_openstack_reconcile
     if world.cloud is None or blocker or not (plan.settled and news):
         return {}
@@ -169,8 +168,8 @@ def _without_drift(world: MachineWorld, plan: MachinePlan, blocker: Blocker | No
 def _waiting_patch(
     machine: LoadBalancerMachine, plan: MachinePlan, blocker: Blocker | None, now: datetime
 ) -> JsonPatch:
-    """The patch that records that a machine without a server waits for quota or OpenStack, or no longer waits: then its
-    boot time begins. Limits of this process do not count.
+    """The patch that records that a machine without a server waits for quota or OpenStack, or that it no longer waits
+    and its boot time begins. Limits of this process do not count.
     """
     annotations = machine.metadata.annotations
     if blocker is not None and blocker.nature is Nature.QUOTA and QUOTA_ANNOTATION not in annotations:
@@ -232,7 +231,7 @@ def _mark(machine: LoadBalancerMachine) -> str:
 def _has_rights(world: MachineWorld) -> bool:
     """Whether the status names the access objects, or this workflow created them.
 
-    A marked machine may have lost them, so the missing ones are recreated once per mark.
+    A machine that is marked for deletion may have lost them, so missing ones are recreated once for each mark.
     """
     mark = _mark(world.machine)
     return (has_access(world.machine) and not mark) or world.known.granted == (mark or "new")
@@ -246,7 +245,7 @@ def _grant(world: MachineWorld) -> GrantAccess:
 
 
 def _health_actions(world: MachineWorld, now: datetime) -> tuple[tuple[Action, ...], list[Moment]]:
-    """Actions for the machine's health, and when it may change next.
+    """The actions for the machine's health, and when the health may change next.
 
     The watcher reports missed heartbeats to sets only, so a machine without a set tracks the expiry itself.
     """
@@ -283,7 +282,7 @@ def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[t
 
 
 def _ending(world: MachineWorld, now: datetime) -> Decision:
-    """The next deletion: the server first, because it costs money; API access last, so that the agent can report
+    """The next deletion. The server is first, because it costs money. API access is last, so that the agent can report
     until then.
     """
     machine = world.machine

@@ -44,7 +44,6 @@ class MachineWorld(CloudWorld):
 
     @property
     def plan(self) -> MachinePlan | None:
-        """The machine's next steps; None before an observation of the cloud, or without a LoadBalancer."""
         if self.cloud is None or self.balancer is None:
             return None
         return plan_machine(

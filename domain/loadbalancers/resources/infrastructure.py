@@ -1,4 +1,4 @@
-"""What machines are made from: networks, flavor, image, credentials; the same on all three kinds.
+"""What machines are made from: networks, flavor, image, credentials. All three kinds have these fields.
 
 Where the template hash distinguishes an absent field from an empty one, an absent field is None. Aliases with an
 underscore are yawol's former names, which are still read; no attribute may have such a name.
@@ -91,5 +91,4 @@ class Infrastructure(KubeModel):
 
     @property
     def subnet(self) -> str:
-        """The subnet's id; empty if any subnet of the network is allowed."""
         return self.default_network.subnet_id or ""

@@ -53,7 +53,7 @@ class LoadBalancerOptions(KubeModel):
     """Optional settings for clients, timeouts, logs and the server group."""
 
     internal_lb: Annotated[bool, Marker(default=False)] = Field(
-        False, alias="internalLB", description="True for no floating IP: the address is the port's own."
+        False, alias="internalLB", description="True to use no floating IP: clients use the port's own address."
     )
     load_balancer_source_ranges: tuple[str, ...] = Field((), description="Networks that may connect; all if empty.")
     tcp_proxy_protocol: bool = Field(
@@ -62,8 +62,8 @@ class LoadBalancerOptions(KubeModel):
     tcp_proxy_protocol_port_filter: tuple[PortNumber, ...] = Field(
         (), description="The ports for which the client's address is sent; all TCP ports if empty."
     )
-    tcp_idle_timeout: str | None = Field(None, description="When an idle connection is closed, such as 5m30s.")
-    udp_idle_timeout: str | None = Field(None, description="When an idle UDP session ends, such as 5m30s.")
+    tcp_idle_timeout: str | None = Field(None, description="How long a TCP connection may be idle, such as 5m30s.")
+    udp_idle_timeout: str | None = Field(None, description="How long a UDP session may be idle, such as 5m30s.")
     log_forward: LogForward = Field(LogForward(), description="Whether and where to forward the machines' logs.")
     server_group_policy: str = Field(
         "", description="How machines are spread: affinity, anti-affinity, soft-affinity or soft-anti-affinity."
@@ -90,8 +90,8 @@ class LoadBalancerSpec(KubeModel):
 class LoadBalancerStatus(KubeModel):
     """The observed state."""
 
-    ready_replicas: int | None = Field(None, description="Machines that are ready, in all sets.")
-    replicas: int | None = Field(None, description="Desired machines of all sets.")
+    ready_replicas: int | None = Field(None, description="The number of ready machines in all sets.")
+    replicas: int | None = Field(None, description="The desired number of machines in all sets.")
     external_ip: str | None = Field(None, alias="externalIP", description="The address that clients connect to.")
     floating_id: str | None = Field(None, alias="floatingID", description="The floating IP's id.")
     floating_name: str | None = Field(None, description="The floating IP's description.")
@@ -109,12 +109,11 @@ class LoadBalancerStatus(KubeModel):
     last_openstack_reconcile: DateTime[str | None] = Field(
         None, description="When the cloud was last found up to date."
     )
-    openstack_reconcile_hash: str | None = Field(None, description="Hash of the spec that the cloud last agreed with.")
-    conditions: tuple[Condition, ...] = Field((), description="What a person has to correct. Perdure's addition.")
+    openstack_reconcile_hash: str | None = Field(None, description="Hash of the spec with which the cloud last agreed.")
+    conditions: tuple[Condition, ...] = Field((), description="What a person has to correct. yawol has no such field.")
 
     @property
     def records_no_object(self) -> bool:
-        """Whether the status records no cloud object; counts of machines and conditions are ignored."""
         others = {"conditions", "replicas", "ready_replicas"}
         return not any(value for name, value in self if name not in others)
 
@@ -160,5 +159,4 @@ class LoadBalancer(CustomResource):
 
     @property
     def service(self) -> str:
-        """The Service, `namespace/name`; empty if none is named."""
         return self.metadata.annotations.get(SERVICE_NAME_ANNOTATION, "")

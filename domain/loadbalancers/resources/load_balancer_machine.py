@@ -107,5 +107,4 @@ class LoadBalancerMachine(CustomResource):
 
     @property
     def revision(self) -> str:
-        """The revision that the agent compares with the LoadBalancer's."""
         return self.metadata.annotations.get(REVISION_ANNOTATION, "")

@@ -58,8 +58,8 @@ class SetStatus(KubeModel):
     """The set's state."""
 
     available_replicas: int | None = Field(None, description="Unused: neither yawol nor Perdure sets it.")
-    ready_replicas: int | None = Field(None, description="Machines that are ready.")
-    replicas: int | None = Field(None, description="Desired machines, as last observed.")
+    ready_replicas: int | None = Field(None, description="The number of ready machines.")
+    replicas: int | None = Field(None, description="The desired number of machines, as last observed.")
     conditions: tuple[SetCondition, ...] = Field((), description="Whether a machine holds the virtual address.")
 
 

@@ -27,12 +27,12 @@ class Expression(KubeModel):
 class Selector(KubeModel):
     """Labels by which sets and machines are found."""
 
-    match_expressions: Atomic[tuple[Expression, ...]] = Field((), description="Stored, and without effect.")
+    match_expressions: Atomic[tuple[Expression, ...]] = Field((), description="Stored, but without effect.")
     match_labels: dict[str, str] = Field({}, description="Labels that all sets and machines carry.")
 
 
 def owner_path(meta: ObjectMeta, kind: Kind) -> str:
-    """The owner as `Kind/namespace/name`; empty if there is none. Owners are in the same namespace."""
+    """The owner as `Kind/namespace/name`; empty if there is none."""
     names = (each.name for each in meta.owner_references if each.kind == kind.name)
     return next((f"{kind.name}/{meta.namespace}/{name}" for name in names), "")
 

@@ -1,8 +1,8 @@
 """The endpoints of a Service: its nodes and their addresses.
 
-Ready nodes with an address of the Service's families are endpoints. If no node is ready, nodes that are not terminating
-are endpoints, because probably the kubelets cannot report. A node without an address makes yawol's agents refuse the
-whole configuration.
+Ready nodes with an address of the Service's IP families are endpoints. If no node is ready, all nodes that are not
+terminating are endpoints, because probably the kubelets cannot report. A node without an address is left out: it would
+make yawol's agents refuse the whole configuration.
 """
 
 from __future__ import annotations

@@ -110,8 +110,6 @@ class BalancerEvent(KubeModel):
 
 
 class Installation(Model):
-    """The settings of an installation, as in yawol's cloud controller."""
-
     control_namespace: str  # the namespace of LoadBalancers and of the credentials Secret
     secret_name: str
     floating_net_id: str
@@ -125,14 +123,13 @@ class Installation(Model):
     image_search: str | None = None
     availability_zone: str = ""
     internal: bool = False
-    classes: tuple[str, ...] = Field(default=(DEFAULT_CLASS,))  # served classes of Services; yawol's own if empty
+    classes: tuple[str, ...] = Field(default=(DEFAULT_CLASS,))  # classes that are served; if empty, yawol's own class
     unclassed: bool = True  # Services without a class are served
     # Our finalizer is removed from a Service whose class changed to another one. yawol keeps it, because another
     # installation may add it again; the Service can then hang in deletion.
     release_foreign: bool = False
 
     def serves(self, service: Service) -> bool:
-        """Whether the Service's class, from its annotation or else its field, is one of ours."""
         wanted = class_of(service)
         if not wanted:
             return self.unclassed or "" in self.classes
@@ -143,13 +140,14 @@ class Installation(Model):
         return of_type and self.serves(service) and not service.metadata.deleting
 
     def concerns(self, service: Service) -> bool:
-        """Whether the Service needs a load balancer, or has a finalizer to remove."""
         return self.wants(service) or (service.held and self.lets_go(service))
 
     def lets_go(self, service: Service) -> bool:
-        """Whether to remove the finalizer, which another installation may have added, if there is no load balancer.
+        """Whether to remove the finalizer from a Service without a load balancer. Another installation may have added
+        it.
 
-        A Service whose type changes loses the class in its spec; without a class, the finalizer is removed.
+        If a Service's type changes, its spec loses the class. If no annotation names a class either, the finalizer is
+        removed.
         """
         unclassed = service.spec.type != LOAD_BALANCER_TYPE and not class_of(service)
         return unclassed or self.release_foreign or self.serves(service)

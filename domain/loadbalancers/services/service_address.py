@@ -1,7 +1,7 @@
 """The Service's address: written once a machine is ready, and compared by IP only.
 
-Kubernetes adds fields to an ingress (`ipMode: VIP` since 1.30), so comparing more would write the same status
-endlessly. The address is never removed while the LoadBalancer exists.
+Kubernetes adds fields to an ingress (`ipMode: VIP` since 1.30), so a comparison of all fields would write the same
+status endlessly. The address is never removed while the LoadBalancer exists.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class WriteBack(Model):
 
 
 def write_back(service: Service, balancer: LoadBalancer) -> WriteBack:
-    """The address to write, if any: with zero replicas at once, because no machine will become ready."""
+    """The address to write, if any. With zero replicas it is written at once, because no machine will become ready."""
     address = balancer.status.external_ip
     answering = balancer.spec.replicas == 0 or bool(balancer.status.ready_replicas)
     if not address or not answering or service.metadata.deleting or balancer.metadata.deleting:

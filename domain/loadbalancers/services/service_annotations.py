@@ -1,7 +1,7 @@
 """A Service's annotations, parsed so that one bad annotation does not affect the others.
 
 An unreadable value counts as absent and is reported. A list keeps its valid items. An unreadable `existingFloatingIP`
-prevents the creation, because the load balancer would keep another address for good.
+prevents the creation of the load balancer, which would keep another address for good.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HIGHEST_PORT = 65535
 
 
 class ServiceAnnotations(Model):
-    """The Service's settings: its annotations, or else the defaults; `notices` report unreadable annotations."""
+    """The Service's settings: its annotations, or else the defaults. `notices` report unreadable annotations."""
 
     replicas: int = 1
     existing_floating_ip: str | None = None
@@ -80,7 +80,6 @@ class _Reader:
         return f"{GROUP}/{name}" in self.annotations
 
     def read(self, name: str, parse: Callable[[str], T | None], form: str) -> T | None:
-        """The annotation's value; None if absent, empty or unreadable (with a notice)."""
         text = self.text(name)
         if not text:
             return None
@@ -90,7 +89,7 @@ class _Reader:
         return value
 
     def flag(self, name: str) -> bool | None:
-        """The boolean, not stripped: as in yawol, one with surrounding white space counts as absent."""
+        """The boolean. As in yawol the text is not stripped, so surrounding white space makes it unreadable."""
         text = self.annotations.get(f"{GROUP}/{name}", "")
         value = parse_bool(text)
         if text and value is None:
@@ -168,7 +167,9 @@ def _options(reader: _Reader, installation: Installation) -> LoadBalancerOptions
 
 
 def _source_ranges(reader: _Reader) -> tuple[str, ...]:
-    """The ranges in the Service's spec, or else in the annotation; invalid ones are included, and reported."""
+    """The ranges in the Service's spec or, if it has none, in the annotation. Invalid ranges are included, and
+    reported.
+    """
     own = reader.service.spec.load_balancer_source_ranges
     ranges = [each.strip() for each in own] if own is not None else reader.items("loadBalancerSourceRanges")
     for each in ranges:
@@ -211,7 +212,7 @@ def _log_forward(reader: _Reader) -> LogForward:
         else:
             labels[label] = value
     if not reader.flag("logForward"):
-        # The settings are part of the template hash: unused ones would replace every machine.
+        # The settings are part of the template hash: a change of unused settings would replace every machine.
         return LogForward()
     return LogForward(
         enabled=True,

@@ -1,8 +1,8 @@
 """A Service's status: its address, and a condition for its current problems.
 
 Events expire after an hour, so problems of a Service (an unreadable annotation, an immutable project) also appear as
-the condition `perdure.dev/Misconfigured`. It also records which warnings were already reported, so that a restart does
-not repeat them.
+the condition `perdure.dev/Misconfigured`. The condition also records which warnings were already reported, so that a
+restart does not repeat them.
 
     address     none ──► written once a machine is ready ──► ... ──► removed when the load balancer is gone
     condition   none ──► one message with all problems ──► none
@@ -26,7 +26,7 @@ from domain.writes import JsonPatch
 
 MISCONFIGURED = "perdure.dev/Misconfigured"
 UNSERVABLE = "Unservable"  # nothing changes until this is corrected
-PARTLY_IGNORED = "PartlyIgnored"  # everything except this is as requested
+PARTLY_IGNORED = "PartlyIgnored"  # this is ignored, everything else is as requested
 _LONGEST_MESSAGE = 32_000  # the API server's limit is 32768
 
 

@@ -1,13 +1,13 @@
 """The plan for a Service: create, update or release its LoadBalancer.
 
-| Service | LoadBalancer | then |
+| Service | LoadBalancer | what happens |
 |---|---|---|
-| of a class that others serve | absent | nothing; our finalizer stays, unless the installation wants it released |
-| not of type LoadBalancer, being deleted, or of another class | present | deleted |
-| not of type LoadBalancer, or being deleted | absent | address and finalizer removed |
-| ours, with something that cannot be served | any | a warning; nothing is changed |
-| ours | absent | finalizer, then the whole LoadBalancer in one request |
-| ours | present | every difference in one patch |
+| of a class that another installation serves | absent | nothing; our finalizer stays, unless `release_foreign` is set |
+| not of type LoadBalancer, being deleted, or of another class | present | the LoadBalancer is deleted |
+| not of type LoadBalancer, or being deleted | absent | the Service's address and finalizer are removed |
+| of our class, with something that cannot be served | any | a warning is reported, and nothing is changed |
+| of our class | absent | the finalizer is added, then the whole LoadBalancer is created in one request |
+| of our class | present | all differences are corrected in one patch |
 
 A patch changes only fields that the Service determines. Differences in spelling (order of additional networks, empty or
 absent lists, `5m` or `5m0s`) stay as stored: the template hash covers the stored form, so a change would replace every
@@ -197,7 +197,6 @@ def _synchronization(
 def _infrastructure(
     stored: Infrastructure, infrastructure: Infrastructure
 ) -> tuple[Infrastructure, tuple[Notice, ...]]:
-    """The requested infrastructure with the stored project and order of networks."""
     notices: tuple[Notice, ...] = ()
     if (infrastructure.project_id or "") != (stored.project_id or ""):
         notices = (warning("Failed", "project id is immutable, cant be changed after initial creation"),)
@@ -212,7 +211,7 @@ def _network_ids(infrastructure: Infrastructure) -> set[str]:
 
 
 def _options(stored: LoadBalancerOptions, options: LoadBalancerOptions) -> LoadBalancerOptions:
-    """The options to store: an equal timeout keeps its stored spelling, and unused log forwarding keeps its stored
+    """The options to store. An equal timeout keeps its stored spelling. Unused log forwarding keeps its stored
     settings, which are part of the template hash.
     """
     keep: dict[str, object] = {
@@ -226,7 +225,6 @@ def _options(stored: LoadBalancerOptions, options: LoadBalancerOptions) -> LoadB
 
 
 def _as_stored(stored: M, requested: M) -> M:
-    """The requested values; where both values are empty or false, the stored form is kept."""
     update: dict[str, object] = {}
     for name in type(requested).model_fields:
         before, after = getattr(stored, name), getattr(requested, name)
@@ -246,7 +244,9 @@ def _same_timeout(one: str | None, other: str | None) -> bool:
 def _existing_floating_ip(
     service: Service, balancer: LoadBalancer, annotations: ServiceAnnotations
 ) -> tuple[str | None, tuple[Notice, ...]]:
-    """The address to store, and warnings: after the creation, only the Service's current address is accepted."""
+    """The address to store, and warnings. After the creation, a new address is stored only if the Service has it
+    already.
+    """
     stored, requested = balancer.spec.existing_floating_ip, annotations.existing_floating_ip
     if requested is None or requested == stored:
         return stored, ()
@@ -269,14 +269,15 @@ def _dumped(endpoints: tuple[Endpoint, ...]) -> list[Document]:
 
 
 def _port(port: Port) -> Document:
-    """The port without nulls, which a merge patch would store inside lists."""
+    """The port without nulls: inside a list, a merge patch would store them."""
     return {**port.model_dump(mode="json", exclude_defaults=True), "protocol": port.protocol}
 
 
 def done_since(balancer: LoadBalancer, generation: int) -> tuple[Notice, ...]:
-    """The notices of an attempt whose answer was lost: its LoadBalancer is newer than `generation` (0: it was absent).
+    """The notices about an attempt whose answer was lost; empty if it had no effect.
 
-    Which parts a lost patch changed cannot be observed, so each synchronized part is reported.
+    `generation` is the LoadBalancer's generation before it, 0 if there was no LoadBalancer. Which parts a lost patch
+    changed cannot be observed, so each synchronized part is reported.
     """
     now = balancer.metadata.generation
     if generation == 0:
@@ -287,7 +288,7 @@ def done_since(balancer: LoadBalancer, generation: int) -> tuple[Notice, ...]:
 
 
 def _created() -> tuple[Notice, ...]:
-    """The two Events of a creation, as in yawol, which adds the ports a second later."""
+    """The two Events of a creation. yawol writes two, because it adds the ports a second later."""
     return (normal("creation", "LoadBalancer is in creation", each_time=True), _update(_PORTS_SYNCED))
 
 

@@ -1,7 +1,7 @@
 """An unreadable annotation changes nothing: the load balancer keeps the last readable value.
 
-yawol treats it as absent, so that `replicas: "three"` reduces three machines to one, and a misspelt port list enables
-PROXY protocol for all backends.
+yawol treats an unreadable annotation as absent. So `replicas: "three"` reduces three machines to one, and a misspelt
+port list enables PROXY protocol for all backends.
 """
 
 from __future__ import annotations

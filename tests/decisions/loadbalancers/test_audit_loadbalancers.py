@@ -90,28 +90,28 @@ def add(world: World, **found: Any) -> None:
         (
             "groups",
             SecurityGroup(id="g", name="lbs/old"),
-            f"security group g, {WHERE}: named after lbs/old, which does not exist, and without Perdure's mark",
+            f"security group g, {WHERE}: has no mark of Perdure, and is named after lbs/old, which does not exist",
         ),
         (
             "ports",
             CloudPort(id="p", name="lbs/old"),
-            f"port p, {WHERE}: named after lbs/old, which does not exist, and without Perdure's mark",
+            f"port p, {WHERE}: has no mark of Perdure, and is named after lbs/old, which does not exist",
         ),
         (
             "floating",
             FloatingIp(id="f", address="203.0.113.9", description="lbs/old"),
-            f"floating IP f (203.0.113.9), {WHERE}: named after lbs/old, which does not exist, "
-            "and without Perdure's mark",
+            f"floating IP f (203.0.113.9), {WHERE}: has no mark of Perdure, "
+            "and is named after lbs/old, which does not exist",
         ),
         (
             "server_groups",
             ServerGroup(id="n", name="lbs/old", policy="affinity"),
-            f"server group n, {WHERE}: named after lbs/old, which does not exist, and without Perdure's mark",
+            f"server group n, {WHERE}: has no mark of Perdure, and is named after lbs/old, which does not exist",
         ),
         (
             "servers",
             Server(id="s", name=MACHINE),
-            f"server s, {WHERE}: named after lbs/{MACHINE}, which does not exist, and without Perdure's mark",
+            f"server s, {WHERE}: has no mark of Perdure, and is named after lbs/{MACHINE}, which does not exist",
         ),
         (
             "groups",

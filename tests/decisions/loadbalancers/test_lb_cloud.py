@@ -388,7 +388,7 @@ def test_a_retained_floating_ip_is_reported_and_adopted_when_it_is_named() -> No
     while not any(type(step).__name__ == "CreateFloatingIp" for step in plan.steps):
         project.carry_out(plan.steps)
         plan = plan_cloud(of, project.of_balancer(), NOW)
-    message = f"floating IP 203.0.113.99 is described as {NAME} without this LoadBalancer's mark: it is not used"
+    message = f"floating IP 203.0.113.99 is described as {NAME}, but may have another owner: it is not used"
     assert [notice.message for notice in plan.notices] == [message]
     of, _ = settle(fresh(existingFloatingIP="203.0.113.99"), project)
     assert (of.status.floating_id, list(project.floating)) == ("kept", ["kept"])
@@ -467,9 +467,9 @@ def test_doubles_that_are_not_known_to_be_ours_stay_and_are_named() -> None:
     remove_all(of, project)
     assert project.left == ["double", "double", "double"]
     assert remove_load_balancer(of, project.of_balancer()).retained == (
-        "port double, of the same name",
-        "security group double, of the same name",
-        "floating IP 203.0.113.99, of the same description",
+        "port double, not its own despite its name",
+        "security group double, not its own despite its name",
+        "floating IP 203.0.113.99, not its own despite its description",
     )
 
 

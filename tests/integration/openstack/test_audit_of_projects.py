@@ -69,8 +69,8 @@ async def test_drift_and_orphans_of_a_project_are_found_with_reading_alone(lab: 
     assert await audited(lab, balancer, thorough=True) == [
         f"security group {status.group_id} ({path}), {where}: created for {uid}, which does not exist",
         f"port {status.port_id} ({path}), {where}: created for {uid}, which does not exist",
-        f"floating IP {status.floating_id} ({status.external_ip}), {where}: named after {path}, which does not exist, "
-        "and without Perdure's mark",
+        f"floating IP {status.floating_id} ({status.external_ip}), {where}: has no mark of Perdure, "
+        f"and is named after {path}, which does not exist",
     ]
     await asyncio.to_thread(lab.remove, balancer)
 

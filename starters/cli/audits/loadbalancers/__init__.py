@@ -1,7 +1,7 @@
 """Compares each OpenStack project with the LoadBalancers and machines that own its objects.
 
 A finding counts only if two comparisons, some time apart, both show it (`findings.py`). An object without an owner's
-uid is attributed by its name, so its finding is only a hint: clusters may share a project. A comparison takes five
+uid is attributed by its name. Clusters may share a project, so such a finding is only a hint. A comparison takes five
 lists for each project, and changes nothing.
 """
 
@@ -46,7 +46,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def observe(kube: BlockingKube, projects: Projects, thorough: bool) -> Snapshot:
-    """Read the owners before and after the cloud, since they exist before and after their objects."""
+    """Read the custom resources before and after the cloud, because they exist before and after their cloud objects."""
     before = _owners(kube)
     references = before.references() | (_every_secret(kube) if thorough else set())
     clouds = {each: _cloud(projects, each) for each in sorted(references, key=lambda each: each.model_dump_json())}

@@ -36,7 +36,7 @@ _NAMED = "delete it, unless it belongs to another cluster or to a person"
 
 @dataclass(frozen=True)
 class Owners:
-    """The area's objects. `rights`: namespace and name of each machine for which a Role exists."""
+    """The area's objects. `rights` has the namespace and name of each machine for which a Role exists."""
 
     balancers: tuple[LoadBalancer, ...] = ()
     sets: tuple[LoadBalancerSet, ...] = ()
@@ -61,7 +61,7 @@ class Owners:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """`before` has the owners read before the clouds, `owners` those read afterwards."""
+    """What was read: the clouds, the owners `before` the clouds were read, and the `owners` afterwards."""
 
     owners: Owners = Owners()
     before: Owners = Owners()
@@ -125,7 +125,7 @@ def named_without_owner(found: Snapshot) -> Iterator[Finding]:
         for kind, id_, name in (*_named(cloud), *_servers_named(cloud, found.owners)):
             namespace, _, owner = name.partition("/")
             if owner and namespace in namespaces and name not in taken:
-                problem = f"named after {name}, which does not exist, and without Perdure's mark"
+                problem = f"has no mark of Perdure, and is named after {name}, which does not exist"
                 yield _finding(f"{kind} {id_}, {reference.where}", problem, _NAMED)
 
 
@@ -149,7 +149,6 @@ def _servers_named(cloud: ProjectCloud, owners: Owners) -> Iterator[tuple[str, s
 
 
 def without_owner(owners: Owners) -> Iterator[Finding]:
-    """Sets and machines without their LoadBalancer, and Roles without their machine."""
     balancers = {cloud_name(each.metadata) for each in owners.balancers} | _unread(owners, LOAD_BALANCER)
     machines = {cloud_name(each.metadata) for each in owners.machines} | _unread(owners, LOAD_BALANCER_MACHINE)
     belonging: list[tuple[CustomResource, str]] = [
@@ -186,7 +185,6 @@ def _served(machine: LoadBalancerMachine) -> str:
 
 
 def differing(found: Snapshot, now: datetime) -> Iterator[Finding]:
-    """Owners whose cloud objects or status differ from the desired state."""
     clouds = dict(found.read)
     balancers = {cloud_name(each.metadata): each for each in found.owners.balancers}
     for balancer in found.owners.balancers:
@@ -206,7 +204,6 @@ def _differs(obj: CustomResource, difference: str) -> Iterator[Finding]:
 
 
 def doubled(found: Snapshot) -> Iterator[Finding]:
-    """Objects that exist twice, and foreign objects of the same name."""
     clouds = dict(found.read)
     for each in found.owners.objects:
         cloud = clouds.get(_reference(each))
@@ -243,7 +240,8 @@ def _of_machine(machine: LoadBalancerMachine, cloud: ProjectCloud) -> Iterator[_
 def _ids(
     kind: str, found: Selection[SecurityGroup] | Selection[CloudPort] | Selection[FloatingIp] | Selection[Server]
 ) -> _Selected:
-    """The ids of unmarked duplicates, and of foreign objects. Marked duplicates are drift: Perdure deletes them."""
+    """The ids of unmarked duplicates, and of foreign objects. Perdure deletes marked duplicates, so they are left out.
+    """
     several = (found.selected, *found.spare) if found.selected and found.spare else ()
     return kind, tuple(each.id for each in several), tuple(each.id for each in found.strangers)
 
