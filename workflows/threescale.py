@@ -1,11 +1,11 @@
 """Lifecycles of 3scale objects. `domain/threescale/` decides, within a pass. The phases of every kind:
 
     New ─► Syncing ─► Synced ─new spec, other referents, drift─► Syncing
-      any ─► Orphan: something it refers to is missing; observed again after 5 s, doubling to ten minutes
+      any ─► Orphan: a referenced object is missing; observed again after 5 s, doubling to ten minutes
       any ─► Invalid: waits for a change    any ─► Failed: tried again after 5 s, doubling to ten minutes
       any ─deletion─► Deleting ─► (end)
 
-A wake starts the next pass at once, and drops 3scale's earlier refusals, whose reasons may be gone.
+A wake starts the next pass at once and drops 3scale's earlier refusals, because their reasons may be gone.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class _Object(Passes[ThreescaleWorld]):
 class ProductWorkflow(_Object):
     """A product with metrics, mapping rules, plans and gateway.
 
-    It waits for its backends and Secrets; a change of a backend deploys it again.
+    It waits for its backends and Secrets. If a backend changes, the product is deployed again.
     """
 
 
 @lifecycle("Backend", world=ThreescaleWorld, observe=PassObject)
 class BackendWorkflow(_Object):
-    """A backend. It waits for its tenant only; its deletion waits until no Product uses it."""
+    """A backend. It waits only for its tenant. Its deletion waits until no Product uses the backend."""
 
 
 @lifecycle("CustomPolicyDefinition", world=ThreescaleWorld, observe=PassObject)
@@ -43,7 +43,7 @@ class CustomPolicyDefinitionWorkflow(_Object):
 class OpenApiWorkflow(_Object):
     """An OpenAPI document that becomes a Product and a Backend.
 
-    It waits for the document and for the Product; a document at an address is fetched every five minutes.
+    It waits for the document and for the Product. A document at a URL is fetched every five minutes.
     """
 
 
@@ -54,25 +54,26 @@ class ActiveDocWorkflow(_Object):
 
 @lifecycle("ProxyConfigPromote", world=ThreescaleWorld, observe=PassObject)
 class ProxyConfigPromoteWorkflow(_Object):
-    """A promotion of a product's configuration. It waits for its product, and acts once."""
+    """A promotion of a product's configuration. It waits for its product, and promotes once."""
 
 
 @lifecycle("Tenant", world=ThreescaleWorld, observe=PassObject)
 class TenantWorkflow(_Object):
     """A tenant that the master of a 3scale installation creates.
 
-    It waits for the master's token, the first admin's password, and, if the tenant's own token was lost, for a person.
+    It waits for the master's token and the first admin's password. If the tenant's own token is lost, it waits until a
+    person supplies a new token.
     """
 
 
 @lifecycle("DeveloperAccount", world=ThreescaleWorld, observe=PassObject)
 class DeveloperAccountWorkflow(_Object):
-    """An organisation that uses APIs. It waits for an admin DeveloperUser, with which 3scale creates it."""
+    """An organisation that uses APIs. It waits for an admin DeveloperUser, because 3scale creates both together."""
 
 
 @lifecycle("DeveloperUser", world=ThreescaleWorld, observe=PassObject)
 class DeveloperUserWorkflow(_Object):
-    """A person of an organisation. It waits for its account, and is deleted with it."""
+    """A person of an organisation. It waits for its account, and is deleted with its account."""
 
 
 @lifecycle("Application", world=ThreescaleWorld, observe=PassObject)
@@ -82,16 +83,16 @@ class ApplicationWorkflow(_Object):
 
 @lifecycle("ApplicationAuth", world=ThreescaleWorld, observe=PassObject)
 class ApplicationAuthWorkflow(_Object):
-    """An application's keys. It waits for the application and its Secret, and acts once."""
+    """An application's keys. It waits for the application and the Secret, and sets the keys once."""
 
 
 @lifecycle("ThreescaleTenants", world=ThreescaleWorld, observe=SweepTenants)
 class ThreescaleTenantsWorkflow(Passes[ThreescaleWorld]):
-    """Compares the lists of all tenants with the objects, every hour while there are objects.
+    """Compares what 3scale lists in each tenant with the custom resources, every hour while there are such resources.
 
         woken by a new object --> wait for the first sweep --> sweep (per tenant one list of each kind) --> wait
 
-    By an annotation the sweep wakes each object that differs.
+    The sweep annotates each object that differs, and the annotation wakes the object.
     """
 
     has_object: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""3scale: the client of the Account Management API, and the passes that synchronise objects with it.
+"""3scale: the client of the Account Management API, and the passes that synchronise objects with 3scale.
 
-`passes.py` has the pass, `effects.py` what it observes and does, the subclasses of `Subject` what differs by kind.
+`passes.py` defines the pass, `effects.py` what a pass observes and does. Subclasses of `Subject` differ by kind.
 """

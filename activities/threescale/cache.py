@@ -21,7 +21,7 @@ from engine.kube import KubeApi
 from engine.kube.informer_cache import Followed, InformerCache, Store, reached
 from engine.kube.json import JsonObject, text
 
-# Seconds, longer than any list takes: a kind not listed by then is denied, or the API server does not answer.
+# In seconds, longer than any list takes. A kind that is not listed by then is denied, or the API server is unavailable.
 LISTED = 60.0
 
 R = TypeVar("R", bound=CustomResource)
@@ -44,9 +44,8 @@ class ThreescaleCache(InformerCache):
             mirror.listen(self._forget)
 
     async def reached(self, seen: Mapping[str, str]) -> None:
-        """Wait until every kind is listed and has reached its version in `seen`; `Unavailable` if one cannot be listed.
-
-        If a stream hangs, the kinds are listed from the API server.
+        """Wait until every kind is listed and has reached its version in `seen`. If a stream hangs, the kinds are
+        listed from the API server. Raises `Unavailable` if a kind cannot be listed.
         """
         try:
             async with asyncio.timeout(LISTED):
@@ -61,7 +60,7 @@ class ThreescaleCache(InformerCache):
                 await mirror.refresh(seen.get(mirror.followed.kind.name, ""))
 
     def named(self, model: type[R], name: str) -> tuple[R, ...]:
-        """The objects of a kind with this name (`Kind/namespace/name`)."""
+        """The objects of a kind that have the name `Kind/namespace/name`."""
         return self._find(model, _NAME, name)
 
     def get(self, model: type[R], namespace: str, name: str) -> R | None:
@@ -73,7 +72,7 @@ class ThreescaleCache(InformerCache):
         return self._find(model, _REFERENCE, name)
 
     def siblings(self, resource: R) -> tuple[R, ...]:
-        """Objects with the same name in 3scale, in any tenant."""
+        """The other objects with the same name in 3scale, in any tenant."""
         name = called(resource)
         found = self._find(type(resource), _CALLED, name) if name else ()
         return tuple(each for each in found if each.metadata.uid != resource.metadata.uid)

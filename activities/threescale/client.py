@@ -1,6 +1,7 @@
 """The HTTP calls of one tenant of 3scale (`domain/threescale/calls.py`).
 
-Redirects are not followed: they would send the token elsewhere. A retried creation first searches for its result.
+Redirects are not followed, because they would send the token to another server. A retried creation first searches for
+its result.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Tenant:
         self._guard = guard
 
     async def read(self, read: Read) -> object:
-        """3scale's answer; None if the object does not exist. Raises Absent if a list's parent is gone."""
+        """3scale's answer; None if the object does not exist. Raises Absent if the parent of a list does not exist."""
         try:
             if read.paged:
                 return await self._pages(read.path, read.query)
@@ -42,7 +43,7 @@ class Tenant:
             raise
 
     async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool = False) -> object:
-        """3scale's answer; None if it is empty. `repeated`: an earlier attempt may have had its effect."""
+        """3scale's answer; None if it is empty. `repeated` is True if an earlier attempt may have had an effect."""
         if repeated and write.key:
             made = await self._made_before(write)
             if made is not None:
@@ -58,9 +59,7 @@ class Tenant:
             raise
 
     async def _made_before(self, write: Write) -> JsonObject | None:
-        """The entry that an earlier attempt may have made, or None. An account is found by its admin's name, all else
-        by natural key.
-        """
+        """An account is found by its admin's name, every other entry by its natural key."""
         if write.resource is Resource.ACCOUNT:
             query = {"username": str(write.key["username"])}
             found = await self.read(Read(resource=write.resource, path="accounts/find", query=query))
@@ -140,15 +139,13 @@ class Connections:
 
 
 def _may_be_absent(read: Read) -> bool:
-    """Whether a 404 means an absent object; for a list it means that its parent is gone."""
+    """Whether a 404 means that the object does not exist. For a list it means that the list's parent does not exist."""
     return bool(read.of and read.path.endswith(f"/{read.of}")) or read.path.endswith(("/find", "/latest"))
 
 
 def _last_page(answer: object, number: int) -> int:
-    """The number of the last page, as far as the answer to page `number` shows.
-
-    3scale tells the number of pages if there are several, but not for backend usages, which are read until a page has
-    at most one entry.
+    """3scale tells the number of pages if there are several, except for backend usages. Backend usages are read until a
+    page has at most one entry.
     """
     if isinstance(answer, list):
         return number + (len(answer) > 1)
@@ -158,7 +155,7 @@ def _last_page(answer: object, number: int) -> int:
 
 
 def _is_made_by(write: Write, entry: JsonObject) -> bool:
-    """Whether a previous attempt may have made the entry: it has our mark, and belongs to no other object."""
+    """Whether an earlier attempt may have created the entry: it has our mark and belongs to no other object."""
     sent, there = write.fields.get("annotations"), entry.get("annotations")
     marked = not isinstance(sent, dict) or (isinstance(there, dict) and sent.items() <= there.items())
     return marked and entry.get("id") not in write.others

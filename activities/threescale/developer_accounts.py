@@ -58,7 +58,7 @@ class ApplicationSubject(Subject[Application]):
         )
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """The field `holders`, read again: a found application may belong to another object."""
+        """Read `holders` again, because a found application may belong to another object by now."""
         return {} if read.resource is Resource.PLAN else {"holders": self._others()}
 
     def _others(self) -> tuple[Holder, ...]:

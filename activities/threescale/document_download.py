@@ -1,7 +1,7 @@
 """Fetches documents of ActiveDocs and OpenAPIs from URLs, which any author of a custom resource chooses.
 
-Time and size are limited; link-local addresses, where clouds serve a machine's credentials, and redirects into the
-cluster are refused. Messages omit the URL's query and user.
+Time and size are limited. Link-local addresses are refused, because clouds serve a machine's credentials there.
+Redirects from outside to an address inside the network are refused too. Messages omit the URL's query and user.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 async def fetch(http: httpx.AsyncClient, url: str, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> str:
-    """The document's text. Raises ApiError if none arrives within the limits."""
+    """The document's text. Raises ApiError if no document arrives within the limits."""
     try:
         async with asyncio.timeout(timeout_seconds):
             return await _fetched(http, url)
@@ -70,8 +70,8 @@ async def _read(answer: httpx.Response, url: str) -> str:
 
 
 async def private(url: str) -> bool:
-    """Whether the URL's host is inside the network; False for a name that does not resolve here, but maybe at a proxy.
-    Raises `Denied` for a forbidden address.
+    """Whether the URL's host is inside the network; False if its name does not resolve here, because a proxy may
+    resolve it. Raises `Denied` for a forbidden address.
     """
     parts = _split(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
@@ -100,7 +100,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _shown(url: str) -> str:
-    """The URL without user and query, which may be a signature."""
+    """The query is omitted because it may be a signature."""
     parts = _split(url)
     if parts is None:
         return url.partition("?")[0].rpartition("@")[2]

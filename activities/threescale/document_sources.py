@@ -1,7 +1,7 @@
 """API documents from the only key of a Secret, or from a URL.
 
-3scale gets an ActiveDoc as JSON, whatever its format. An unreadable document makes its object Invalid; a missing
-document, or one that cannot be fetched now, is waited for.
+3scale gets every ActiveDoc as JSON. An unreadable document makes the object Invalid. If a document is missing or cannot
+be fetched now, the object waits for the document.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Sources:
         return await fetch(self._http, url)
 
     async def in_secret(self, field: str, where: ObjectReference, namespace: str, secrets: Secrets) -> Text:
-        """The document in a Secret, unchanged; `field` is the reference's path, for messages."""
+        """The document in a Secret, unchanged. `field` is the path of the reference, for messages."""
         place = where.namespace or namespace
         content = await secrets.content(place, where.name)
         data, version = (content.values, content.version) if content else (None, "")

@@ -21,7 +21,7 @@ class DocumentSubject(Subject[ActiveDoc]):
         self._sources = sources
 
     async def observed(self) -> ObservedDocument:
-        """Observe all; the document is not fetched for a deletion, which does not need it."""
+        """The document is not fetched for a deletion, which does not need the document."""
         name = self.resource.spec.product_system_name
         await self.find_tenant()
         text = Text()
@@ -43,7 +43,7 @@ class DocumentSubject(Subject[ActiveDoc]):
         return await self._sources.at(where.url or "")
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """The field `wanted`: whether, after a rename, another ActiveDoc of the tenant has the former name."""
+        """After a rename, return the field `wanted`: whether another ActiveDoc of the tenant has the former name."""
         if not read.of or body is None:
             return {}
         name, spec = str(answer_of(read.resource.value, body).get("system_name") or ""), self.resource.spec

@@ -1,7 +1,4 @@
-"""Compares a product or backend with everything below it in 3scale, without writing.
-
-Lists that the same sweep has read are not read again.
-"""
+"""Compares a Product or Backend with all its parts in 3scale, without writing."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from engine.clock import now
 
 
 class Comparison:
-    """Compares objects with 3scale. `lists`: the entries that the sweep has read."""
+    """`lists` contains the entries that the sweep has read already; they are not read again."""
 
     def __init__(self, context: PassContext, lists: Lists) -> None:
         self._context = context
@@ -26,7 +23,9 @@ class Comparison:
         self._metrics: dict[str, object] = {}  # of backends, by path: their products need them as well
 
     async def differs(self, resource: CustomResource) -> bool:
-        """Whether a pass over the object would write to 3scale; False if it is not in sync, as a pass is due anyway."""
+        """Whether a pass over the object would write to 3scale. False if the object is not in sync, because its pass is
+        due anyway.
+        """
         secrets = self._context.secrets()
         world = await self._context.subject(resource, secrets).observed()
         decision, provider = world.decide(now()), world.provider

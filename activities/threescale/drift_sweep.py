@@ -1,8 +1,8 @@
-"""The sweep: periodically compares tenants' lists with the objects, since 3scale sends no events; some products and
-backends, in turn, with everything below them.
+"""The sweep: periodically compares tenants' lists with the objects, because 3scale sends no events. Each sweep also
+compares some Products and Backends, in turn, with all their parts.
 
-An object that differs gets an annotation, which wakes it: its pass compares and corrects all of its entries, and until
-then the sweep skips it. Tenants are compared concurrently, each with its own limit of calls.
+An object that differs gets an annotation, which wakes it. Its pass then compares and corrects all of its entries; until
+then the sweep skips the object. Tenants are compared concurrently, each with its own limit of calls.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ from engine.clock import now
 from engine.errors import Absent, ApiError, Denied
 from engine.pauses import held
 
-# How long a sweep compares objects completely; objects that it does not reach wait for their next turn.
+# How long a sweep compares objects completely. Objects that it does not reach wait for their next turn.
 COMPARES_FOR = LONGEST_PASS / 2
 SWEEP = timedelta(hours=1)
-# Products and Backends per tenant that a sweep compares with everything below them, in turn; about ten reads each.
+# How many Products and Backends of a tenant each sweep compares with all their parts; about ten reads each.
 COMPARED_PER_SWEEP = 20
 # Errors of one object that every other object of the tenant would get, too.
 _OF_THE_TENANT = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
 
 class Members(Model):
-    """The objects of a tenant, and its provider accounts, each with its own token. `insecure`: an object trusts any
+    """A tenant's objects and provider accounts, each with its own token. `insecure` is True if an object trusts any
     certificate.
     """
 
@@ -67,8 +67,6 @@ class Members(Model):
 
 
 class Swept(Model):
-    """Differences in one tenant, and the errors that made the sweep incomplete."""
-
     differing: int = 0
     troubles: tuple[str, ...] = ()
 
@@ -157,7 +155,7 @@ class SweepActivities(Activities):
     async def _compared(
         self, tenant: Members, lists: Lists, differing: Sequence[CustomResource], look: SweepTenants
     ) -> tuple[list[CustomResource], list[str]]:
-        """This turn's products and backends that differ in anything below them, and errors of comparisons."""
+        """Return this turn's Products and Backends that differ in any part, and the errors."""
         comparison, found, unread = Comparison(self._context, lists), list[CustomResource](), list[str]()
         known, ends = {each.metadata.uid for each in differing}, now() + COMPARES_FOR
         for each in in_turn(tenant.objects, look.memory.sweeps, COMPARED_PER_SWEEP):
@@ -176,7 +174,7 @@ class SweepActivities(Activities):
         return found, unread
 
     async def _answer(self, tenant: Members, read: Read, secrets: Secrets) -> object:
-        """The answer, read with the first of the tenant's tokens that may read it."""
+        """The tenant's tokens are tried until 3scale permits the read with one of them."""
         *others, last = tenant.accounts
         for account in others:
             with suppress(Denied):
@@ -208,7 +206,7 @@ class SweepActivities(Activities):
         self._context.cache.learn(differs.kind_of, answer)
 
     async def _is_left_alone(self, each: CustomResource) -> bool:
-        """Whether the sweep skips the object: its own pass compares it already, or it must not be changed."""
+        """Whether the sweep skips the object: its own pass will compare it, or it must not be changed."""
         meta = each.metadata
         is_due = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
         hold = held(each.kind_of.area, meta.annotations, self._context.settings)

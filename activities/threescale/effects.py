@@ -1,7 +1,7 @@
 """What a pass over one object observes and does; `domain/threescale/reconciliation.py` decides.
 
-Calls are sequential, in a slot of the tenant. After a change that may be incomplete, a pass compares with 3scale even
-if the spec has been changed back.
+Calls are sequential, in a slot of the tenant. If an earlier change may be incomplete, a pass compares the object with
+3scale even if the spec has been changed back.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ from engine.errors import Absent, ApiError, Conflict
 from engine.kube.events import record_events
 from engine.pauses import held
 
-# A change is written from the memory of the last pass, with few calls. This long after the last change the object is
-# read completely, which finds manual changes below it.
+# After a change of the object, a pass uses the cached state of 3scale and makes few calls. This long after the last
+# change the object is read completely, which finds manual changes of its parts.
 COMPARED_AFTER_CHANGE = timedelta(seconds=30)
 
 log = logging.getLogger(__name__)
 
 
 class Effects(Activities):
-    """The effects of a pass over one object: an asynchronous context manager that releases the tenant's slot."""
+    """The effects of a pass over one object. Leaving this asynchronous context manager releases the tenant's slot."""
 
     _request: PassObject
     _resource: CustomResource
@@ -75,12 +75,12 @@ class Effects(Activities):
         self._calls: Calls | None = None
         self._began = 0.0
         self._reported_in_sync = False
-        self._silent: ApiError | None = None  # the tenant does not answer: all further calls fail like this one
+        self._silent: ApiError | None = None  # set if the tenant does not answer; all further calls raise this error
         self._repeats = IneffectiveWrites()
 
     @classmethod
     def of(cls, context: PassContext, request: PassObject, half_done: set[str]) -> Self:
-        """The effects of a pass. `half_done`: uids of objects that a pass of this worker left incomplete."""
+        """`half_done` has the uids of objects for which a pass of this worker was interrupted after a write."""
         made = cls(context)
         made._request, made._half_done = request, half_done
         # True if a change may be incomplete although the object's stored digest does not show it.
@@ -141,7 +141,7 @@ class Effects(Activities):
 
     def decide(self, world: World, at: datetime) -> Decision:
         if isinstance(world, Observed):
-            if self._calls is not None:  # else no call was made, so no long sync was reported
+            if self._calls is not None:  # without a call, no long sync was reported
                 more = {
                     "resource": self._resource,
                     "slot_held_for": self._slot_held_for,
@@ -200,14 +200,14 @@ class Effects(Activities):
         return Stored(obj=obj)
 
     async def _show(self, patch: JsonPatch) -> Stored:
-        """Write the status. Digests that the replaced operator's CRDs drop are written to an annotation."""
+        """If the replaced operator's CRDs drop the digests, the digests are written to an annotation."""
         stored = await self._store(patch, status=True)
         status = patch["status"]
         dropped = annotated(self._resource, status) if isinstance(status, dict) else {}
         return await self._store(dropped) if dropped else stored
 
     async def delete(self, action: Delete) -> Stored:
-        """Delete the object; returns it if a finalizer retains it, otherwise empty."""
+        """Delete the object. The result contains the object if a finalizer retains it; otherwise it is empty."""
         left = await self._context.deleted(self._resource)
         if left is not None:
             self._resource = type(self._resource).model_validate(left)
@@ -263,7 +263,7 @@ class Effects(Activities):
                 raise
 
     async def _with_slot(self) -> Calls:
-        """The tenant's calls, in the pass's slot; ApiError if no slot is free or the tenant does not answer."""
+        """The first call of a pass takes a slot. Raises ApiError if no slot is free or the tenant does not answer."""
         if self._silent is not None:
             raise self._silent
         if self._calls is None:

@@ -1,8 +1,8 @@
 """Maps 3scale's answers to our errors.
 
-    400 406 422   invalid: the request itself; with fields and their faults
-    401 403       denied: the token or its scope; also every refused deletion, which a change elsewhere can permit
-    404           absent, if the body is JSON; an intermediary's page counts as no answer
+    400 406 422   invalid: the request itself is wrong; the message has the fields and their faults
+    401 403       denied: the token or its scope; also a refused deletion, which may become possible later
+    404           absent, if the body is JSON; an HTML page of a proxy counts as no answer
     409           conflict: concurrent writes
     429           throttled, with the delay from Retry-After
     3xx 408 5xx   unavailable, like a missing or unreadable answer
@@ -44,7 +44,7 @@ class Call(Model):
 
 
 def refusal(call: Call, status: int, text: str, headers: Mapping[str, str]) -> ApiError:
-    """The error for an unsuccessful status; `code` is the status, or its meaning."""
+    """The error for an unsuccessful status. Its `code` is the status or a word for its meaning."""
     body = _parsed(text)
     kind = _kind(status, body)
     code = f"HTTP {status}"
@@ -70,7 +70,7 @@ def unreadable(call: Call, text: str) -> Unavailable:
 
 @contextmanager
 def of_known_shape(call: Call) -> Iterator[None]:
-    """Raise `Unavailable` for an answer of an undocumented shape, which counts as no answer."""
+    """Raise `Unavailable` for an answer of an undocumented shape, because it counts as no answer."""
     try:
         yield
     except (UnexpectedAnswerError, ValidationError) as error:
@@ -86,7 +86,7 @@ def _kind(status: int, body: object) -> type[ApiError]:
 
 
 def _is_validation(body: object) -> bool:
-    """Whether the body lists faults by field. In a 403, the faults say what blocks a deletion."""
+    """Whether the body lists faults by field. In a 403 the faults say what blocks a deletion."""
     return isinstance(body, Mapping) and "errors" in body
 
 

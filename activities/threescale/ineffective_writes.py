@@ -1,6 +1,6 @@
-"""Writes that 3scale accepts without any effect, since it normalizes the value in an unknown way.
+"""Writes that 3scale accepts without any effect, because it normalizes the value in an unknown way.
 
-A write made several times in one pass counts as refused, and is retried after growing pauses.
+A write that is made too often in one pass counts as refused and is retried after growing pauses.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections import Counter
 from domain.threescale.calls import Write
 from engine.errors import Denied
 
-# How often a pass may repeat a write: if it recreates a metric, it may deploy twice, and each deployment is repeated
-# after an unexpected answer.
+# How often a pass may make the same write. A pass that recreates a metric may deploy twice, and each deployment may be
+# repeated after an unexpected answer.
 MOST = 4
 KEPT_OTHERWISE = "KeptOtherwise"
 
@@ -22,7 +22,6 @@ class IneffectiveWrites:
         self._made: Counter[str] = Counter()
 
     def refuse(self, write: Write) -> None:
-        """Raise `Denied` for a write that was made too often."""
         if self._made[_key(write)] >= MOST:
             message = f"3scale accepts {write.method} {write.path}, but stores other values than were sent"
             raise Denied(f"{message}: {', '.join(sorted(write.fields)) or 'its state'}", code=KEPT_OTHERWISE)

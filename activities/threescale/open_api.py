@@ -32,7 +32,7 @@ class OpenApiSubject(Subject[OpenApi]):
         self._kube = kube
 
     async def observed(self) -> ObservedOpenApi:
-        """Observe all but the document at a URL, which the decision requests itself."""
+        """A document at a URL is not observed here, because the decision requests the fetch."""
         spec = self.resource.spec
         self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
         where, text = spec.openapi_ref.secret_ref, None
@@ -82,7 +82,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return await super().write(write)
 
     async def _label_source(self) -> dict[str, Any]:
-        """Label the Secret; a refusal is only logged, because the label is not needed."""
+        """A refusal is only logged, because Perdure does not need the label."""
         place, source = self._place(), await self._source()
         if place is None or source is None:
             return {"source": source}
@@ -93,7 +93,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return {"source": source.model_copy(update={"labelled": True})}
 
     async def _write_child(self, child: WriteChild) -> None:
-        """Write the child; after a conflict or absence the cache gets the newest version."""
+        """After a conflict, or if the object is absent, the newest version is read into the cache."""
         kind = all_kinds()[child.kind]
         try:
             if child.delete:
@@ -107,5 +107,5 @@ class OpenApiSubject(Subject[OpenApi]):
         except (Conflict, Absent):
             await self.cache.fresh(kind, self.namespace, child.name)
             raise
-        if text(answer, "kind") == child.kind:  # else a Status: it is gone
+        if text(answer, "kind") == child.kind:  # otherwise a Status, because the object is gone
             self.cache.learn(kind, answer)

@@ -85,14 +85,13 @@ class PassContext:
         return _SUBJECTS[type(resource)](resource, self.cache, secrets)
 
     async def own(self, kind: Kind, key: Key) -> CustomResource | Malformed | None:
-        """A lifecycle's own object from the API server; None if it is gone, or recreated."""
+        """The lifecycle's own object from the API server; None if the object is gone or was created again."""
         found = await self.cache.fresh(kind, key.namespace, key.name)
         if found is None or text(found, "metadata", "uid") != key.uid:
             return None
         return read(self._models[kind.name], found)
 
     async def patch(self, before: CustomResource, patch: JsonPatch, *, status: bool = False) -> JsonObject:
-        """Merge-patch the version that was read; returns the result."""
         meta = before.metadata
         answer = await self.kube.patch(
             before.kind_of,
@@ -106,13 +105,13 @@ class PassContext:
         return answer
 
     async def deleted(self, obj: CustomResource) -> JsonObject | None:
-        """Delete the object; returns it if finalizers delay that."""
+        """Delete the object. Returns the object if finalizers delay the deletion; otherwise None."""
         meta = obj.metadata
         try:
             left = await self.kube.delete(obj.kind_of, meta.namespace, meta.name, uid=meta.uid)
         except Absent:
             return None
-        if text(left, "kind") != obj.kind_of.name:  # a Status: it is gone
+        if text(left, "kind") != obj.kind_of.name:  # a Status, because the object is gone
             return None
         self.cache.learn(obj.kind_of, left)
         return left

@@ -10,7 +10,7 @@ from activities.threescale.pass_context import PassContext
 from domain.decision import World
 from domain.threescale.passes import PassObject, ThreescaleWorld
 
-# How often a pass observes again at once after a write was refused as outdated; then the write counts as refused.
+# How often a pass observes again at once if a write is refused as outdated. After that the write counts as refused.
 SECOND_LOOKS = 3
 
 
@@ -33,6 +33,6 @@ class PassActivities(Activities):
                 )
                 world = pass_.outcome(await inline.carry_out(look, look.memory))
         if not world.hold and not look.dry_run:
-            self._half_done.discard(look.key.uid)  # from here on the lifecycle's memory (`begun`) has it
+            self._half_done.discard(look.key.uid)  # from now on the lifecycle's memory (`begun`) records it
         metrics.passed(look.key.kind, world.decision)
         return world

@@ -1,7 +1,7 @@
-"""What a worker remembers of 3scale between two passes over a product or backend, so that a change costs few calls.
+"""What a worker remembers of 3scale between two passes over a Product or Backend, so that a change costs few calls.
 
-An entry is valid while the object has the same tenant and digest and, for a product, while its backends have the same
-digests. The cache misses manual changes in 3scale, which the sweep and `retry` find.
+An entry is valid while the object and, for a Product, its Backends have the same digests, and the object has the same
+tenant. The cache does not notice manual changes in 3scale; the sweep and `perdure retry` find them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ResponseCache:
         self._known: OrderedDict[str, tuple[_Standing, object]] = OrderedDict()
 
     def recall(self, world: Observed) -> object:
-        """Remove and return what the last pass stored; None if it is invalid."""
+        """Remove and return what the last pass stored; None if nothing is stored or it is no longer valid."""
         meta = world.resource.metadata
         before, known = self._known.pop(meta.uid, (("", None), None))
         return None if before != _standing(world) or meta.deleting else known

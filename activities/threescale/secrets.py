@@ -1,5 +1,5 @@
-"""Reads Secrets for a pass, each once, from the API server. Their content does not outlive the pass; decisions get
-keys, and values only for a product's gateway.
+"""Reads Secrets for a pass from the API server, each Secret once. The content does not outlive the pass. Decisions get
+only the keys of Secrets, and values only for a product's gateway.
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ class Secrets:
         return tuple([key for key in keys if await self.text(key) is not None])
 
     async def texts(self, keys: Iterable[SecretKey]) -> tuple[SecretText, ...]:
-        """The values of existing keys, with the versions of their Secrets."""
         found = [(key, await self.content(key.namespace, key.name)) for key in keys]
         return tuple(
             SecretText(key=key, text=content.values[key.key], version=content.version)
@@ -85,12 +84,12 @@ class Secrets:
         self._read.pop((namespace, name), None)
 
     async def may_put(self, namespace: str, name: str, keys: Iterable[str]) -> None:
-        """Check by a dry run that the Secret can be written; raises ApiError if not."""
+        """Check by a dry run that the Secret can be written. Raises ApiError if it cannot."""
         secret = {"metadata": {"name": name, "namespace": namespace}, "stringData": dict.fromkeys(keys, "")}
         await self._kube.applied(SECRET, secret, namespace)
 
     async def account(self, resource: CustomResource, reference: LocalReference | None) -> ProviderAccount | NoAccount:
-        """The tenant that `reference` leads to; without a reference, the namespace's default."""
+        """The tenant of the Secret that `reference` names; without a reference, the default tenant of the namespace."""
         place = _place(resource, reference)
         found = await self._account(*place)
         if place not in self._noted:  # a pass reads each Secret once, so later answers are as old as the first
@@ -151,7 +150,7 @@ def insecure(resource: CustomResource) -> bool:
 
 
 def _decoded(value: str) -> str:
-    """The value as text; binary data counts as missing, since 3scale accepts text only."""
+    """Binary data counts as empty, because 3scale accepts only text."""
     try:
         return base64.b64decode(value).decode()
     except (binascii.Error, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""What a pass observes besides the object itself, and the effects that differ by kind."""
+"""What a pass observes besides the object itself, and the effects that differ from kind to kind."""
 
 from __future__ import annotations
 
@@ -43,23 +43,21 @@ class Subject(ABC, Generic[R]):
         return {"key": self.resource.key, "resource": self.resource, "provider": provider, "tenants": tenants}
 
     async def find_tenant(self) -> None:
-        """Find the object's tenant, and those of siblings whose status shows none."""
+        """Find the object's tenant, and the tenants of siblings whose status names no tenant."""
         self.provider = await self.secrets.account(self.resource, _reference(self.resource))
         if isinstance(self.provider, NoAccount):
             return
         for each in self.cache.siblings(self.resource):
             if not _host(each):
-                with suppress(ApiError):  # then a sibling counts only if it has the same namespace and reference
+                with suppress(ApiError):  # then only the namespaces and references are compared
                     self._homes[each.metadata.uid] = await self.secrets.home(each, _reference(each))
 
     def siblings(self) -> tuple[R, ...]:
-        """The other objects with the same name in 3scale, in the same tenant."""
         if isinstance(self.provider, NoAccount):
             return ()
         return tuple(each for each in self.cache.siblings(self.resource) if self.is_of_tenant(each))
 
     def is_of_tenant(self, other: CustomResource) -> bool:
-        """Whether the other object has the same tenant, by its status or else its reference."""
         if home := _host(other) or self._homes.get(other.metadata.uid):
             return same_tenant(home, self.provider.url)
         return other.metadata.namespace == self.namespace and _reference(other) == _reference(self.resource)
@@ -73,13 +71,13 @@ class Subject(ABC, Generic[R]):
         return known_at(self.provider.url, _host(resource), remembered_id(resource))
 
     async def prepare(self, write: Write) -> None:
-        """Ensure before a write that its answer can be stored; raises ApiError if not."""
+        """Check before a write that its answer can be stored. Raises ApiError if it cannot."""
 
     async def keep(self, write: Write, body: object) -> dict[str, Any]:
         return {}
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """Fields of the world, with related objects that matter for an answer."""
+        """Return fields of the world with related objects that an answer makes relevant."""
         return {}
 
     async def fetch(self, read: Read) -> str:

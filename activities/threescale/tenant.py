@@ -1,7 +1,7 @@
 """Tenant: a tenant of an installation, created by the installation's master.
 
-Only the answer to the creation contains the new tenant's token, so a dry run first proves that the Secret can be
-written, and the write is retried for up to two minutes.
+Only the answer to the creation contains the new tenant's token. Therefore a dry run first proves that the Secret can be
+written, and the write of the token is retried for up to two minutes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from domain.threescale.tenant import TOKEN_SECRET_LABELS, ObservedTenant, master
 from domain.threescale.tenant_sync import password_of_admin
 from engine.errors import ApiError, Denied
 
-# One second apart: an API server that is down recovers within two minutes, or not soon.
+# The attempts are one second apart. An API server that is down recovers within two minutes, or not soon.
 MOST_ATTEMPTS = 120
 
 log = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """Addresses of tenants that passes have read from Secrets in the last seconds.
 
-Each pass must know which objects of the same name are in its tenant, without reading all their Secrets.
+By them a pass knows which objects with the same name are in its tenant, without reading the Secrets of all of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 REMEMBERED_SECONDS = 10.0
 MOST_REMEMBERED = 10_000
 
-Place = tuple[str, str]  # namespace and name of the Secret that objects refer to; no name for the default
+Place = tuple[str, str]  # namespace and name of the Secret that objects refer to; the name is empty for the default
 
 
 class Homes:
@@ -20,7 +20,7 @@ class Homes:
         self._found: dict[Place, tuple[float, str]] = {}
 
     def note(self, place: Place, url: str) -> None:
-        """Store the address; an empty one is not stored, as it may be set at any moment."""
+        """Store the address. An empty address is not stored, because it may be set at any moment."""
         if not url:
             self._found.pop(place, None)
             return
@@ -29,6 +29,6 @@ class Homes:
         self._found[place] = (self._clock(), url)
 
     def get(self, place: Place) -> str:
-        """The tenant's address; empty unless read recently."""
+        """The tenant's address; empty if it was not read recently."""
         read, url = self._found.get(place, (float("-inf"), ""))
         return url if self._clock() - read < REMEMBERED_SECONDS else ""

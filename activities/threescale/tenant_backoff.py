@@ -1,8 +1,8 @@
 """When passes that found no slot are retried: one after another, about as fast as slots become free.
 
-If hundreds of objects of a tenant were retried every five seconds, that alone would take the CPU of the passes that
-have a slot. The last passes show how long a slot is occupied. If no pass has left its slot with an answer for some
-time, the retry waits at least as long again.
+Retrying hundreds of objects every five seconds would take the CPU from the passes that have a slot. The average of
+earlier passes shows how long a slot stays occupied. If no pass has left its slot with an answer for some time, the
+retry waits at least as long again.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from activities.circuit_breaker import spread
 from domain.runner import SHORT_PAUSE
 
 COME_BACK = timedelta(seconds=5)
-# A shorter pause would be waited for within the pass, which would keep its place in the worker.
+# With a shorter pause the pass would wait and keep its place in the worker.
 LEAST_AWAY = SHORT_PAUSE + timedelta(milliseconds=1)
 LONGEST_AWAY = timedelta(minutes=1)
-# The weight of a new measurement in the average, and the longest time that counts (seconds).
+# The weight of a new measurement in the average, and the longest measurement that counts, in seconds.
 _SHARE = 0.1
 _LONGEST_HOLDING = 5.0
 

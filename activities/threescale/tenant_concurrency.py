@@ -1,9 +1,9 @@
 """The tenants that a worker calls, identified by their normalized addresses.
 
-Each tenant has limits (`call_limits.py`), slots for passes, and lists that passes share if they request them at the
-same time. A pass takes a slot at its first call and keeps it. Without a free slot it waits for a while; if many passes
-wait already or the tenant does not answer, it ends at once as throttled, and is retried (`tenant_backoff.py`). So a
-tenant that hangs never occupies all activities of the worker.
+Each tenant has limits (`call_limits.py`), slots for passes, and lists that passes share if they request the lists at
+the same time. A pass takes a slot at its first call and keeps the slot. If no slot is free, the pass waits for a while.
+If many passes wait already or the tenant does not answer, the pass ends at once as throttled (`tenant_backoff.py`), so
+that a hanging tenant never occupies all activities of the worker.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_WAITING = 25
 # Passes of one tenant that call 3scale concurrently, each with one call at a time.
 SLOTS = 8
 LONGEST_WAIT = 20.0
-# For how many seconds after the start of its read a list is shared.
+# A list is shared for so many seconds after the start of its read.
 SHARED_SECONDS = 1.0
 
 _Shared = tuple[float, "asyncio.Task[object]"]
@@ -44,7 +44,7 @@ class Share:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """The context of all calls of a pass; `Throttled` if no slot is free."""
+        """The context of all calls of a pass. Raises `Throttled` if no slot is free."""
         if self._slots.locked() and (self._waiting >= MOST_WAITING or self.guard.silences):
             raise self._full()
         self._waiting += 1
@@ -86,7 +86,7 @@ class Calls:
             yield
 
     async def read(self, read: Read, *, fresh: bool) -> object:
-        """3scale's answer; None if the object does not exist. `fresh`: read a list now, do not share it."""
+        """3scale's answer; None if the object does not exist. If `fresh`, a list is read now and not shared."""
         if not read.paged or "/" in read.path:
             return await self._tenant.read(read)
         key = (self._token, read.path, *(f"{name}={value}" for name, value in sorted(read.query.items())))
@@ -119,7 +119,7 @@ class Tenants:
         self._shares: dict[tuple[str, str, str], Share] = {}
 
     def calls(self, url: str, token: str, *, insecure: bool = False) -> Calls:
-        """The calls of a tenant; `insecure` trusts any certificate."""
+        """The calls of a tenant. If `insecure`, any certificate is trusted."""
         share = self._shares.setdefault(plain(url), Share(url, self._slots))
         http = (self._unverified if insecure else self._connections).http
         return Calls(Tenant(http, url, token, share.guard), share, token)

@@ -1,8 +1,8 @@
 """The eleven 3scale kinds of capabilities.3scale.net, as the 3scale operator defines them.
 
-`reconciliation.py` is the entry point. Each kind has a module with its lifecycle (`product.py`); some kinds also have
-one with their calls (`product_sync.py`). `observed.py` has the input of decisions, `remote_state.py` the state of
-3scale.
+`reconciliation.py` is the entry point. Each kind has a module with its lifecycle (`product.py`). Some kinds have a
+second module with their API calls (`product_sync.py`). `observed.py` defines the input of decisions, `remote_state.py`
+the state of 3scale.
 """
 
 from domain.identity import Key, Kind
@@ -43,7 +43,8 @@ OPEN_API = _kind("OpenAPI", OPEN_API_FINALIZER)
 DEVELOPER_ACCOUNT = _kind("DeveloperAccount", ACCOUNT_FINALIZER)
 DEVELOPER_USER = _kind("DeveloperUser", USER_FINALIZER)
 APPLICATION = _kind("Application", APPLICATION_FINALIZER)
-APPLICATION_AUTH = _kind("ApplicationAuth", reporter=APPLICATION.name)  # of Events, as with the replaced operator
+# As with the replaced operator, the Events of an ApplicationAuth name the component Application.
+APPLICATION_AUTH = _kind("ApplicationAuth", reporter=APPLICATION.name)
 CUSTOM_POLICY_DEFINITION = _kind("CustomPolicyDefinition", POLICY_FINALIZER)
 PROXY_CONFIG_PROMOTE = _kind("ProxyConfigPromote")
 TENANT = _kind("Tenant", TENANT_FINALIZER, TENANT_VERSION)

@@ -14,7 +14,9 @@ SECRET = "Secret"  # noqa: S105 - no secret itself
 
 
 class Stored(writes.Written):
-    """The object after a write. `obj` is empty if it is gone; `world` is a new observation if its spec has changed."""
+    """The object after a write. `obj` is empty if the object is gone. `world` is a new observation if the write changed
+    the object's spec; otherwise None.
+    """
 
     obj: JsonObject = {}
     world: Any = None
@@ -30,7 +32,7 @@ class _OwnWrite(writes.Write):
         return (stored.world.recall(world) if stored.world is not None else world).stored(stored.obj)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Record every refusal, also a conflict, which `writes.Patch` ignores."""
+        """Record every refusal, even a conflict. `writes.Patch` would ignore conflicts."""
         return Action.refuse(self, world, refusal)
 
 
@@ -38,22 +40,22 @@ class PatchObject(_OwnWrite, writes.Patch):
     note: str = "write the object"
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Store the message of an invalid spec in `unwritable`, for the status."""
+        """If the API server refuses the patched spec as invalid, store its message in `unwritable`, for the status."""
         if refusal.type is ErrorType.INVALID and "spec" in self.patch:
             return world.model_copy(update={"unwritable": refusal.message})
         return super().refuse(world, refusal)
 
 
 class ShowStatus(_OwnWrite, writes.Patch):
-    """Write the status. `in_sync`: the write only adds the condition InSync, during a long sync."""
+    """Write the status. `in_sync` is True if the write only adds the condition InSync during a long sync."""
 
     subresource: str = "status"
     note: str = "write the status"
     in_sync: bool = False
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Ignore conflicts of `InSync` reports. Set `mute` if a Tenant's status is invalid: the replaced operator's CRD
-        requires ids in it.
+        """Ignore a conflict if the write only adds `InSync`. If the API server refuses a Tenant's status as invalid,
+        set `mute`, so that the status is not written: the replaced operator's CRD requires ids in a Tenant's status.
         """
         if self.in_sync and refusal.type is ErrorType.CONFLICT:
             return world
@@ -71,7 +73,7 @@ class DeleteObject(_OwnWrite, writes.Delete):
 
 
 class DropFinalizer(_OwnWrite, writes.DropFinalizer):
-    """Remove our finalizer. `left` describes what stays in 3scale."""
+    """`left` names what is not deleted: an entry in 3scale, or the objects that an OpenAPI created."""
 
     note: str = "remove the finalizer"
     left: tuple[str, ...] = ()

@@ -2,8 +2,9 @@
 
     New ─► Orphan: product or Secret is missing ─► found by its system name, or created ─► Ready ─deletion─► deleted
 
-3scale cannot change a system name: after a rename the document is created again, then the former one is deleted. A
-product of another tenant makes the ActiveDoc Invalid. Bodies are compared as JSON, because 3scale may reformat them.
+3scale cannot change a system name. After a rename the document is created again under the new name, then the former
+document is deleted. An ActiveDoc that names a product of another tenant is Invalid. Bodies are compared as JSON,
+because 3scale may reformat them.
 """
 
 from __future__ import annotations
@@ -45,8 +46,6 @@ class Text(Model):
 
 
 class ObservedDocument(ObservedOne):
-    """An ActiveDoc and its document in 3scale."""
-
     item: ClassVar[type[FoundDocument]] = FoundDocument
     wrapper: ClassVar[Resource] = Resource.DOCUMENT
 
@@ -54,9 +53,9 @@ class ObservedDocument(ObservedOne):
     text: Text = Text()
     products: tuple[Product, ...] = ()
     siblings: tuple[ObjectMeta, ...] = ()  # other ActiveDocs with the same system name and tenant
-    holders: tuple[Holder, ...] = ()  # siblings that have a document in 3scale, with its id
+    holders: tuple[Holder, ...] = ()  # the siblings that have a document in 3scale, each with the document's id
     found: One[FoundDocument] = One()
-    wanted: bool = False  # another ActiveDoc now has the former system name, under which the document is in 3scale
+    wanted: bool = False  # True if, after a rename, another ActiveDoc has the former system name
 
     def decide(self, now: datetime) -> Decision:
         document = self.resource
@@ -66,7 +65,7 @@ class ObservedDocument(ObservedOne):
         return fetched_again(decision, document.spec.active_doc_open_api_ref, now)
 
     def read(self, read: Read, body: object) -> Self:
-        """The world with the answer. A document with the former name stays if another ActiveDoc has that name now."""
+        """Read the answer. A document with the former name is not deleted if another ActiveDoc has that name now."""
         found = read_document(self.found, read, body, self.resource)
         return self.beside({"found": found.model_copy(update={"former": 0}) if self.wanted else found})
 
@@ -75,7 +74,7 @@ class ObservedDocument(ObservedOne):
 
 
 def fetched_again(decision: Decision, document: Document, now: datetime) -> Decision:
-    """Add a deadline for the next fetch if the document is at a URL, because changes there cause no event."""
+    """Add a deadline for the next fetch if the document is at a URL, because a change at a URL causes no event."""
     if not document.url:
         return decision
     deadline = earliest([decision.deadline, now + FETCH_EVERY])
@@ -99,7 +98,9 @@ def is_document(found: FoundDocument, document: ActiveDoc) -> bool:
 
 
 def read_document(found: One[FoundDocument], read: Read, answer: object, document: ActiveDoc) -> One[FoundDocument]:
-    """The search's result from the answer. A document that has the remembered id but another name is the former one."""
+    """Return the result of the search. A document that has the remembered id but another system name is the former
+    document; its id is stored in `former`.
+    """
     former = found.former or (found.item.id if found.item and _is_former(found.item, document) else 0)
     known = read_one(FoundDocument, read, answer, lambda each: is_document(each, document))
     return known.model_copy(update={"former": former})
@@ -158,7 +159,7 @@ def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, objec
     if settled and not observed.look and found.untouched:
         return observed.fine(now, fields)
     whole = sync_document(document, observed.text.body, service_id, found, observed.known_id)
-    if found.item is not None and not found.former:  # until its deletion the recorded id finds the former document
+    if found.item is not None and not found.former:  # the status keeps the former document's id until its deletion
         fields = {**fields, "active_doc_id": found.item.id}
     return observed.compared(whole, now, fields, desired)
 

@@ -3,11 +3,11 @@
     New ─► waits for account, product, plan, credentials ─► created, once ─► Ready
         other plan ─► changed ─► Ready    other product ─► deleted and created again, with other credentials ─► Ready
         any ─deletion─► deleted    its account is gone ─► deleted too
-        its product is gone, or no longer offers its plan ─► waits; deleted too if the product has `cascade`
+        its product is gone, or no longer offers its plan ─► waits; is deleted if the product has `cascade`
 
-3scale is not called while a referenced object is missing. A creation is first recorded with the ids of existing
-applications of the same name and product; its result is the application whose id is neither recorded nor another
-Application's. Credentials are set only at the creation.
+Before a creation, an annotation records the ids of existing applications with the same name and product. The result of
+the creation is the application whose id is not recorded there and belongs to no other Application object. Credentials
+are set only at the creation.
 """
 
 from __future__ import annotations
@@ -46,8 +46,6 @@ from domain.threescale.resources.shared import Digests
 
 
 class ObservedApplication(ObservedOne):
-    """An Application and its application in 3scale."""
-
     item: ClassVar[type[FoundApplication]] = FoundApplication
     wrapper: ClassVar[Resource] = Resource.APPLICATION
     learnt: ClassVar[tuple[str, ...]] = ("found", "listed", "plans")
@@ -57,7 +55,7 @@ class ObservedApplication(ObservedOne):
     product: Product | None = None
     # Other Applications of the account that have an application in 3scale, each with that application's id.
     holders: tuple[Holder, ...] = ()
-    secrets: tuple[SecretKey, ...] = ()  # the keys of its credentials that exist in the Secret
+    secrets: tuple[SecretKey, ...] = ()  # the keys that the Secret has of those with the application's credentials
     found: One[FoundApplication] = One()
     listed: tuple[FoundApplication, ...] = ()  # the account's applications, if they were listed
     plans: tuple[FoundPlan, ...] | None = None  # the product's plans; None if not read
@@ -73,7 +71,7 @@ class ObservedApplication(ObservedOne):
         return _decided(self, now)
 
     def is_it(self, found: FoundApplication) -> bool:
-        """Whether the found application is the result of the recorded creation and no other object has it."""
+        """Whether the application is the result of the recorded creation and belongs to no other object."""
         return is_application(found, created(self.resource.metadata), (each.id for each in self.holders))
 
     def read(self, read: Read, body: object) -> Self:
@@ -102,10 +100,7 @@ def _decided(observed: ObservedApplication, now: datetime) -> Decision:
 
 
 def _goes_with_product(observed: ObservedApplication) -> str:
-    """Why the application is deleted with its product or plan; empty if it stays.
-
-    An application that is not in sync stays: its plan may be added later.
-    """
+    """Empty if the application stays. If its plan is missing, it stays until it is in sync: the plan may be added."""
     application, product = observed.resource, observed.product
     if product is None or not takes_along(product.metadata) or retained(application.metadata):
         return ""
@@ -214,10 +209,7 @@ def _synced(
 
 
 def _own(observed: ObservedApplication) -> tuple[One[FoundApplication], bool]:
-    """The object's application in 3scale, and whether its remembered id must be ignored.
-
-    An id belongs to the oldest object that recorded it.
-    """
+    """Return the application, and whether the object's remembered id is ignored because an older object recorded it."""
     application, found = observed.resource, observed.found
     known_id = known_id_of(application, observed.provider.url)
     rivals = [each.metadata for each in observed.holders if each.id == known_id]
@@ -252,7 +244,7 @@ def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blo
 
 
 def _leaving(observed: ObservedApplication) -> Leaving:
-    """The deletion. If the account is gone or being deleted, 3scale deletes the application with the account."""
+    """If the account is gone or being deleted, no call is made: 3scale deletes the application with the account."""
     application, account, provider = observed.resource, observed.account, observed.provider
     known_id = known_id_of(application, provider.url)
     leaving = Leaving(holders=observed.holders)

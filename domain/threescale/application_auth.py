@@ -1,11 +1,10 @@
 """The lifecycle of an ApplicationAuth: set an application's credentials from a Secret, once.
 
     waits for application, account, product, Secret ─► generate values that the Secret lacks ─► write them to 3scale
-        ─► write the application's id, and missing keys as empty ones, into the Secret ─► Ready
+        ─► write the application's id into the Secret, and an empty value under each missing key ─► Ready
 
-Random values are stored in the Secret before they are sent, so that a pass after a crash repeats the same write. An
-application key is always generated; a user key only if the product has user keys or sets no authentication. A key that
-3scale refuses because the application has it counts as written.
+Random values are stored in the Secret before they are sent, so that a pass after a crash repeats the same write. A key
+that 3scale refuses because the application already has the key counts as written.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ USER_KEY, APPLICATION_ID, APPLICATION_KEY = "UserKey", "ApplicationID", "Applica
 
 
 class SecretContent(Model):
-    """A Secret's keys, without their values except the application's id."""
+    """The keys of a Secret. Of the values, only the application's id is included."""
 
     name: str
     there: tuple[str, ...] = ()  # the Secret's keys
@@ -40,9 +39,7 @@ class SecretContent(Model):
 
 
 class ObservedAuth(ObservedOne):
-    """An ApplicationAuth. `application`, `account`, `product` and `secret` are None if they do not exist. `done` has
-    the slots of completed writes.
-    """
+    """`done` contains the slots of the writes that this pass has completed."""
 
     item: ClassVar[type[FoundApplication]] = FoundApplication
     wrapper: ClassVar[Resource] = Resource.APPLICATION
@@ -67,7 +64,7 @@ class ObservedAuth(ObservedOne):
         return False
 
     def wrote(self, write: Write, body: object) -> Self:
-        """Record the write as done. The application that was read stays valid: only credentials change."""
+        """The application that was read stays valid, because only credentials change."""
         return self.beside({"done": (*self.done, write.slot)})
 
 

@@ -18,7 +18,7 @@ from domain.threescale.resources.shared import MetricReference
 _PUBLISHED = "published"
 
 MetricIds = Mapping[tuple[str, str], int]
-"""Ids of metrics, by two system names: the backend's (empty for the product's own metrics) and the metric's."""
+"""Ids of metrics. The key is the backend's system name (empty for the product's own metrics) and the metric's."""
 
 
 def metric_ids(
@@ -36,7 +36,6 @@ def references(plans: Mapping[str, ApplicationPlan]) -> set[MetricReference]:
 
 
 def reads(found: Sequence[FoundPlan], wanted: Mapping[str, ApplicationPlan]) -> Iterable[Read]:
-    """The reads of unread limits and prices, for plans that the spec has."""
     for plan in found:
         if plan.system_name not in wanted:
             continue

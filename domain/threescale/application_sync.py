@@ -1,6 +1,6 @@
 """The calls for an application.
 
-    find plan and application ─► create it, or delete one of another product ─► change plan, state, names
+    find plan and application ─► create it, or delete it if it is of another product ─► change plan, state, names
 
 The response to a change of plan contains only the plan, so the application is read again.
 """
@@ -31,8 +31,8 @@ CREDENTIALS = {
 
 
 def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: Iterable[int] = ()) -> bool:
-    """Whether the found application results from the creation recorded in `noted`: it did not exist before, and no
-    other object has it (`claimed`).
+    """Whether the found application is the result of the creation that `noted` records. `claimed` contains the ids of
+    applications that belong to other objects.
     """
     others = noted.get(OTHERS)
     before = others if isinstance(others, list) else []
@@ -58,8 +58,8 @@ def sync_application(
     *,
     forgets: bool = False,
 ) -> Sync:
-    """The next calls. `claimed`: ids of applications that existed before a creation, or that other objects have.
-    `forgets`: the remembered id belongs to another object and is ignored.
+    """`claimed` contains the ids of applications that cannot be the result of a creation, because they existed before
+    or belong to other objects. `forgets` is True if the remembered id belongs to another object.
     """
     known_id = 0 if forgets else known_id_of(application, product.status.provider_account_host or "")
     service_id, path = product.status.product_id or 0, f"accounts/{account_id}/applications"

@@ -1,7 +1,7 @@
 """3scale's state after a call, computed from the response.
 
-Deleting a metric also deletes its rules, limits and prices; deleting a backend usage, the limits and prices of that
-backend's metrics. Only parts that the response leaves unknown become None, and are read again.
+When 3scale deletes a metric, it also deletes the metric's rules, limits and prices. When it deletes a backend usage, it
+also deletes the limits and prices of that backend's metrics. A part that becomes unknown is set to None and read again.
 """
 
 from __future__ import annotations
@@ -151,7 +151,6 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
 
 
 def _lookup_result(read: Read, found: object) -> dict[str, bool]:
-    """The lookup's flags. `lost`: no object has the remembered id, so it is searched for by name."""
     lost = bool(read.of) and found is None
     return {"looked": not lost, "lost": lost}
 

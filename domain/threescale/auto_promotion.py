@@ -2,8 +2,9 @@
 
     deployed to staging ─► read the newest version of each environment ─► differ? ─► promote ─► metrics may be deleted
 
-Each deployed configuration is promoted in the same pass. Its digest is stored (`digests.py`), so no version is read
-while the digest is unchanged. 3scale promotes each version only once. A product without backends has no version.
+Each deployed configuration is promoted in the same pass. The digest of the promoted configuration is stored
+(`digests.py`), so no version is read while the digest is unchanged. 3scale promotes each version only once. A product
+without backends has no version.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def promotion(service_id: int, newest: Mapping[str, int]) -> Iterable[Write]:
 
 
 def newest_after(newest: Mapping[str, int], read: Read, answer: object) -> dict[str, int]:
-    """The newest versions by environment, updated by the answer; None counts as 0."""
+    """A missing version counts as 0."""
     version = answer_of(read.resource.value, answer).get("version", 0)
     return {**newest, read.path.split("/")[-2]: version if isinstance(version, int) else 0}
 

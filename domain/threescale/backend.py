@@ -1,13 +1,13 @@
 """The lifecycle of a Backend.
 
     New ─finalizer, defaults─► Syncing ─► Synced ─new spec, drift─► Syncing
-         any ─► Orphan: the tenant is missing    any ─► Invalid    any ─► Failed: 3scale refuses something
+         any ─► Orphan: the tenant is missing    any ─► Invalid: the spec    any ─► Failed: 3scale refuses a call
          any ─deletion─► Deleting ─no product uses it─► gone
 
-A new gateway digest makes the products that use the Backend deploy. They may have deployed a manual change, so when it
-is corrected, a new time (`mended`) makes them deploy again. A metric used by a gateway is deleted only after the
-products have deployed without it, which a temporary gateway digest causes. A Backend being deleted waits until no
-Product uses it; meanwhile such Products are Orphans. Uses by other products in 3scale make the deletion fail.
+When the Backend's gateway digest changes, the Products that use the Backend deploy. They may also have deployed a
+manual change; when Perdure has corrected the change, a new time in `mended` makes them deploy again. 3scale deletes a
+metric only after all gateways have deployed without the metric; a temporary gateway digest makes the Products do so.
+While a Backend is being deleted, Products that use it are Orphans.
 """
 
 from __future__ import annotations
@@ -36,13 +36,11 @@ from domain.threescale.spec_validation import Fault, faults_of_backend, message_
 
 
 class ObservedBackend(Observed):
-    """A Backend and its backend in 3scale."""
-
     resource: Backend
-    products: tuple[Product, ...] = ()  # Products that name it; observed only while it is being deleted
+    products: tuple[Product, ...] = ()  # Products that use this Backend; observed only while it is being deleted
     siblings: tuple[ObjectMeta, ...] = ()  # other Backends with the same system name and tenant
-    holders: tuple[Holder, ...] = ()  # siblings that have a backend in 3scale, with its id
-    found: FoundBackend = FoundBackend()  # empty, or left by a previous pass of this process
+    holders: tuple[Holder, ...] = ()  # the siblings that have a backend in 3scale, each with the backend's id
+    found: FoundBackend = FoundBackend()  # empty at first, or what the previous pass of this process stored
 
     def decide(self, now: datetime) -> Decision:
         return self.begins(_leaving, now, of_backend(self.resource.spec)) or _decided(self, now)
@@ -106,8 +104,8 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
 
 
 def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """The write that clears the `synced` digest before gateway settings are corrected without a new spec, so that a
-    crash is noticed; else empty.
+    """The write that clears the `synced` digest before gateway settings are corrected without a change of the spec, so
+    that the next pass notices a crash. Empty if no such correction is due.
     """
     if before.gateway != desired.gateway or not any(shows_in_gateways(each) for each in sync.writes):
         return ()
@@ -122,8 +120,8 @@ def _mends(before: Digests, desired: Digests) -> bool:
 def _releasing(
     backend: Backend, before: Digests, desired: Digests, refused: Mapping[str, Refusal]
 ) -> dict[str, object]:
-    """Status fields with a temporary gateway digest, which makes the products deploy without the metrics that 3scale
-    refuses to delete. Empty if a refusal has another reason.
+    """Status fields with a temporary gateway digest, which makes the Products deploy without the metrics that 3scale
+    refuses to delete because gateways use them. Empty if a refusal has another reason.
     """
     if not all(IN_USE in each.message for each in refused.values()):
         return {}

@@ -1,8 +1,8 @@
 """The calls for a backend.
 
-    find it ─► create it ─► read metrics and rules ─► write metrics ─► write rules ─► delete metrics
+    find the backend ─► create it ─► read metrics and rules ─► write metrics ─► write rules ─► delete metrics
 
-3scale refuses to delete a metric used by a product's gateway until that product is deployed without it.
+3scale refuses to delete a metric that a product's gateway uses until the product is deployed without the metric.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from domain.threescale.resources.backend import BackendSpec
 
 
 def sync_backend(spec: BackendSpec, found: FoundBackend, known_id: int = 0, refused: Iterable[str] = ()) -> Sync:
-    """The next calls. `spec` includes the defaults; writes with a slot in `refused` are skipped."""
+    """Return the next calls, without the writes whose slot is in `refused`. `spec` includes the defaults."""
     backend, held = found.backend, set(refused)
     if backend is None:
         if not found.looked:

@@ -1,7 +1,7 @@
 """Calls of 3scale's Account Management API, as decisions request them.
 
-A response updates what is known of 3scale's state (`apply_response.py`). After a lost response the state is read again,
-and a creation first searches for an object with its natural key.
+A response updates the collected state of 3scale (`apply_response.py`). After a lost response the state is read again,
+and a repeated creation first searches for an object with the same natural key.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Resource(StrEnum):
 
 
 def api_of(resource: Resource) -> str:
-    """The API's path: the master's for tenants, else the tenant's own."""
+    """The path of the Master API for tenants, of the Account Management API for everything else."""
     return "/master/api" if resource is Resource.TENANT else "/admin/api"
 
 
@@ -56,14 +56,14 @@ class SecretKey(Model):
 
 
 class Answer(Model):
-    """3scale's answer."""
-
-    body: Any = None  # JSON; None if a read's object is absent, or a write's answer has no content
+    body: Any = None  # JSON; None if the object of a read does not exist, or if the answer to a write has no content
     beside: dict[str, Any] = {}  # further fields of the world that the answer changes
 
 
 class Call(Action):
-    """A call of 3scale. `unsure`: a response was lost, so shared lists are not used, and a creation searches first."""
+    """A call of 3scale. `unsure` is True if an earlier response may be lost: then lists that other passes have read are
+    not used, and a creation first searches for its result.
+    """
 
     queue: ClassVar[str] = Queue.THREESCALE
     result: ClassVar[type[Model] | None] = Answer
@@ -89,8 +89,8 @@ class Call(Action):
         raise NotImplementedError
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Forget the known state if it may be wrong. A refusal that the previous pass's state may have caused is not
-        recorded.
+        """Discard the collected state of 3scale if it may be wrong. A refusal is not recorded if it may have been
+        caused by outdated state from the previous pass.
         """
         by_what_was_kept = world.recalled and refusal.type in _BY_WHAT_WAS_KEPT
         if by_what_was_kept or refusal.type in _FORGETTING:
@@ -99,19 +99,20 @@ class Call(Action):
         return world if by_what_was_kept else super().refuse(world, refusal)
 
 
-# Refusals after which the known state may be wrong: absent, concurrent change, no response.
+# Refusals after which the collected state may be wrong: absent object, concurrent change, no response.
 _FORGETTING = frozenset({ErrorType.ABSENT, ErrorType.CONFLICT, ErrorType.UNAVAILABLE})
-# Refusals that a wrong cached state may have caused.
+# Refusals that outdated state from the previous pass may have caused.
 _BY_WHAT_WAS_KEPT = frozenset({ErrorType.INVALID, ErrorType.DENIED})
-# An invalid write waits for a change: retried after an hour, then daily.
+# How long an invalid write pauses if nothing wakes the object: an hour after the first refusal, then a day.
 UNTIL_CHANGED = timedelta(hours=1)
 LATER_UNTIL_CHANGED = timedelta(days=1)
 
 
 class Read(Call):
-    """A list or an object. `of` is the object's id, or that of the list's parent (plan, used backend); else 0.
+    """A read of a list or an object. `of` is the id of the object or, for a list, of its parent (a plan or a used
+    backend); 0 if the path has no such id.
 
-    `path` is relative to `api_of(resource)`, without `.json`; for a text it is the complete URL.
+    `path` is relative to `api_of(resource)`, without `.json`. For a text it is the complete URL.
     """
 
     activity: ClassVar[str] = "threescale.read"
@@ -145,18 +146,18 @@ class Write(Call):
     activity: ClassVar[str] = "threescale.write"
 
     method: Literal["POST", "PUT", "PATCH", "DELETE"]
-    id: int = 0  # of the changed or deleted object; 0 for a creation
+    id: int = 0  # the id of the changed or deleted object; 0 for a creation
     of: int = 0  # the parent's id
     fields: dict[str, Json] = {}
     secrets: dict[str, SecretKey] = {}
     key: dict[str, Json] = {}  # the natural key of a creation
-    others: tuple[int, ...] = ()  # ids of entries that have that key but are not the creation's result
+    others: tuple[int, ...] = ()  # ids of entries that match the natural key but are not the result of the creation
     about: str = ""
-    deploys: str = ""  # the digest of the configuration that it deploys to staging
+    deploys: str = ""  # the digest of the configuration that the call deploys to staging; empty if it deploys none
 
     @property
     def slot(self) -> str:
-        """The slot, the same in every pass for the same effect."""
+        """The key of the call's refusals; the same in every pass for the same effect."""
         return f"{self.method} {self.path} {self.about}".strip()
 
     @property
@@ -171,9 +172,9 @@ class Write(Call):
         return named(self.method, self.path, tenant)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Give an invalid write a long pause: it stays invalid until the object or 3scale's settings change.
+        """Give an invalid write a long pause, because it stays invalid until the object or 3scale's settings change.
 
-        A taken name or a refused deletion may become possible at any time, so it keeps the normal pause.
+        A taken name may become free at any time, and a refused deletion possible; both keep the normal pause.
         """
         if refusal.type is ErrorType.INVALID and self.method != "DELETE" and TAKEN not in refusal.message:
             pause = UNTIL_CHANGED if refusal.attempts == 1 else LATER_UNTIL_CHANGED
@@ -189,7 +190,7 @@ _SHAPE = "Check that the address is that of 3scale's Account Management API, and
 
 
 def unexpected(call: str, error: ValueError) -> str:
-    """The message about an unexpected answer, without values, which may be secret."""
+    """The message about an unexpected answer. It contains no values, because they may be secret."""
     problems = [str(error)]
     if isinstance(error, ValidationError):
         problems = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_input=False)]

@@ -1,7 +1,7 @@
-"""Cascading deletion by the annotation `perdure.dev/cascade`: of objects with their Tenant (the replaced operator
-always cascades), of Applications with their Product.
+"""Cascading deletion, which the annotation `perdure.dev/cascade` enables on a Tenant or a Product.
 
-Without it a deleted Product's Applications become Orphans: 3scale keeps plans with subscribers.
+On a Tenant, it makes Kubernetes delete the tenant's objects with the Tenant, as the replaced operator always does. On a
+Product, it deletes the Product's Applications with the Product; without it these Applications become Orphans.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def takes_along(meta: ObjectMeta) -> bool:
 
 
 def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, tenants: Iterable[Tenant]) -> JsonPatch:
-    """The patch that makes the object's Tenant its owner, if that Tenant cascades; else empty.
+    """The patch that makes the object's Tenant its owner; empty if the Tenant does not cascade.
 
-    `tenants` are those that reference the account's Secret. An object with another controller gets no owner.
+    `tenants` are the Tenants that reference the account's Secret.
     """
     meta = resource.metadata
     if not isinstance(resource, Product | Backend | DeveloperAccount | OpenApi) or isinstance(account, NoAccount):

@@ -1,14 +1,16 @@
 """The conditions that clients of the replaced operator read.
 
+    state     types that are True
     fine      Synced or Ready
-    waiting   Orphan (of an account: Waiting) and, except for accounts and users, Failed
-    invalid   Invalid and, except for accounts, users, OpenAPIs and policies, Failed
+    waiting   Orphan and Failed; on a DeveloperUser only Orphan, on a DeveloperAccount only Waiting
+    invalid   Invalid and Failed; on accounts, users, OpenAPIs and policies only Invalid
     failed    Failed
-    syncing   InSync (only an OpenAPI, while its Product is not synced)
+    syncing   InSync; used only for an OpenAPI whose Product is not synced
 
-A long sync adds `InSync` and keeps the previous conditions, so referrers are not blocked. `Failed` and `Invalid` are
-written also while False, because clients treat an absent one as True. A user that waits for its account is not Failed
-(clients create the admin first), one without its password is. Clients expect Ready first in an Application.
+A long sync adds `InSync` and keeps the previous conditions, so that referrers are not blocked. `Failed` and `Invalid`
+are written even while they are False, because clients treat an absent condition as True. A DeveloperUser that waits for
+its account is not Failed, because clients create the admin first; a DeveloperUser whose password is missing is Failed.
+In an Application Ready comes first, because clients read the first condition.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ class Situation(Model):
 
 
 def conditions(kind: Kind, situation: Situation, before: Conditions, now: datetime) -> Conditions:
-    """The conditions for the situation; unchanged ones keep their transition time."""
+    """The conditions for the situation. Conditions whose status is unchanged keep their transition time."""
     true_ones = _true_types(kind, situation.state)
     shown = sorted({*TYPES[kind.name], *true_ones}, key=partial(_place, kind))
     known = {condition.type: condition for condition in before}

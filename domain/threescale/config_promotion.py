@@ -2,8 +2,8 @@
 
     waits for the product ─► deploy to staging ─► read the newest versions ─(production)─► promote ─► Ready ─► (deleted)
 
-A product synced by Perdure is already in staging, so a promotion without changes succeeds; the replaced operator
-reported a failure.
+Perdure deploys a product to staging when it syncs the product. A promotion that finds nothing new therefore succeeds;
+the replaced operator reported a failure.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NOTHING_FOR_STAGING = (
 
 
 class FoundConfigs(Model):
-    """The newest configuration version by environment, 0 if there is none."""
+    """`newest` has the newest configuration version of each environment; 0 if the environment has none."""
 
     deployed: bool = False
     newest: dict[str, int] = {}
@@ -82,7 +82,7 @@ def _decided(observed: ObservedPromotion, product: Product, now: datetime) -> De
 
 
 def sync_promotion(once: ProxyConfigPromote, service_id: int, found: FoundConfigs) -> Sync:
-    """The next calls. `missing` names staging if 3scale deployed nothing, for instance without backends."""
+    """Return the next calls. `missing` names staging if 3scale deployed nothing, as for a product without backends."""
     if not found.deployed:
         path = f"services/{service_id}/proxy/deploy"
         return Sync(writes=(Write(resource=Resource.PROXY, method="POST", path=path),))
@@ -113,11 +113,11 @@ def _without_product(once: ProxyConfigPromote) -> Blocker:
 
 
 def _blocker(once: ProxyConfigPromote, product: Product, provider: ProviderAccount) -> Blocker | None:
-    """Why the promotion must wait, else None. A product that changes is promoted once it is synced."""
     if is_true(product.status.conditions, INVALID):
         return invalid(f"product CR {product.metadata.name} is invalid", *_waits_for(once))
     status = product.status
-    there = known_at(provider.url, status.provider_account_host, status.product_id)  # 0 while it moves to this tenant
+    # The id is 0 while the product moves to this tenant.
+    there = known_at(provider.url, status.provider_account_host, status.product_id)
     current = there and (status.observed_generation or 0) >= product.metadata.generation
     if usable(product.status.conditions) and current and not product.metadata.deleting:
         return None if product.spec.backend_usages else _nothing_deployed(once, product)

@@ -2,7 +2,7 @@
 
     New ─► found by name and version, or created ─► Ready ─new schema─► Ready ─deletion─► deleted, once no chain uses it
 
-3scale refuses to change or delete a policy that a product's chain uses.
+3scale refuses to change or delete a policy while a product's chain uses the policy.
 """
 
 from __future__ import annotations

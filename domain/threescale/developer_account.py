@@ -3,8 +3,8 @@
     New ─► Waiting ─a DeveloperUser with the role admin waits for it─► signup ─► Ready ─new spec, drift─► Ready
         any ─deletion─► the account is deleted with its users and applications
 
-Clients count the waiting user as created (`conditions.py`). The signup creates account and user together; then the
-user's lifecycle finds its user. After a lost response the account is found by the admin's name.
+Clients treat the waiting DeveloperUser as created (`conditions.py`). The signup creates account and user together; then
+the lifecycle of the DeveloperUser finds the user. After a lost response the account is found by its admin's name.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ NO_ADMIN = "valid admin developer user CR not found"
 
 
 class ObservedAccount(ObservedOne):
-    """A DeveloperAccount. `holders`: other DeveloperAccounts with its organisation name and tenant. `secrets`: the key
-    of the admin's password, if it exists.
+    """`holders` has the other DeveloperAccounts of the tenant with the same organisation name. `secrets` has the key of
+    the admin's password; empty if that Secret or key does not exist.
     """
 
     item: ClassVar[type[FoundAccount]] = FoundAccount
@@ -84,7 +84,7 @@ def _taken(observed: ObservedAccount, known_id: int) -> Blocker | None:
 
 
 def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str) -> DeveloperUser | None:
-    """The oldest DeveloperUser with the role admin that waits for the account; else None."""
+    """The oldest DeveloperUser with the role admin that waits for the account; None if no such user waits."""
     waiting = [
         user
         for user in users
@@ -99,9 +99,9 @@ def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str
 
 
 def _waits_there(user: DeveloperUser, account: DeveloperAccount, url: str) -> bool:
-    """Whether the user waits for the account: it has no id in the account's tenant, or is an Orphan.
+    """Whether the user waits for the account: the user has no id in the account's tenant, or is an Orphan.
 
-    A user without a tenant, or of another one, must reference the account's Secret.
+    A user that has no tenant yet, or another tenant, must reference the same tenant Secret as the account.
     """
     host, known_id = user.status.provider_account_host, user.status.developer_user_id
     if host and same_tenant(host, url):
@@ -115,7 +115,7 @@ def _secret_of(resource: DeveloperUser | DeveloperAccount) -> str:
 
 
 def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
-    """Whether the found account has our mark and the current or recorded organisation name."""
+    """Whether the found account has our mark, and the organisation name of the spec or of the recorded creation."""
     names = (account.spec.org_name, created(account.metadata).get("org_name"))
     return MANAGED_BY.items() <= found.annotations.items() and found.org_name in names
 

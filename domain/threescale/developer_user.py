@@ -1,12 +1,11 @@
 """The lifecycle of a DeveloperUser.
 
     New ─► Orphan: its account is not ready ─► found in the account, or created ─► activated ─► Ready ─new spec─► Ready
-        any ─deletion─► deleted; the last admin is deleted with its account only
+        any ─deletion─► deleted; the last admin is deleted only with its account
         its account is gone ─► deleted too
 
-The account's signup creates the first admin (`developer_account.py`), which is found by name and email. State and role
-are changed by separate calls. A user that moves to another account is first deleted in the old account. The password
-is set only at the creation.
+The account's signup creates the first admin (`developer_account.py`), which is found by name and email. A user that
+moves to another account is first deleted in the old account. The password is set only at the creation.
 """
 
 from __future__ import annotations
@@ -49,7 +48,9 @@ PENDING, ACTIVE, SUSPENDED = "pending", "active", "suspended"
 
 
 class ObservedUser(ObservedOne):
-    """A DeveloperUser. `holders`: the account's other DeveloperUsers. `secrets`: its password's key, if it exists."""
+    """`holders` has the other DeveloperUsers of the account. `secrets` has the key of the user's password; empty if
+    that Secret or key does not exist.
+    """
 
     item: ClassVar[type[FoundUser]] = FoundUser
     wrapper: ClassVar[Resource] = Resource.USER
@@ -121,7 +122,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
 
 
 def _without_password(observed: ObservedUser, fields: dict[str, object], now: datetime) -> Decision:
-    """The decision to show Failed, not Orphan: clients count an Orphan user as created."""
+    """The status shows Failed, not Orphan, because clients treat an Orphan user as created."""
     password = password_of(observed.resource)
     message = f"Secret {password.name} is missing, or lacks the key {password.key}"
     waits_for = (f"Secret/{password.namespace}/{password.name}",)
@@ -185,7 +186,7 @@ def _put(user: DeveloperUser, found: FoundUser, path: str, fields: dict[str, Jso
 
 
 def _leaving(observed: ObservedUser) -> Leaving:
-    """The deletion. If the account is gone or being deleted, 3scale deletes the user with the account."""
+    """If the account is gone or being deleted, no call is made: 3scale deletes the user with the account."""
     user, account, provider = observed.resource, observed.account, observed.provider
     known_id = observed.known_id
     leaving = Leaving(holders=observed.holders)

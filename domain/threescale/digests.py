@@ -1,16 +1,15 @@
 """Digests of the last synced state, in the object's status (`status.digests`).
 
     synced        the whole desired state, with ids and versions of its inputs
-    gateway       the part in the gateway's configuration, as deployed to staging
+    gateway       the part that the gateway's configuration in staging contains
     production    the same part in production, if promotion is automatic
-    mended        of a backend: when the gateway part was last corrected without a new spec
+    mended        of a backend: the time when the gateway part was last corrected without a change of the spec
 
-While the desired state has the stored digest, no call is made, even after a restart; the sweep finds drift. A pass ends
-with one write of the status, which avoids conflicts with clients that replace the object. The replaced operator's CRDs
-drop the field; then an annotation stores the digests. For kinds without our mark in 3scale, another annotation records
-a creation before it begins, until the object is in sync: if the object is deleted earlier, only that creation's result
-is searched for. Before a product's gateway part is corrected without a new spec, its digests are cleared, so that a
-crash before the deployment is noticed.
+While the desired state has the stored digest, no call is made, even after a restart; the sweep finds drift. The
+replaced operator's CRDs drop `status.digests`; an annotation then stores the digests. Another annotation records a
+creation before it begins and is removed when the object is in sync. If the object is deleted before that, only the
+result of the recorded creation is searched for. Before the gateway part of a product is corrected without a change of
+the spec, the product's digests are cleared, so that the next pass notices a crash before the deployment.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ RETAIN = "perdure.dev/retain"
 DRIFT = "perdure.dev/3scale-drift"
 LOOKED = "perdure.dev/3scale-looked"
 
-# The version of the digests: another number makes every object be compared once.
+# The version of the digests' form. With a new number every object is compared with 3scale once.
 _FORM = 1
 _LENGTH = 24
 
@@ -73,7 +72,6 @@ def _in_status(resource: CustomResource) -> Digests | None:
 
 
 def creating(meta: ObjectMeta, key: Mapping[str, Json], others: Iterable[int] = ()) -> JsonPatch:
-    """The patch that records a creation; empty if it is recorded already."""
     listed = sorted(set(others))
     noted = json.dumps({**key, **({OTHERS: listed} if listed else {})}, sort_keys=True)
     return {} if meta.annotations.get(CREATING) == noted else {"metadata": {"annotations": {CREATING: noted}}}
@@ -96,7 +94,6 @@ def retained(meta: ObjectMeta) -> bool:
 
 
 def digest(*parts: object) -> str:
-    """A digest that is independent of the order of fields."""
     text = json.dumps([_FORM, *(_plain(each) for each in parts)], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 

@@ -4,10 +4,9 @@
                                         └► marked entries ─► without an object
     some Products and Backends, in turn ─► all their parts
 
-Objects in sync make no calls (`digests.py`), so only the sweep notices manual changes in 3scale. The lists show no
-metrics, rules or plans, so each sweep compares some products and backends completely, in turn. Users and document
-bodies are compared only by `retry`, or when their object is read anyway. Applications, documents and policies have no
-mark, so they are never reported as orphans.
+Objects in sync make no calls (`digests.py`), so only the sweep notices manual changes in 3scale. The lists contain no
+metrics, rules or plans; each sweep compares some Products and Backends completely, in turn. Users and document bodies
+are compared only after `perdure retry`, or when a pass reads them for another reason.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ _WITH_PARTS = (Product, Backend)
 
 
 class Lists(Model):
-    """A tenant's entries by id; None if not requested."""
+    """A tenant's entries by id. A field is None if its list was not requested."""
 
     services: dict[int, FoundService] | None = None
     backends: dict[int, FoundBackendApi] | None = None
@@ -100,7 +99,6 @@ def with_list(lists: Lists, read: Read, answer: object) -> Lists:
 
 
 def differences(objects: Iterable[CustomResource], lists: Lists) -> tuple[Difference, ...]:
-    """The differences of objects in sync that are not being deleted."""
     found = ((each, _problem(each, lists)) for each in objects if in_step(each))
     return tuple(Difference(resource=each, problem=problem) for each, problem in found if problem)
 
@@ -131,7 +129,7 @@ def listed(lists: Lists, read: Read) -> dict[str, object] | None:
 
 
 def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str, ...]:
-    """Entries with our mark that no object has by id, or may adopt by name."""
+    """Entries with our mark whose id no object has, and which no object may adopt by name."""
     known = {(type(each), id_) for each in objects if (id_ := _id(each))}
     names = {(type(each), name) for each in objects if (name := _name(each))}
     marked: list[tuple[type[CustomResource], str, int, str, Mapping[str, str]]] = [
@@ -171,7 +169,7 @@ def _compared(each: CustomResource, there: Mapping[int, F], differs: Callable[[F
 
 
 def _other_application(application: Application, found: FoundApplication) -> bool:
-    """Whether the found application differs. The plan is not compared: the list has only the plan's id."""
+    """The plan is not compared, because the list contains only the plan's id."""
     spec = application.spec
     state = SUSPENDED if spec.suspend else LIVE
     moved = found.state in (LIVE, SUSPENDED) and found.state != state
@@ -179,7 +177,7 @@ def _other_application(application: Application, found: FoundApplication) -> boo
 
 
 def _other_document(document: ActiveDoc, found: FoundDocument) -> bool:
-    """Whether the found document differs. The body is not compared, because it is not in the object."""
+    """The body is not compared, because the object does not contain the body."""
     return not sync_document(document, found.body, found.service_id, _one(found)).done
 
 

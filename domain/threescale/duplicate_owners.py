@@ -1,6 +1,7 @@
-"""Objects that manage the same entry in 3scale: both adopted it, or one is a copy with the other's id annotation.
+"""Objects that manage the same entry in 3scale.
 
-If one object is deleted, the other one keeps the entry.
+Both may have adopted the entry, or one object may be a copy of the other, with the same id annotation. If one of them
+is deleted, the entry stays for the other.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from domain.resource import ObjectMeta
 
 
 class Holder(Model):
-    """Another object that may have the same entry, and that entry's id."""
+    """Another object of the kind, and the id of its entry in 3scale."""
 
     metadata: ObjectMeta
     id: int

@@ -22,7 +22,7 @@ _ADDRESSES = ("endpoint", "sandbox_endpoint")
 
 
 def backend_version(deployment: Deployment | None) -> str | None:
-    """3scale's code for the authentication of callers; None: unchanged."""
+    """3scale's code for the authentication of callers; None leaves 3scale's setting unchanged."""
     authentication = deployment.authentication if deployment else None
     if authentication is None:
         return None
@@ -32,7 +32,7 @@ def backend_version(deployment: Deployment | None) -> str | None:
 
 
 def deployment_option(deployment: Deployment | None) -> str | None:
-    """3scale's code for where the gateway runs; None: unchanged."""
+    """3scale's code for where the gateway runs; None leaves 3scale's setting unchanged."""
     if deployment is None:
         return None
     return "self_managed" if deployment.apicast_self_managed else "hosted"
@@ -130,7 +130,7 @@ def _oidc(spec: ProductSpec) -> OpenIdConnect | None:
 
 
 def _open(policy: Policy) -> bool:
-    """Whether the policy's configuration comes from a Secret: the spec has none, but a reference."""
+    """Whether the policy's configuration comes from a Secret."""
     return not policy.configuration and policy.configuration_ref is not None
 
 

@@ -1,7 +1,7 @@
 """The fewest calls that bring mapping rules into the wanted order.
 
-Inserting a rule moves the later rules down, deleting one moves them up. As many rules as possible keep their place (a
-longest increasing subsequence); surplus rules are changed into missing ones.
+Inserting a rule moves the later rules down; deleting a rule moves the later rules up. As many rules as possible keep
+their place (a longest increasing subsequence). A surplus rule is changed into a missing rule.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class FoundRule(Model):
 
 
 class RuleEdit(Model):
-    """A change of one rule. `position` is None if it keeps its place."""
+    """A change of one rule. `position` is None if the rule keeps its place."""
 
     call: Literal["DELETE", "PUT", "POST"]
     id: int | None = None
@@ -37,7 +37,7 @@ class RuleEdit(Model):
 
 
 def edits(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> tuple[RuleEdit, ...]:
-    """The edits in order; `found` is sorted by position."""
+    """Return the edits in the order in which they are made. `found` is sorted by position."""
     pairs = _pair(wanted, found)
     reused = set(pairs.values())
     deletions = [RuleEdit(call="DELETE", id=each.id) for index, each in enumerate(found) if index not in reused]

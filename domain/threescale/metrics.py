@@ -2,9 +2,9 @@
 
     changes, creations ─► rules ─► (gateway) ─► deletions
 
-3scale refuses to delete a metric used in the gateway's configuration, so deletions come after the deployment; until
-then a surplus metric is renamed if another one needs its friendly name. A metric that becomes a method, or the reverse,
-is deleted (`obstacles`) once rules and gateway do not use it, then created again.
+3scale refuses to delete a metric that the gateway's configuration uses, so deletions come after the deployment. Until
+then a surplus metric is renamed if a wanted metric needs its friendly name. If a metric must become a method, or a
+method a metric, it is deleted (`obstacles`) once rules and gateway do not use it, then created again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from domain.threescale.resources.shared import MappingRule, Metric, ProductMetho
 class Owner(Model):
     path: str
     rules_path: str
-    backend_id: int = 0  # a backend's id, the suffix of its metrics' system names; 0 for a product
+    backend_id: int = 0  # the backend's id, which is the suffix of its metrics' system names; 0 for a product
 
     @classmethod
     def product(cls, id_: int) -> Owner:
@@ -45,10 +45,9 @@ class Owner(Model):
 
 
 class Counting(Model):
-    """Calls: `writes` come before the mapping rules, `farewells` (deletions) after the deployment.
+    """Calls. `writes` come before the calls for mapping rules, `farewells` (deletions) after the deployment.
 
-    `obstacles` come first: they delete what has a wanted name but the wrong kind (metric, method), once no gateway
-    uses it.
+    `obstacles` come before both: they delete a metric that must become a method, or a method that must become a metric.
     """
 
     obstacles: tuple[Write, ...] = ()
@@ -57,7 +56,7 @@ class Counting(Model):
 
 
 class _Wanted(Model):
-    """A wanted metric or method; an absent description equals an empty one, as with the replaced operator."""
+    """As with the replaced operator, an absent description equals an empty description."""
 
     name: str
     method: bool
@@ -89,7 +88,7 @@ def count(
 
 
 def without(obstacles: Iterable[Write], rules: Iterable[MappingRule], ids: Mapping[str, int]) -> list[MappingRule]:
-    """The rules whose metrics exist and are not about to be deleted."""
+    """The rules whose metrics exist and are not deleted as obstacles."""
     names = {each.about for each in obstacles}
     return [each for each in rules if each.metric_method_ref in ids and each.metric_method_ref not in names]
 
@@ -101,9 +100,9 @@ def order(
     found: Sequence[FoundMappingRule],
     refused: Iterable[str] = (),
 ) -> tuple[Write, ...] | None:
-    """The calls that make and order the mapping rules; None if a rule's metric does not exist yet.
+    """The calls that create and order the mapping rules; None if a rule's metric does not exist yet.
 
-    Each call depends on the previous ones, so the list ends before the first slot in `refused`.
+    Each call depends on the earlier calls, so the list ends before the first call whose slot is in `refused`.
     """
     ids = owner.ids(metrics)
     if any(rule.metric_method_ref not in ids for rule in wanted):
@@ -134,7 +133,7 @@ def _is_wanted(owner: Owner, found: FoundMetric, wanted: Mapping[str, _Wanted]) 
 def _changes(
     owner: Owner, wanted: Mapping[str, _Wanted], keeps: Mapping[str, FoundMetric], hits: int
 ) -> Iterable[Write]:
-    """The changes, one call each; metrics that exchange friendly names get temporary ones in between."""
+    """Metrics that exchange friendly names get temporary names in between."""
     by_id = {each.id: name for name, each in keeps.items()}
     differing = {each.id: wanted[name].differing(each) for name, each in keeps.items()}
     names = {id_: str(fields["friendly_name"]) for id_, fields in differing.items() if "friendly_name" in fields}

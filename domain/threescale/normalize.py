@@ -19,12 +19,11 @@ _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
 def same_text(wanted: str | None, found: str | None) -> bool:
-    """Whether the texts are equal. A wanted None equals any text; a found null equals the empty text."""
     return wanted is None or wanted == (found or "")
 
 
 def with_port(address: str) -> str:
-    """The address as 3scale stores it; unchanged if it is not an address."""
+    """The address with its port, as 3scale stores it. A text that is no address is returned unchanged."""
     try:
         parts = urlsplit(address)
         named = parts.port
@@ -52,7 +51,6 @@ def same_money(wanted: str | None, found: Json) -> bool:
 
 
 def bare_name(system_name: str, backend_id: int) -> str:
-    """The metric's name without the backend's id."""
     return system_name.removesuffix(f".{backend_id}")
 
 
@@ -77,7 +75,6 @@ def same_chain(wanted: Sequence[Policy], found: Sequence[dict[str, Json]]) -> bo
 
 
 def described(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """The fields without an empty description, which equals an absent one."""
     return {name: value for name, value in fields.items() if name != "description" or value}
 
 

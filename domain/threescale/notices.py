@@ -1,7 +1,7 @@
 """Kubernetes Events of an object, with the replaced operator's reasons.
 
-A waiting object gets a warning only if it is a Tenant. Perdure's own normal Events announce surprising actions: an
-object is deleted with another one, or an application is recreated.
+A waiting object gets a warning only if it is a Tenant. Perdure adds normal Events for surprising actions: an object is
+deleted with another object, or an application is created again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def notices(kind: Kind, decision: Decision) -> tuple[Notice, ...]:
 
 
 def left_aside(what: str) -> Notice:
-    """The notice of an ignored part of a spec; the message is also the reason, as with the replaced operator."""
+    """The warning about an ignored part of a spec. As with the replaced operator, the message is also the reason."""
     return warning(what, what)
 
 

@@ -1,9 +1,8 @@
 """The input of decisions on 3scale objects, and the decisions that kinds share.
 
-3scale's state is collected during the pass: each call folds its response into the world (`calls.py`), and a new
-observation keeps it. Actions run in order; a refusal stops those after it. 3scale's refusals are stored by slot: until
-its retry is due, a refused call is left out, and the object's state shows the refusal. An object blocked by its spec or
-a missing referent makes no call.
+3scale's state is collected during the pass: each call adds its response to the world (`calls.py`), and a new
+observation keeps the collected state. Actions run in order; after a refusal the remaining actions do not run. Until the
+retry of a refused call is due, the call is left out, and the object's state shows the refusal.
 """
 
 from __future__ import annotations
@@ -56,10 +55,8 @@ class Phase(StrEnum):
 
 
 class Memory(Model):
-    """What an object's lifecycle remembers."""
-
     retried: str = ""  # the token of the retry for which refusals were dropped, until that retry completes
-    begun: bool = False  # 3scale was written to, and the object has not been in sync since
+    begun: bool = False  # True if a pass has written to 3scale, and the object has not been in sync since
     next_sweep: datetime | None = None
     sweeps: int = 0  # the number of sweeps so far; it selects the objects that are compared completely
     compare_at: datetime | None = None  # when to compare with 3scale, after a write based on cached state
@@ -108,12 +105,10 @@ def failed(message: str, *waits_for: str) -> Blocker:
 
 
 class Leaving(Model):
-    """The deletion of an object's counterpart in 3scale."""
-
-    look: Read | None = None  # the search for the counterpart; None if the id is known or no search is needed
-    write: Write | None = None  # None if nothing is left in 3scale
-    holders: tuple[Holder, ...] = ()  # other objects of its kind in the tenant
-    blocker: Blocker | None = None  # what must stop using it first
+    look: Read | None = None  # the search for the counterpart; None if no search is needed
+    write: Write | None = None  # the deletion call; None if nothing is left in 3scale
+    holders: tuple[Holder, ...] = ()  # other objects that may have the same counterpart
+    blocker: Blocker | None = None  # why the deletion must wait, such as Products that use the counterpart
 
 
 def outcome_of(phase: str, actions: tuple[Action, ...]) -> Outcome:
@@ -126,27 +121,25 @@ def acts(phase: Phase, why: str, *actions: Action, **more: Any) -> Decision:
 
 
 class Observed(World):
-    """An object as a pass observes it."""
-
-    # The fields with 3scale's state: calls read it, an observation does not.
+    # The fields with 3scale's state. Calls fill these fields; an observation of the cluster does not.
     learnt: ClassVar[tuple[str, ...]] = ("found",)
 
     resource: CustomResource
     provider: ProviderAccount | NoAccount
     known: Memory = Memory()
     tenants: tuple[Tenant, ...] = ()
-    look: bool = False  # the sweep or a person asks for a comparison with 3scale
-    retry: str = ""  # the token of a person's incomplete retry
-    drops_refusals: bool = False  # earlier refusals are dropped: the pass was woken, or has a new retry
-    recalled: bool = False  # the previous pass's state of 3scale is used
-    slot_held_for: timedelta | None = None  # the time since the first call; None before it
-    reported_in_sync: bool = False  # this pass has reported already that it takes long (InSync)
+    look: bool = False  # True if the object must be compared with 3scale even if its digests are unchanged
+    retry: str = ""  # the token of a person's retry that is not complete; empty if there is none
+    drops_refusals: bool = False  # earlier refusals are dropped, because the pass was woken or has a new retry
+    recalled: bool = False  # the state of 3scale comes from the previous pass
+    slot_held_for: timedelta | None = None  # the time since the first call of the pass; None before that call
+    reported_in_sync: bool = False  # this pass has already written InSync, because it takes long
     mute: bool = False  # the API server refuses the object's status, so it is not written
     unwritable: str = ""  # why the API server refuses the spec with defaults
 
     @property
     def known_id(self) -> int:
-        """The remembered id if it is from this tenant; 0 otherwise."""
+        """The remembered id; 0 if there is none, or if it is an id of another tenant."""
         host = getattr(getattr(self.resource, "status", None), "provider_account_host", None)
         return known_at(self.provider.url, host, remembered_id(self.resource))
 
@@ -163,7 +156,7 @@ class Observed(World):
         return self.model_copy(update={name: type(self).model_fields[name].default for name in self.learnt})
 
     def remembered(self) -> object:
-        """3scale's state for the next pass; None for kinds that one read shows completely, and if unknown."""
+        """3scale's state for the next pass; None if it is unknown, or if one read shows the object completely."""
         return None
 
     def recalling(self, remembered: object) -> Self:
@@ -186,7 +179,7 @@ class Observed(World):
     def begins(
         self, leaving: Callable[[Any], Leaving], now: datetime, defaults: JsonPatch | None = None
     ) -> Decision | None:
-        """The decision on deletion, finalizer, defaults, or a missing tenant; None if none of them is due."""
+        """The decision if the object is being deleted or lacks finalizer, defaults or tenant; otherwise None."""
         if self.resource.metadata.deleting:
             return self.deprovision(leaving(self), now)
         patch = finalizer_set(self.resource) | ({"spec": defaults} if defaults else {})
@@ -215,7 +208,7 @@ class Observed(World):
         return next_look(since, now, resource.metadata.uid)
 
     def reported(self, situation: Situation, now: datetime, fields: Mapping[str, object]) -> JsonPatch:
-        """The status patch with `situation` and `fields` (by model names); empty if nothing changes."""
+        """The status patch with `situation` and `fields`, named as in the model; empty if nothing changes."""
         resource: Any = self.resource
         before = resource.status
         known = {} if _stays_behind(resource, fields) else fields
@@ -233,7 +226,7 @@ class Observed(World):
         phase: Phase | None = None,
         until: datetime | None = None,
     ) -> Decision:
-        """The decision to show the blocker, without calls; a waiting object is observed with growing pauses."""
+        """Show the blocker and make no call. A waiting object is observed again after growing pauses."""
         situation = Situation(state=blocker.state, message=blocker.message)
         if blocker.state is SyncState.WAITING:
             until = self.observe_again_at(_waits(self.resource.kind_of), now)
@@ -252,7 +245,7 @@ class Observed(World):
         fields: Mapping[str, object] | None = None,
         phase: Phase | None = None,
     ) -> Decision:
-        """The decision to show the refusals as the object's state until the first may be retried."""
+        """The decision to show the refusals as the object's state until the first refused call may be retried."""
         situation = situation_of(refusals.values())
         return acts(
             phase or _PHASES[situation.state],
@@ -269,7 +262,7 @@ class Observed(World):
         now: datetime,
         fields: Mapping[str, object] | None = None,
     ) -> Decision:
-        """The decision to make the writes or, while one is refused, to show that as the object's state."""
+        """The decision to make the writes. While a write is refused, the refusal is shown as the object's state."""
         refused = {each.slot: self.refusals[each.slot] for each in writes if each.slot in self.refusals}
         if held(refused, now):
             return self.as_refused(refused, now, fields)
@@ -295,9 +288,9 @@ class Observed(World):
     def attempted(
         self, sync: Sync, now: datetime, *, marked: bool = True
     ) -> tuple[Decision | None, dict[str, Refusal]]:
-        """The decision with the next calls, None if there are none, and the refusals of the sync's calls.
+        """Return the decision with the next calls (None if no call is left) and the refusals of the sync's calls.
 
-        A creation without our mark is recorded first (`digests.py`).
+        If `marked` is False, an annotation records a creation before its call (`digests.py`).
         """
         refused = blocking(sync, self.refusals)
         slots = held(refused, now)
@@ -313,10 +306,10 @@ class Observed(World):
         return self.as_refused(refused, now, fields) if refused else self.fine(now, fields, digests=digests)
 
     def deprovision(self, leaving: Leaving, now: datetime) -> Decision:
-        """The decision to delete the counterpart. It is left in 3scale if the object is retained, the tenant's Secret
-        is gone, or another object has the same counterpart.
+        """The decision to delete the counterpart. The counterpart stays in 3scale if the object is retained, if the
+        tenant's Secret is gone, or if another object has the same counterpart.
 
-        An incomplete Secret is probably being edited, so the deletion of a known counterpart waits.
+        If the Secret lacks a key, it is probably being edited, so the deletion of a known counterpart waits.
         """
         resource, provider = self.resource, self.provider
         meta, outside = resource.metadata, resource.outside
@@ -362,7 +355,7 @@ class ObservedOne(Observed):
     found: One[Any] = One()
 
     def is_it(self, found: Any) -> bool:
-        """Whether an entry is this object's; called only while the id is unknown."""
+        """Whether the found entry belongs to this object; called only while the object's id is unknown."""
         raise NotImplementedError
 
     def read(self, read: Read, body: object) -> Self:
@@ -392,9 +385,7 @@ def status_in_sync(resource: Any, why: str, now: datetime) -> JsonPatch:
 
 
 def _stays_behind(resource: CustomResource, fields: Mapping[str, object]) -> bool:
-    """Whether the object has moved to another tenant but has no id there yet, so that its status keeps the old address
-    and id.
-    """
+    """Whether the object moves to a tenant where it has no id yet. Its status then keeps the old address and id."""
     own, host = OWN_IDS.get(resource.kind_of.name), fields.get("provider_account_host")
     status: object = getattr(resource, "status", None)
     before = getattr(status, "provider_account_host", None)
@@ -439,10 +430,10 @@ def calls(sync: Sync, slots: Iterable[str], *before: Action, phase: Phase = Phas
 def lets_go(
     leaving: Leaving, found: One[T], known_id: int, look: Read | None, deletion: Callable[[int], Write]
 ) -> Leaving:
-    """The deletion of an object without parts, by `known_id` (0 if unknown) or else by `look`.
+    """The deletion of an object without parts, by `known_id` (0 if unknown) or after the search `look`.
 
-    `look` searches for the result of the recorded creation; it is None if no creation is recorded, or if
-    another object may have its result.
+    `look` searches for the result of the recorded creation. It is None if no creation is recorded, or if another object
+    may have the result.
     """
     if look is not None and holder_of(known_id, leaving.holders):
         known_id = 0  # that entry is another object's; search for the result of this object's creation

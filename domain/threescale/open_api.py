@@ -6,9 +6,8 @@
         any ─► Orphan: tenant or Secret is missing   any ─► Invalid: the document   any ─► Failed: the generated objects
         any ─deletion─► Product gone ─► Backend gone ─► deleted
 
-No call to 3scale is made. Changes of both objects' specs are reverted. A document at a URL is fetched every five
-minutes. The objects' names never change, even with a new title: another Product would have no applications. Both are
-deleted with the OpenAPI even without a garbage collector; `--cascade=orphan` keeps them.
+An OpenAPI itself makes no call to 3scale. Changes to the specs of the generated Product and Backend are reverted. The
+names of both objects never change, even if the title does, because a new Product would have no applications.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ C = TypeVar("C", Product, Backend)
 
 
 class ObservedOpenApi(Observed):
-    """An OpenAPI, with the Products and Backends that it owns or its status names. `text` is None if not fetched yet,
-    `source` if there is no Secret.
+    """An OpenAPI, with the Products and Backends that it owns or that its status names. `text` is None if the document
+    is not fetched yet; `source` is None if no Secret with the document exists.
     """
 
     learnt: ClassVar[tuple[str, ...]] = ()
@@ -85,7 +84,7 @@ class ObservedOpenApi(Observed):
         return self.beside({"text": text_at(str(body))})
 
     def forget(self) -> Self:
-        """The world without a document from a URL, which is then fetched again."""
+        """Discard a document from a URL, so that it is fetched again."""
         return self if self.resource.spec.openapi_ref.secret_ref else self.beside({"text": None})
 
 
@@ -222,7 +221,7 @@ def _own(open_api: OpenApi, there: Sequence[C]) -> C | None:
 
 
 def _sibling(name: str, there: Sequence[C]) -> C | None:
-    """The object of this name. The name contains the OpenAPI's uid, so the object is ours even without an owner."""
+    """The name contains the OpenAPI's uid, so an object with this name is ours even without an owner reference."""
     return next((each for each in there if each.metadata.name == name), None)
 
 
@@ -260,7 +259,7 @@ def _annotations(meta: ObjectMeta, kind: Kind) -> dict[str, str]:
 
 
 def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
-    """The patch with complete lists: null removes no field within a list."""
+    """The patch with complete lists from `whole`: in a merge patch, a null inside a list removes no field."""
     return {
         name: whole.get(name, value)
         if isinstance(value, list)
@@ -272,7 +271,7 @@ def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
 
 
 def _leaving(observed: ObservedOpenApi, now: datetime) -> Decision:
-    """The decision to delete the Product, then the Backend, which the Product uses."""
+    """The Product is deleted before the Backend, because the Product uses the Backend."""
     open_api = observed.resource
     if OPEN_API.finalizer not in open_api.metadata.finalizers:
         return acts(Phase.GONE, "its finalizer is removed")

@@ -1,7 +1,7 @@
 """Strict parsing of an OpenAPI document, JSON or YAML, which is untrusted.
 
-A document is refused if it is too long, too deep, too large after resolving aliases, has a duplicate key, or refers to
-another document. YAML dates stay texts, as in JSON.
+A document is refused if it is too long, is nested too deeply, is too large after aliases are resolved, has a duplicate
+key, or refers to another document. YAML dates stay texts, as in JSON.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Strict(Model):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, value: object) -> object:
-        """The value without nulls: they mean absent, as for the replaced operator."""
+        """As with the replaced operator, a null means that the field is absent."""
         return without_nulls(value)
 
 
@@ -119,7 +119,7 @@ class _Root(_Strict):
 
 
 def read_api(text: str) -> Api:
-    """Parse the document. Results are cached, because long ones take seconds. Raises Unreadable."""
+    """Parse the document. Results are cached, because a long document takes seconds. Raises Unreadable."""
     found = _read(text)
     if isinstance(found, str):
         raise Unreadable(found)
@@ -211,7 +211,7 @@ def _name(key: object) -> str:
 
 
 def _measure(whole: Json) -> None:
-    """Check depth and size with aliases resolved. Raises Unreadable."""
+    """Aliases are resolved here, so an alias counts with all values that it refers to. Raises Unreadable."""
     left: list[tuple[Json, int]] = [(whole, 1)]
     nodes = 0
     while left:
@@ -268,7 +268,7 @@ def _followed(document: JsonObject, item: JsonObject) -> JsonObject:
 
 
 def _refuse_circles(document: JsonObject) -> None:
-    """Refuse components whose `$ref` leads back to itself; recursion inside a schema is allowed."""
+    """Refuse a component whose `$ref` leads back to the component. Recursion inside a schema is allowed."""
     components = document.get("components")
     for section, named in components.items() if isinstance(components, dict) else ():
         for name, item in named.items() if isinstance(named, dict) else ():

@@ -3,9 +3,8 @@
     title ─► names of both objects  first server ─► address of the backend, base path of every rule
     operation ─► method and mapping rule          security ─► how callers authenticate
 
-Extensions contain 3scale settings: metrics, policies and plans of the product, and an operation's metric. Operations
-with the same derived system name share a method, described by the first. Duplicate operationIds and an operation with
-the derived name `hits` are refused.
+Extensions in the document contain 3scale settings: metrics, policies and plans of the product, and an operation's
+metric. Operations with the same derived system name share a method, which gets the first operation's description.
 """
 
 from __future__ import annotations
@@ -80,8 +79,8 @@ class _OperationExtension(KubeModel):
 
 
 def generate(spec: OpenApiSpec, api: Api, uid: str, system_name: str = "") -> Generated:
-    """The Product and the Backend for a document. `uid` makes names unique; `system_name` is that of existing objects,
-    empty if there are none. Raises Unreadable.
+    """The Product and the Backend for a document. `uid` makes names unique. `system_name` is the system name of the
+    existing Product and Backend; empty if none exist. Raises Unreadable.
     """
     title = api.info.title
     wanted = spec.product_system_name or system_name or _NOT_WORD.sub("_", title)
@@ -153,7 +152,7 @@ def _friendly_name(call: Call) -> str:
 
 
 def _named(calls: Iterable[Call]) -> list[tuple[str, Call]]:
-    """The operations with their methods' system names, which may repeat; operationIds may not. Raises Unreadable."""
+    """The operations with their methods' system names. Raises Unreadable if an operationId repeats."""
     named = []
     by_name: dict[str, Call] = {}
     for call in calls:

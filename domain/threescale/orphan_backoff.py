@@ -21,13 +21,13 @@ _DOUBLED = FIRST * ((1 << _DOUBLINGS) - 1)
 
 
 def waiting_since(conditions: Conditions, type_: str, now: datetime) -> datetime:
-    """When the condition became True; now if it is not."""
+    """The time when the condition became True; `now` if the condition is not True."""
     found = next((each for each in conditions if each.type == type_ and each.status == "True"), None)
     return (parse_timestamp(found.last_transition_time) if found else None) or now
 
 
 def next_look(since: datetime, now: datetime, seed: str) -> datetime:
-    """The next observation's time; `seed` is the object's uid."""
+    """The time of the next observation. `seed` is the object's uid."""
     elapsed = now - since
     number = 1 if elapsed < _DOUBLED else _DOUBLINGS - 1 + (elapsed - _DOUBLED) // LONGEST
     while (moment := since + _nth(number, seed)) <= now:

@@ -2,10 +2,10 @@
 
     object, referents, Secrets ─► decide (`reconciliation.py`) ─► actions, one after the other ─► nothing left to do
                                      ▲                                 │
-                                     └── what is known of 3scale ◄─────┘
+                                     └───── answers of 3scale ◄────────┘
 
-A pass hands its refusals to the next pass, so that refused calls are retried with growing pauses; a wake drops the
-refusals. 3scale's state is not stored in the workflow (`digests.py`).
+A pass hands its refusals to the next pass, so that refused calls are retried after growing pauses; a wake drops the
+refusals. The workflow does not store 3scale's state (`digests.py`).
 """
 
 from __future__ import annotations

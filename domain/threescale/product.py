@@ -1,12 +1,12 @@
 """The lifecycle of a Product.
 
     New ─finalizer, defaults─► Syncing ─► Synced ─new spec, other backends, other Secrets, drift─► Syncing
-         any ─► Orphan: a backend or the tenant is missing          any ─► Invalid: the spec, or a backend's
-         any ─► Failed: 3scale refuses something                    any ─deletion─► Deleting ─► gone
+         any ─► Orphan: a backend or the tenant is missing          any ─► Invalid: the spec, or the spec of a backend
+         any ─► Failed: 3scale refuses a call                       any ─deletion─► Deleting ─► gone
 
-If the desired state's digest is not the stored one, 3scale is compared part by part (`product_sync.py`), and the new
-digests are stored. A deleted backend makes the product an Orphan. A changed system name makes it Invalid, because
-3scale cannot change it, and a second product must not be created.
+If the digest of the desired state differs from the stored digest, the product is compared with 3scale part by part
+(`product_sync.py`), and the new digests are stored. A changed system name makes the Product Invalid: 3scale cannot
+change system names, and a second product must not be created.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from domain.threescale.spec_validation import Fault, faults_of_product, message_
 
 
 class SecretText(Model):
-    """A Secret's value, which never leaves the process."""
+    """A value from a Secret. It never leaves the process."""
 
     key: SecretKey
     text: str
@@ -48,15 +48,13 @@ class SecretText(Model):
 
 
 class ObservedProduct(Observed):
-    """A Product and its product in 3scale."""
-
     resource: Product
     backends: tuple[Backend, ...] = ()
     siblings: tuple[ObjectMeta, ...] = ()  # other Products with the same system name and tenant
-    holders: tuple[Holder, ...] = ()  # siblings that have a product in 3scale
-    applications: tuple[Application, ...] = ()  # its Applications; observed only while it is deleted with `cascade`
-    secrets: tuple[SecretText, ...] = ()  # values of the keys from `secrets_of(spec)` that exist
-    found: FoundProduct = FoundProduct()  # empty, or left by a previous pass
+    holders: tuple[Holder, ...] = ()  # the siblings that have a product in 3scale, each with the product's id
+    applications: tuple[Application, ...] = ()  # observed only while the Product is being deleted with `cascade`
+    secrets: tuple[SecretText, ...] = ()  # the values of the keys in `secrets_of(spec)` that exist
+    found: FoundProduct = FoundProduct()  # empty at first, or what the previous pass of this process stored
 
     def decide(self, now: datetime) -> Decision:
         return self.begins(_leaving, now, of_product(self.resource.spec)) or _decided(self, now)
@@ -68,13 +66,13 @@ class ObservedProduct(Observed):
         return self.beside({"found": wrote_product(self.found, write, body)})
 
     def remembered(self) -> object:
-        """3scale's state with the backends' digests (plans use backends' metrics); None if it is unknown."""
+        """3scale's state, with the backends' digests because plans use the backends' metrics; None if it is unknown."""
         # Configuration versions are read again, because others may deploy and promote.
         remembered = self.found.model_copy(update={"configs": {}})
         return (remembered, self._behind()) if remembered.service is not None else None
 
     def recalling(self, remembered: object) -> Self:
-        """The world with the remembered state, if the backends are unchanged."""
+        """The remembered state is used only if the backends are unchanged."""
         match remembered:
             case (FoundProduct() as found, behind) if behind == self._behind():
                 return self.beside({"found": found})
@@ -115,7 +113,6 @@ def _blocker(observed: ObservedProduct, backends: Mapping[str, Backend], faults:
 
 
 def _without_secrets(observed: ObservedProduct, faults: tuple[Fault, ...]) -> Blocker:
-    """The blocker: waiting for a missing Secret or key; invalid for bad content or a missing reference."""
     product, there = observed.resource, {each.key for each in observed.secrets}
     keys = secrets_of(product.spec, product.metadata.namespace)
     missing = [key for key in keys if key not in there]
@@ -180,7 +177,6 @@ def _forgetting(observed: ObservedProduct, before: Digests, desired: Digests, sy
 
 
 def _missing(product: Product, sync: Sync) -> Blocker:
-    """The blocker if a synced Backend lacks a metric in 3scale: wait until its own pass creates the metric."""
     namespace = product.metadata.namespace
     names = tuple(dict.fromkeys(each.partition("/")[0] for each in sync.missing))
     return waiting(
@@ -189,7 +185,7 @@ def _missing(product: Product, sync: Sync) -> Blocker:
 
 
 def desired_digests(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Digests:
-    """The desired digests. They include the backends: gateways use them, and plans refer to their metrics."""
+    """The digests include those of the backends, because gateways use the backends and plans use their metrics."""
     spec = observed.resource.spec
     versions = sorted((each.key.namespace, each.key.name, each.key.key, each.version) for each in observed.secrets)
     known = {name: digests_of(backend) for name, backend in backends.items()}
@@ -207,7 +203,7 @@ def desired_digests(observed: ObservedProduct, backends: Mapping[str, Backend]) 
 
 
 def _leaving(observed: ObservedProduct) -> Leaving:
-    """The deletion: by id, otherwise by name if the product has our mark and no other object has its name."""
+    """A product without a known id is deleted only if it has our mark and no other object has its name."""
     product, found = observed.resource, observed.found
     known_id = observed.known_id
     leaving = Leaving(

@@ -1,12 +1,12 @@
 """The calls for a product.
 
-    find it ─► create it ─► read its parts ─► metrics, backend usages, plans ─► rules, limits, prices
+    find the product ─► create it ─► read its parts ─► metrics, backend usages, plans ─► rules, limits, prices
         ─► flows, proxy, policies ─► deploy (─► promote) ─► delete unused metrics
 
 Each decision returns all possible calls; calls that need an id from a response follow in the next decision. 3scale
 deploys each change of proxy or policies to staging, so these calls come last and make a deploy call unnecessary. A
-digest identifies the configuration in staging: a pass after a crash finds another digest and deploys. A product without
-backends has no configuration.
+digest identifies the configuration in staging. After a crash the next pass finds that the digest differs, and deploys.
+A product without backends has no configuration.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ _ASIDE = "/perdure-moves{}"
 
 
 class Wanted(Model):
-    """The desired state of a product."""
-
     spec: ProductSpec  # with defaults and values from Secrets
     backends: dict[str, int] = {}  # ids of the used backends, by system name
     gateway: str = ""  # the digest of the gateway part
@@ -44,7 +42,7 @@ class Wanted(Model):
 
 
 class Sync(Model):
-    """The next calls, reads before writes. `missing` names what 3scale lacks, such as backend metrics."""
+    """The next calls; reads come before writes. `missing` names what 3scale lacks, such as metrics of backends."""
 
     reads: tuple[Read, ...] = ()
     writes: tuple[Write, ...] = ()
@@ -56,7 +54,7 @@ class Sync(Model):
 
 
 def sync_product(wanted: Wanted, found: FoundProduct, known_id: int = 0, refused: Iterable[str] = ()) -> Sync:
-    """The next calls, without those in `refused`, and without a deployment that depends on them."""
+    """Return the next calls, without the calls in `refused`, and without a deployment that depends on such a call."""
     spec, service = wanted.spec, found.service
     if service is None:
         if not found.looked:
@@ -132,7 +130,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
 def _cleared(
     spec: ProductSpec, owner: Owner, found: FoundProduct, obstacles: tuple[Write, ...], refused: set[str]
 ) -> list[Write]:
-    """The calls that remove the obstacles from the gateway and then delete them; none if the deletions are refused."""
+    """The calls that remove the obstacles from the gateway and then delete them; empty if all deletions are refused."""
     allowed = unless_refused(obstacles, refused)
     if not allowed:
         return []
@@ -145,7 +143,6 @@ def _cleared(
 
 
 def _is_held(spec: ProductSpec, found: FoundProduct, refused: set[str]) -> bool:
-    """Whether the deployment must wait because a call for rules is refused."""
     assert found.service is not None  # noqa: S101 - it has been made
     owner = Owner.product(found.service.id)
     whole = order(owner, spec.mapping_rules, found.metrics or (), found.rules or ()) or ()
@@ -210,7 +207,6 @@ def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) 
 
 
 def _terms(spec: ProductSpec, plans: Iterable[FoundPlan], ids: Mapping[tuple[str, str], int]) -> Iterable[Write]:
-    """Calls for limits and prices whose plans and metrics exist."""
     for plan in plans:
         wanted = spec.application_plans.get(plan.system_name)
         if wanted is not None:
@@ -218,7 +214,7 @@ def _terms(spec: ProductSpec, plans: Iterable[FoundPlan], ids: Mapping[tuple[str
 
 
 def _gateway(wanted: Wanted, found: FoundProduct, service: FoundService, before: Iterable[Write]) -> list[Write]:
-    """Calls for the gateway; the last one deploys to staging."""
+    """The last call deploys to staging."""
     deployment, path = wanted.spec.deployment, f"services/{service.id}/proxy"
     writes = []
     if any((found.flow or {}).get(name) != value for name, value in flows(deployment).items()):

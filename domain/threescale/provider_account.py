@@ -3,7 +3,7 @@
     the Secret that the object names ─► `threescale-provider-account` ─► the APIManager, with `system-seed`
 
 The first source that is named or exists decides, even if it lacks a key. After a move to another tenant an object is
-searched for by name, because its id may be another object's there.
+searched for by name, because another object may have its id in the new tenant.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INSECURE = "insecure_skip_verify"
 
 
 class SecretView(Model):
-    """A Secret's keys and the tenant's address, without other values."""
+    """The keys of a Secret. Of the values, only the tenant's address is included."""
 
     name: str
     keys: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class ProviderAccount(Model):
 
 
 class NoAccount(Model):
-    """Why there is no tenant to call. `incomplete`: the Secret exists but lacks a key."""
+    """Why there is no tenant to call. `incomplete` is True if the Secret exists but lacks a key."""
 
     why: str
     waits_for: str
@@ -60,7 +60,9 @@ class NoAccount(Model):
 def provider_account(
     namespace: str, named: str, secrets: Mapping[str, SecretView], installation: Installation | None = None
 ) -> ProviderAccount | NoAccount:
-    """The tenant's address and token, or why there is none. `named`: the referenced Secret, or empty."""
+    """The tenant's address and token, or why there is no tenant. `named` is the Secret that the object references;
+    empty without a reference.
+    """
     chosen = named or DEFAULT_SECRET
     secret = secrets.get(chosen)
     if secret is not None:
@@ -84,7 +86,7 @@ def same_tenant(one: str | None, other: str | None) -> bool:
 
 
 def known_at(url: str, host: str | None, id_: int | None) -> int:
-    """The recorded id; 0 if the status's address `host` is that of another tenant than `url`."""
+    """The recorded id; 0 if it is missing, or if the status's address `host` belongs to another tenant than `url`."""
     elsewhere = bool(host) and not same_tenant(host, url)
     return 0 if elsewhere else id_ or 0
 
@@ -101,7 +103,7 @@ def _in_secret(namespace: str, secret: SecretView) -> ProviderAccount | NoAccoun
 
 @lru_cache(maxsize=4096)
 def plain(address: str) -> tuple[str, str, str]:
-    """The parts by which tenants' addresses are compared: with port, in lower case, without trailing slash."""
+    """The parts by which tenants' addresses are compared."""
     try:
         parts = urlsplit(with_port(address.strip()))
     except ValueError:

@@ -70,7 +70,7 @@ def _owned(world: Observed) -> Decision | None:
 
 
 def _is_passing(world: Observed, decision: Decision, now: datetime) -> bool:
-    """Whether the decision only waits after probably temporary refusals, which the status does not show."""
+    """Whether the decision only waits after refusals that are probably temporary. The status does not show these."""
     refused = [each for each in world.refusals.values() if each.retry_at > now]
     quiet = all(each.type in _PASSING and (each.attempts == 1 or _was_throttled(each)) for each in refused)
     idle = all(isinstance(each, ShowStatus) for each in decision.actions)
@@ -91,7 +91,7 @@ def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[
 
 
 def _noted(world: Observed) -> JsonPatch:
-    """The patch that marks the sweep's and the person's requests as honoured; empty if they are marked."""
+    """The patch that records the sweep's and the person's requests as fulfilled; empty if that is recorded already."""
     annotations = world.resource.metadata.annotations
     annotated = {LOOKED: annotations.get(DRIFT, ""), **({RETRIED: world.retry} if world.retry else {})}
     noted = {name: value for name, value in annotated.items() if annotations.get(name, "") != value}

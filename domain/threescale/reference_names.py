@@ -49,10 +49,7 @@ def made_by(namespace: str, open_api: str) -> str:
 
 
 def called(resource: CustomResource) -> str:
-    """The kind and the name in 3scale, unique in a tenant; empty if there is none.
-
-    A deleted or renamed object wakes objects with its former name, because one of them may now use it.
-    """
+    """The kind and the name in 3scale, which is unique in a tenant; empty if the object has no such name."""
     kind = resource.kind_of.name
     if isinstance(resource, Product | Backend | ActiveDoc) and resource.spec.system_name:
         return f"{kind} called {resource.spec.system_name}"
@@ -66,9 +63,6 @@ def called(resource: CustomResource) -> str:
 
 
 def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
-    """What referrers depend on: generation, some annotations, digests, status without times and InSync, and whether an
-    object being deleted has lost our finalizer.
-    """
     meta, status = resource.metadata, getattr(resource, "status", None)
     levers = tuple(meta.annotations.get(each) for each in _READ_BY_OTHERS)
     digests = digests_of(resource).model_dump_json(exclude={"production"})

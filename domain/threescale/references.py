@@ -1,8 +1,8 @@
 """References: whether a referent is usable, and how it blocks its referrers.
 
-A usable referent is in 3scale, in the same tenant, and not being deleted. An unusable one makes its referrers Orphans,
-which wait for it by name; an Invalid one makes them Invalid. Faults are sorted by name, so that a status does not
-change by itself. Of two objects with the same system name the younger is Invalid.
+A usable referent is in 3scale, in the same tenant, and not being deleted. An unusable referent makes its referrers
+Orphans, which wait for it by name; an Invalid referent makes them Invalid. Faults are sorted by name, so that their
+order never changes a status. Of two objects with the same system name the younger is Invalid.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Conditions
 from domain.threescale.spec_validation import Fault, message_of
 
-# The only failure of a usable object: it has something in 3scale that it cannot delete yet.
+# An object that failed with this message stays usable: it has something in 3scale that cannot be deleted yet.
 IN_USE = "used by the latest gateway configuration and cannot be deleted"
 
 _NO_BACKEND = "backend usage does not have valid backend reference."
@@ -40,7 +40,9 @@ def usable(conditions: Conditions) -> bool:
 
 
 def backends_by_name(product: Product, url: str, backends: Iterable[Backend]) -> dict[str, Backend]:
-    """Backends of the namespace and tenant by system name; of duplicates the oldest, if possible of known tenant."""
+    """The Backends in the Product's namespace and tenant, by system name. Of Backends with the same name, one whose
+    status names the tenant is preferred, then the oldest.
+    """
     there: dict[str, Backend] = {}
     for backend in sorted(backends, key=lambda each: (not _is_at(each, url), seniority(each.metadata))):
         host = backend.status.provider_account_host
@@ -93,7 +95,7 @@ def shared_path(spec: ProductSpec) -> Blocker | None:
 
 
 def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:
-    """The oldest object of the same name, which has precedence; None if it is the object itself."""
+    """The oldest object with the same name, which has precedence; None if the object itself is the oldest."""
     others = [each for each in siblings if each.uid != meta.uid and not each.deleting]
     oldest = min([meta, *others], key=seniority)
     return None if oldest.uid == meta.uid else oldest
@@ -120,13 +122,12 @@ def account_usable(account: DeveloperAccount) -> bool:
 
 
 def id_of_account(account: DeveloperAccount, url: str) -> int:
-    """The account's id, also if it was restored without a status; 0 if there is none."""
     return known_at(url, account.status.provider_account_host, remembered_id(account))
 
 
 def finalizer_removed(account: DeveloperAccount | None) -> bool:
-    """Whether users and applications need no deletion call: their DeveloperAccount is gone, or is being deleted with
-    `retain` or without our finalizer.
+    """True if users and applications of the account need no deletion call, because the account is gone, or because it
+    is being deleted and has the annotation `retain` or no longer has our finalizer.
     """
     if account is None:
         return True
@@ -135,7 +136,9 @@ def finalizer_removed(account: DeveloperAccount | None) -> bool:
 
 
 def takes_its_own(account: DeveloperAccount) -> bool:
-    """Whether 3scale deletes users and applications with the account: it is being deleted, without a refusal."""
+    """Whether 3scale deletes users and applications with the account: the account is being deleted, and 3scale has not
+    refused the deletion.
+    """
     return account.metadata.deleting and not is_true(account.status.conditions, FAILED)
 
 

@@ -2,19 +2,19 @@
 
 | change of | wakes, besides itself |
 |---|---|
-| any object: fields that others read | its referrers |
-| any object: deletion, new name or tenant | objects with its former or new name, if in conflict |
-| Application, DeveloperUser: id, deletion | others of the same account and name, which may adopt the same entry |
+| any object: fields that others read | objects that refer to it |
+| any object: deletion, new name or tenant | objects with its former or new name, if their names conflict |
+| Application, DeveloperUser: id, deletion | objects with the same account and name, which may adopt the same entry |
 | Tenant: deletion | unsettled objects that use its token |
-| any new object | the sweep over all tenants; younger objects with its name |
-| Product: fields that others read | Backends being deleted that it uses |
-| Product: in sync again, deletion | Backends and policies being deleted in its namespace |
-| any object: deletion | referenced Products and accounts: 3scale may have refused changes because of the object |
+| any object: creation | the sweep over all tenants; younger objects with its name |
+| Product: fields that others read | Backends that it uses and that are being deleted |
+| Product: in sync again, deletion | Backends and policies that are being deleted in its namespace |
+| any object: deletion | referenced Products and accounts, whose changes 3scale may have refused because of the object |
 | ProxyConfigPromote: success | its Product and the Product's Backends, if unsettled |
-| Secret | referrers; accounts of users that refer to it; unsettled Applications and promotions in its tenant |
+| Secret | objects that refer to it; accounts of users that do; unsettled Applications and promotions in its tenant |
 | APIManager | objects without a Secret reference that use its tenant |
 
-Secrets are watched in the referenced namespaces, APIManagers (rare) only while an object may need one.
+Secrets are watched in the referenced namespaces, APIManagers only while an object may need an APIManager.
 """
 
 from __future__ import annotations
@@ -149,7 +149,6 @@ def _same_use(application: Application) -> Iterable[Hashable]:
 
 
 def _same_login(user: DeveloperUser) -> Iterable[Hashable]:
-    """The key shared by users that may adopt the same entry in 3scale."""
     return [(user.metadata.namespace, user.spec.developer_account_ref.name, user.spec.username)]
 
 
@@ -158,13 +157,12 @@ def _tokens(tenant: CustomResource) -> list[str]:
 
 
 def _rank(resource: CustomResource) -> tuple[str, str, bool]:
-    """Creation time, tenant, and whether it is Invalid or Failed: the traits by which duplicates compare."""
     refused = phase_of(resource) in (Phase.INVALID, Phase.FAILED)
     return str(resource.metadata.creation_timestamp or ""), _home(resource), refused
 
 
 def _may_be_younger(new: tuple[str, str, bool], other: tuple[str, str, bool]) -> bool:
-    """Whether the other object is not older than the new one; times are whole seconds, so they may be equal."""
+    """Equal times count as younger, because they are rounded to seconds."""
     return other[0] >= new[0]
 
 

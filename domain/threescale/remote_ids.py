@@ -39,7 +39,6 @@ ID_ANNOTATIONS = {
 
 
 def remembered_id(resource: CustomResource) -> int:
-    """The id from the status, otherwise the annotation; 0 if none."""
     kind = resource.kind_of.name
     in_status = getattr(getattr(resource, "status", None), OWN_IDS.get(kind, ""), None)
     noted = resource.metadata.annotations.get(ID_ANNOTATIONS.get(kind, ""), "")
@@ -47,7 +46,7 @@ def remembered_id(resource: CustomResource) -> int:
 
 
 def identified(resource: CustomResource, id_: object) -> JsonPatch:
-    """A patch that stores the id in its annotation; empty if unchanged, or if the kind has none."""
+    """A patch that stores the id in the kind's annotation; empty if nothing changes."""
     annotation = ID_ANNOTATIONS.get(resource.kind_of.name)
     if not annotation or not id_ or resource.metadata.annotations.get(annotation) == str(id_):
         return {}
@@ -55,7 +54,7 @@ def identified(resource: CustomResource, id_: object) -> JsonPatch:
 
 
 def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
-    """A patch that sets the owner reference, as controller if the object has none; empty if already set."""
+    """A patch that sets the owner reference, as controller if the object has no other; empty if it is set already."""
     if any(reference.uid == owner.metadata.uid for reference in meta.owner_references):
         return {}
     others = [each for each in meta.owner_references if each.kind != owner.kind_of.name]
@@ -71,9 +70,9 @@ def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
 
 
 def bereft(meta: ObjectMeta, kind: Kind, name: str, owner: CustomResource | None) -> bool:
-    """Whether the recorded owner of this kind and name is gone, even if a new object has its name.
+    """Whether the recorded owner of this kind and name is gone, even if a new object has the owner's name.
 
-    A recorded owner with another name is ignored: the object has moved since.
+    A recorded owner with another name is ignored, because the object has moved to a new owner since.
     """
     noted = {each.uid for each in meta.owner_references if (each.kind, each.name) == (kind.name, name)}
     return bool(noted) and (owner is None or owner.metadata.uid not in noted)

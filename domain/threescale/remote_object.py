@@ -1,7 +1,7 @@
 """3scale objects without parts: accounts, users, applications, documents, policies.
 
-They are found by the remembered id, otherwise by their natural key, and read again after a response without the object
-(a changed plan, a new key).
+They are found by the remembered id, otherwise by their natural key. They are read again after a response that does not
+contain the object, such as the response to a change of plan.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ T = TypeVar("T", bound=Identified)
 
 
 class One(Model, Generic[T]):
-    """A search for one object in 3scale, and its result."""
-
     looked: bool = False  # the search is complete
-    lost: bool = False  # no object has the remembered id, or it was deleted; then the list is searched
+    lost: bool = False  # no object has the remembered id, or the object was deleted; the list is searched next
     item: T | None = None
     # The id of an object with the former name, to be deleted after its replacement is created; 0 if none.
     former: int = 0
@@ -33,7 +31,7 @@ class One(Model, Generic[T]):
 
 
 def read_one(kind: type[T], read: Read, answer: object, is_it: Callable[[T], bool]) -> One[T]:
-    """The object in the answer (None means absent), the oldest of several matches."""
+    """An answer of None means that the object does not exist. Of several matches the oldest counts."""
     wrapper = read.resource.value
     if read.of:
         item = None if answer is None else kind.model_validate(answer_of(wrapper, answer))
@@ -57,7 +55,7 @@ def wrote_one(kind: type[T], resource: Resource, found: One[T], write: Write, an
 
 
 def differing(wanted: Mapping[str, Json], found: Identified) -> dict[str, Json]:
-    """The wanted fields that differ. A wanted None equals any value; an empty text equals null."""
+    """The wanted fields that differ. A wanted None equals any value, and an empty text equals null."""
     return {
         name: value for name, value in wanted.items() if value is not None and not _same(value, getattr(found, name))
     }

@@ -16,7 +16,7 @@ MANAGED_BY = {"managed_by": "operator"}
 
 
 def missing_mark(annotations: Mapping[str, Json]) -> dict[str, Json]:
-    """The field `annotations` with our mark added; empty if the mark is there."""
+    """The field `annotations` with our mark added; empty if they have the mark already."""
     return {} if MANAGED_BY.items() <= annotations.items() else {"annotations": {**annotations, **MANAGED_BY}}
 
 
@@ -50,8 +50,6 @@ class FoundBackendApi(Identified):
 
 
 class FoundMetric(Identified):
-    """A metric, or a method if it has a parent."""
-
     system_name: str = ""
     friendly_name: str = ""
     unit: str = ""
@@ -99,8 +97,6 @@ class FoundPlan(Identified):
 
 
 class FoundProduct(Found):
-    """A product's state in 3scale."""
-
     looked: bool = False
     lost: bool = False  # the remembered id does not exist
     service: FoundService | None = None
@@ -113,7 +109,7 @@ class FoundProduct(Found):
     flow: dict[str, Json] | None = None
     used: dict[int, tuple[FoundMetric, ...]] = {}  # metrics of backends, by backend id
     deployed: str = ""  # the digest of the configuration in staging; empty if unknown
-    configs: dict[str, int] = {}  # the newest version by environment, 0 without one; read only for automatic promotion
+    configs: dict[str, int] = {}  # the newest version by environment, 0 if none; read only for automatic promotion
 
 
 class FoundBackend(Found):
@@ -183,14 +179,13 @@ def answer_of(wrapper: str, answer: object) -> JsonObject:
 
 
 def answers_of(wrapper: str, answer: object) -> tuple[JsonObject, ...]:
-    """The entries of a list's answer; None (absent) has none."""
     return tuple(answer_of(wrapper, each) for each in entries_of(answer))
 
 
 def entries_of(answer: object) -> tuple[object, ...]:
-    """The entries of an answer: a bare list, or a list within an object.
+    """The entries of an answer, which is a list or an object with a list; empty if the answer is None.
 
-    Raises UnexpectedAnswerError without a list: treating it as empty would recreate everything.
+    Raises UnexpectedAnswerError if there is no list, because an empty list would make passes create everything again.
     """
     if answer is None:
         return ()

@@ -1,6 +1,7 @@
 """Changes of unique values, one at a time: names of metrics, paths of backends.
 
-3scale refuses a value that another object still has. Changes that free a value come first; swaps need a temporary one.
+3scale refuses a value that another object still has. Changes that free a value come first. Objects that swap their
+values need a temporary value.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ def in_turn(
 ) -> list[tuple[int, str]]:
     """The changes (id, value) in an order that never makes two values equal.
 
-    A change to a value that another object keeps is left out. `aside` is a template for temporary values; `normalized`
-    is equal for values that 3scale treats as equal.
+    A change to a value that another object keeps is left out. `aside` is a template for temporary values. `normalized`
+    returns the same text for values that 3scale treats as equal.
     """
     held = dict(current)
     left = {id_: value for id_, value in wanted.items() if held.get(id_) != value}

@@ -1,6 +1,7 @@
 """Labels that link an OpenAPI and its document's Secret, as the replaced operator sets them.
 
-They are for people, tools, and the operator after a rollback. A Secret that the worker may not label stays unlabelled.
+People, tools, and the operator after a rollback use the labels. A Secret that the worker may not label stays
+unlabelled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The defaults that are written into a spec, so that the effective values are visible in the object.
 
-Each function returns the fields of `spec` to merge; lists are replaced as a whole. A name without letters or digits
-yields no system name, which `spec_validation.py` then requires. Without a name there are no defaults, because the API
+Each function returns fields to merge into `spec`; lists are replaced as a whole. A name without letters or digits
+yields no system name, and `spec_validation.py` then reports that. Without a name there are no defaults, because the API
 server would refuse the object.
 """
 

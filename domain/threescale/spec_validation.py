@@ -1,7 +1,7 @@
 """Validation of Product and Backend specs, in the replaced operator's words.
 
-Faults have a fixed order, so that a status does not change by itself. Two rules differ from the operator's: friendly
-names are compared with friendly names, not with system names; and price ranges that share an end are refused.
+Faults have a fixed order, so that their order never changes a status. Two rules differ from the operator's rules:
+friendly names are compared with friendly names, not with system names; and price ranges that share an end are refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from domain.threescale.resources.shared import MappingRule, Metric, MetricRefere
 class Fault(Model):
     path: str
     value: str | None
-    """The faulty value; None if the required field has none."""
+    """The faulty value; None if a required value is missing."""
     detail: str
 
     def __str__(self) -> str:

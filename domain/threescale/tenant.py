@@ -4,11 +4,10 @@
         token lost ─► waits until a person puts a new token into the Secret
         any ─deletion─► scheduled for deletion, which 3scale carries out after fifteen days
 
-Only the response to the creation contains the token, so the pass retries writing it to the Secret before anything else.
-After a crash before that, the tenant is found by its organisation's name and our mark, and a person has to add a token.
-Another tenant's address in the Secret counts as a lost token. An id belongs to one master: after a change of master, a
-tenant with this id but another organisation and address is neither changed nor deleted. Clients treat a Tenant with
-`tenantId` and `adminId` as ready, so both are written together.
+Only the response to the creation contains the token, so the pass writes the token to the Secret before anything else.
+If the process crashes before that, the tenant is found by its organisation's name and our mark, and a person has to add
+a token. After a change of master, a tenant with this id but another organisation and address is neither changed nor
+deleted. Clients treat a Tenant with `tenantId` and `adminId` as ready, so both are written together.
 """
 
 from __future__ import annotations
@@ -58,14 +57,14 @@ TOKEN_SECRET_LABELS: Mapping[str, str] = {"app": "3scale-operator"}
 
 
 class ObservedTenant(Observed):
-    """A Tenant and its tenant in 3scale. `provider` is the installation's master, from `master_of`."""
+    """`provider` is the installation's master, from `master_of`."""
 
     resource: Tenant
     secret: SecretView | None = None  # the token's Secret, if it exists
     secrets: tuple[SecretKey, ...] = ()  # the key of the first admin's password, if it exists
     # Other Tenants with the same organisation and master, or the same token Secret.
     siblings: tuple[ObjectMeta, ...] = ()
-    holders: tuple[Holder, ...] = ()  # siblings of the same organisation that have a tenant
+    holders: tuple[Holder, ...] = ()  # the siblings of the same organisation that have a tenant in 3scale
     found: KnownTenant = KnownTenant()
 
     def decide(self, now: datetime) -> Decision:
@@ -98,7 +97,9 @@ def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | No
 
 
 def secret_of(tenant: Tenant, answer: object) -> JsonObject:
-    """The token's Secret from a creation's response; empty without a token. It never leaves the calling process."""
+    """The Secret with the token from a creation's response; empty if the response has no token. The Secret never leaves
+    the calling process.
+    """
     created = answer_of(Resource.TENANT.value, answer)
     token = str(answer_of("access_token", created).get("value") or "")
     if not token:

@@ -1,6 +1,6 @@
 """The calls for a tenant, through the master.
 
-    find it by id, else among the master's accounts ─► create it ─► read its users ─► change fields, first admin
+    find the tenant by id, or among the master's accounts ─► create it ─► read its users ─► change fields, first admin
 
 Under `/master/api` the master creates, changes and deletes tenants; under `/admin/api` tenants are its accounts with
 users. A deletion is only scheduled: the account stays for a while, but no longer counts as a tenant.
@@ -51,13 +51,12 @@ def tenant_in(answer: object) -> FoundTenant:
 
 
 def is_tenant(found: FoundTenant, tenant: Tenant) -> bool:
-    """Whether the found tenant has the organisation and our mark, and is not scheduled for deletion."""
     ours = MANAGED_BY.items() <= found.annotations.items()
     return ours and found.org_name == tenant.spec.organization_name and found.state != LEAVING
 
 
 def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) -> KnownTenant:
-    """The known tenant after the read (None: absent). Of several matches the oldest counts."""
+    """An answer of None means that the tenant does not exist. Of several matches the oldest counts."""
     if read.resource is Resource.USER:
         users = tuple(FoundUser.model_validate(each) for each in answers_of(read.resource.value, answer))
         return found.model_copy(update={"users": users})
@@ -70,7 +69,7 @@ def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) 
 
 
 def wrote_tenant(found: KnownTenant, write: Write, answer: object) -> KnownTenant:
-    """The known tenant after the write. After a change of one user, all users are read again."""
+    """After a change of one user, all users are read again."""
     if write.resource is Resource.USER:
         return found.model_copy(update={"users": None})
     if write.method == "DELETE":
@@ -97,7 +96,6 @@ def sync_tenant(tenant: Tenant, found: KnownTenant, known_id: int) -> Sync:
 
 
 def admin_of(tenant: Tenant, users: Iterable[FoundUser]) -> FoundUser | None:
-    """The first admin: by its id, otherwise by name, otherwise by email."""
     spec, listed = tenant.spec, sorted(users, key=lambda each: each.id)
     known = (each for each in listed if each.id == tenant.status.admin_id)
     named = (each for each in listed if each.username == spec.username)

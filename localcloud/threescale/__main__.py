@@ -44,9 +44,11 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument(
-        "--port", type=int, default=0, help="port of the first tenant; 0 selects its previous port, else a free one"
+        "--port", type=int, default=0, help="port of the first tenant; 0 selects its previous port, or a free port"
     )
-    parser.add_argument("--master-port", type=int, default=0, help="port of the master; 0 as with --port")
+    parser.add_argument(
+        "--master-port", type=int, default=0, help="port of the master; 0 selects its previous port, or a free port"
+    )
     parser.add_argument("--state", type=Path, required=True, help="file that stores everything across restarts")
     return parser.parse_args(argv)
 

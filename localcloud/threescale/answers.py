@@ -25,7 +25,7 @@ class Format(StrEnum):
 
 CONTENT_TYPES = {Format.JSON: "application/json; charset=utf-8", Format.XML: "application/xml; charset=utf-8"}
 
-# Names that differ in XML.
+# The names that differ in XML: JSON name to XML name.
 _XML_NAMES = {"application_plan": "plan", "service_plan": "plan", "account_plan": "plan"}
 _PLAN_ATTRIBUTES = ("custom", "default")
 

@@ -1,7 +1,7 @@
-"""The control API: JSON under `/perdure/` on every address, never counted, delayed or disturbed.
+"""The control API: JSON under `/perdure/` on every address. Its requests are never counted, delayed or disturbed.
 
-docs/threescale-simulator.md lists the paths. Invalid requests are answered with 400 and the reason, unknown paths and
-objects with 404.
+docs/threescale-simulator.md lists the paths. An invalid request is answered with 400 and the reason, an unknown path or
+object with 404.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class ControlAPI:
             case "GET", []:
                 return [world.record_of(tenant) for tenant in world.tenants]
             case "POST", []:
-                # The server opens its address right after this.
+                # `answer` opens the new tenant's port right after this.
                 return world.add_tenant(TenantWish.model_validate(body).name)
             case "GET", [name, "world"]:
                 return world.contents(world.tenant(name))

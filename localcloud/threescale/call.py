@@ -1,5 +1,5 @@
-"""The table of routes. A handler gets a `Call` and returns an `Answer`, or raises a refusal, which rolls its
-transaction back.
+"""The table of routes. A handler gets a `Call` and returns an `Answer`, or raises a refusal, which rolls the
+transaction of the call back.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ class Call:
             raise refusals.not_found() from None
 
     def find(self, table: str, **where: JsonValue) -> Record:
-        """The record; refuses the call with not-found if there is none."""
         found = self.store.find(table, **where)
         if found is None:
             raise refusals.not_found()

@@ -20,8 +20,8 @@ DOMAIN = "3scale.localhost"
 
 ALL_SCOPES = ("account_management", "policy_registry", "finance", "stats", "cms")
 
-# Requests with this header are answered normally, but not counted or disturbed: tests change the world by them,
-# unnoticed by the tested client.
+# Requests with this header are answered normally, but not counted or disturbed. With such requests tests change the
+# world, and the tested client does not notice.
 UNSEEN_HEADER = "Perdure-Unseen"
 
 Seconds = Annotated[float, Field(ge=0)]
@@ -33,7 +33,7 @@ class Model(BaseModel):
 
 class Config(Model):
     latency_ms: float = Field(default=0, ge=0, description="added to every call")
-    page_size: int | None = Field(default=None, ge=1, description="most entries on a page, whatever the client asks")
+    page_size: int | None = Field(default=None, ge=1, description="the most entries that a page can have")
     deletion_seconds: Seconds = Field(
         default=0, description="how long a deleted product or backend still holds its system name"
     )
@@ -55,8 +55,8 @@ class FaultKind(StrEnum):
     BEFORE = "before"  # the connection is closed before any effect
     AFTER = "after"  # the effect happens, then the connection is closed: the answer is lost
     CUT = "cut"  # the effect happens, and the answer is interrupted
-    DELAY = "delay"  # answered late; with `late_answer` the effect comes before the wait, else after it
-    HANG = "hang"  # not answered until the fault is removed; with `late_answer` the effect happens, else not
+    DELAY = "delay"  # answered late; the effect happens before the wait with `late_answer`, otherwise after the wait
+    HANG = "hang"  # not answered until the fault is removed; the effect happens only with `late_answer`
 
 
 class Fault(Disturbance):
@@ -123,7 +123,7 @@ class TenantRecord(Model):
     name: str
     state: str
     url: str
-    host: str = Field(description="the host name that leads to it on every port of the simulator")
+    host: str = Field(description="the host name that reaches this tenant on every port of the simulator")
     tokens: tuple[TokenRecord, ...]
 
     @property

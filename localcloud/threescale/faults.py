@@ -1,6 +1,6 @@
-"""Faults of calls, matched by tenant, method, path and text; `localcloud.faults` selects among matches.
+"""Faults of calls, matched by tenant, method, path and text. `localcloud.faults` selects one of the matching faults.
 
-A refusal without its own body has 3scale's body for 403, 404, 409 and 422, otherwise a load balancer's HTML page.
+If a fault that refuses has no `body`, 403, 404, 409 and 422 get 3scale's body, other statuses a load balancer's page.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from localcloud.threescale.contract import Fault
 
 class FaultBoard(Board[Fault]):
     def add(self, fault: Fault) -> Fault:
-        """Add a fault, in place of one with the same id. Raises ValueError for an invalid path."""
+        """Raises ValueError if the path is not a regular expression."""
         try:
             re.compile(fault.path)
         except re.error as error:

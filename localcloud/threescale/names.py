@@ -14,7 +14,6 @@ _SYSTEM_NAME = re.compile(r"\A\w[\w\-/]+\Z", re.ASCII)
 
 
 def system_name_of(parameters: Parameters, name: str = "name") -> str:
-    """The given system name, else one derived from the name: lower case, `_` for all but letters and digits."""
     given = parameters.text("system_name")
     if given:
         return given

@@ -68,7 +68,7 @@ class Parameters:
 
 
 def read(query: Iterable[tuple[str, str]], body: bytes, content_type: str) -> Parameters:
-    """The request's parameters; those in a JSON body take precedence. Refuses malformed JSON."""
+    """The request's parameters. Parameters in a JSON body take precedence. Refuses malformed JSON."""
     values = nested(query)
     if content_type == "application/json" and body.strip():
         try:

@@ -1,4 +1,4 @@
-"""Tenants' addresses: each tenant has its own port, since all are at 127.0.0.1.
+"""Tenants' addresses. Each tenant has its own port, because all tenants are at 127.0.0.1.
 
 A request with a tenant's host name (`NAME-admin.3scale.localhost`) reaches that tenant on any of the ports. A restart
 keeps each port that is still free.
@@ -15,7 +15,7 @@ from localcloud.threescale.store import Record, Store
 
 log = logging.getLogger(__name__)
 
-# Outside the local deployment's range for services, so that neither takes a port that the other remembers.
+# Outside the local deployment's range for services, so that neither uses a port that the other has stored.
 PORTS = range(14_000, 20_000)
 
 

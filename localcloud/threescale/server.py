@@ -2,8 +2,8 @@
 
     tenant by address ─► latency ─► fault? ─► 3scale (`serving`) ─► ledger ─► answer
 
-Calls never interleave; latency, late answers and hangs do not block other calls. A lost answer closes the connection
-without a byte.
+Calls never interleave, but latency, late answers and hangs do not block other calls. If an answer is to be lost, the
+connection is closed without a byte.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Server:
         await self._open_made(request)
         if fault is not None and fault.kind is FaultKind.DELAY and fault.late_answer:
             await self._held_back(http, fault, fault.delay_seconds)
-        # Recorded here, since a call that hangs never ends.
+        # The call is recorded before it hangs, because a call that hangs never ends.
         self.world.ledger.enter(_entry(request, outcome.status, fault, at, time.monotonic() - began))
         if fault is not None and fault.kind is FaultKind.HANG:
             await self._held_back(http, fault, math.inf)
@@ -143,7 +143,7 @@ class Server:
             await asyncio.sleep(min(left, _LOOK_SECONDS))
 
     async def _open_made(self, request: Request) -> None:
-        """Open the address of a new tenant even if the call's answer is lost."""
+        """Open the port of a tenant that the call created, even if the fault then loses the answer."""
         if request.route is not None and request.route.of_master:
             await self._open_new()
 
@@ -168,7 +168,6 @@ def _name(request: Request) -> str:
 
 
 async def _half(http: web.Request, response: web.Response) -> web.StreamResponse:
-    """Send only half of the announced answer, then close the connection."""
     payload = response.body if isinstance(response.body, bytes) else b""
     half = web.StreamResponse(status=response.status, headers=MultiDict(response.headers))
     half.content_length = len(payload) + 1
@@ -188,7 +187,7 @@ def _hang_up(http: web.Request) -> None:
 
 
 def _aiohttp_path(path: str) -> str:
-    """The route's path for aiohttp: variables match no dots, and a format suffix may follow."""
+    """The route's path for aiohttp. Variables match no dots, because a format suffix may follow."""
     segments = []
     for segment in path.split("/"):
         plain = segment.startswith("{") and ":" not in segment

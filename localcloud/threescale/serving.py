@@ -2,7 +2,7 @@
 
     path known? ─► format ─► parameters ─► ( finished deletions ─► credential ─► scope ─► handler ) ─► rendered
 
-The part in parentheses is one transaction, which a refusal rolls back.
+The part in parentheses is one transaction. A refusal rolls the transaction back.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ class Request:
 
     @property
     def format(self) -> Format:
-        """The answer's format: JSON if the route has only that, else the suffix, else `Accept`, else XML."""
         if self.route is not None and self.route.json_only:
             return Format.JSON
         if self.suffix:

@@ -1,6 +1,6 @@
 """The store: all tenants in one SQLite file, with one transaction per call, one call at a time.
 
-Committed writes survive the process's death; a power failure may lose the last ones.
+Committed writes survive the death of the process. A power failure may lose the last writes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Record:
 
 
 class Store:
-    """Records by table; None in a condition means "unset"."""
+    """Records by table. In a condition, None matches records whose field is unset."""
 
     def __init__(self, path: Path | str) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None)
@@ -94,7 +94,7 @@ class Store:
         return self.get(table, cursor.lastrowid)
 
     def update(self, record: Record, **changes: JsonValue) -> Record:
-        """Change the record. None unsets an attribute; `updated_at` changes only if a value differs."""
+        """Change the record. None unsets an attribute. `updated_at` changes only if a value differs."""
         changes = {name: value for name, value in changes.items() if record[name] != value}
         if not changes:
             return record
@@ -202,6 +202,6 @@ def _record(table: str, row: sqlite3.Row) -> Record:
 
 
 def _parted(body: str) -> tuple[str, str]:
-    """Column definitions and constraints, separated, since SQLite wants constraints last."""
+    """Columns and constraints are separated, because SQLite wants constraints after all columns."""
     columns, found, constraints = body.partition("UNIQUE (")
     return columns.strip().rstrip(","), f"{found}{constraints}".strip()

@@ -1,7 +1,8 @@
-"""The tables. Relations, unique, counted and ordered fields are columns; all other fields are JSON in `attributes`.
+"""The tables. A field is a column if it is a relation, or is unique, counted or sorted by. All other fields are JSON in
+`attributes`.
 
-Every table also has `id`, `born` (seconds, for delayed lists), `created_at` and `updated_at`. Ids start at different
-numbers per table, so that an id of the wrong kind finds nothing.
+Every table also has `id`, `born` (seconds, for delayed lists), `created_at` and `updated_at`. In each table ids start
+at another number, so that an id of the wrong kind finds nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ TABLES = {
         host TEXT UNIQUE,
         port INTEGER,
         plan_id INTEGER""",
-    # Names are unique within `realm`: for developers their tenant's id, for a tenant's own users its negated id.
+    # Names are unique within `realm`: the tenant's id for developers, its negated id for the tenant's own users.
     USERS: f"""
         {_OF_ACCOUNT},
         realm INTEGER NOT NULL,

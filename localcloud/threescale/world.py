@@ -1,4 +1,4 @@
-"""The simulated world: the store with master and tenants, settings and faults, which survive restarts."""
+"""The simulated world: master and tenants, settings and faults, all in a store that survives restarts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Which changes of a 3scale object wake its own lifecycle. `domain/threescale/relations.py` has those that wake others.
+"""Which changes of a 3scale object wake its own lifecycle. `domain/threescale/relations.py` has the changes that wake
+other lifecycles.
 
-The status counts too: people may clear an id in it.
+Changes of the status count too, because people may clear an id in the status.
 """
 
 from __future__ import annotations
@@ -48,7 +49,6 @@ def read_object(kind: str, obj: JsonObject) -> View:
 
 
 def _standing(status: Mapping[str, object]) -> tuple[object, ...]:
-    """The status without times, and without the condition InSync."""
     fields = sorted((name, repr(value)) for name, value in status.items() if name != "conditions")
     conditions = sorted(
         (text(each, "type"), text(each, "status"), text(each, "message"))

@@ -9,7 +9,7 @@ from localcloud.threescale.call import Route
 
 
 def routes() -> tuple[Route, ...]:
-    """All routes, those with fewer variables first."""
+    """All routes. Routes with fewer variables come first, so that fixed paths match before variables."""
     modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
     found: list[Route] = [route for module in modules if hasattr(module, "ROUTES") for route in module.ROUTES.all]
     return tuple(sorted(found, key=lambda route: route.path.count("{")))

@@ -1,7 +1,7 @@
 """Developer accounts, and what all accounts share.
 
-Tenants are the master's accounts; these routes serve them at the master's address. A tenant's fields definitions add
-further fields to its accounts.
+Tenants are the master's accounts, so at the master's address these routes serve tenants. A tenant's fields definitions
+add further fields to the tenant's accounts.
 """
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ def show(call: Call, account: Record) -> JsonObject:
 
 
 def establish(store: Store, provider: Record, values: JsonObject) -> Record:
-    """Create the account, with the tenant's default plan unless another one is given."""
     default = plans.default_of(store, provider, plans.ACCOUNT)
     return store.insert(
         tables.ACCOUNTS,
@@ -117,7 +116,6 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{account}}")
 def delete(call: Call) -> Answer:
-    """Delete the account; refused while invoices are open."""
     account = of(call)
     if account["kind"] != "buyer":
         raise refusals.forbidden()

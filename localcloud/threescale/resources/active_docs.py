@@ -1,7 +1,7 @@
 """ActiveDocs: API descriptions, stored as text.
 
-The list is unpaged and contains the whole documents. The text must be JSON and, without `skip_swagger_validations`, a
-Swagger or OpenAPI document.
+The list has no pages and contains the whole documents. The text must be JSON. If `skip_swagger_validations` is not set,
+it must also be a Swagger or OpenAPI document.
 """
 
 from __future__ import annotations

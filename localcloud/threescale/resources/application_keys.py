@@ -1,4 +1,4 @@
-"""Keys of applications: at most five, or one with OIDC, each of 5 to 255 characters."""
+"""Keys of applications. An application has at most five keys, with OIDC at most one. A key has 5 to 255 characters."""
 
 from __future__ import annotations
 

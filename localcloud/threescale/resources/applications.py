@@ -1,7 +1,7 @@
 """Applications: a developer account's access to a product, under one of its plans.
 
-The product determines the credentials: `user_key`, or `application_id` with keys, which are OIDC's `client_id` and
-`client_secret`. Missing ones are generated. An account's first application in a product subscribes the account.
+The product determines the credentials: a `user_key`, or an `application_id` with keys, which OIDC calls `client_id` and
+`client_secret`. Missing credentials are generated. An account's first application of a product subscribes the account.
 """
 
 from __future__ import annotations

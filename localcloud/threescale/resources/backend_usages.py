@@ -1,7 +1,7 @@
 """Backend usages: the backends of a product, and their paths.
 
-The list is a bare array, unlike all others. Backend and path (case-insensitive) are unique per product. Deleting a
-usage deletes the limits and prices of the product's plans on the backend's metrics.
+Unlike all other lists, the list is a bare array. Backend and path (case-insensitive) are unique in a product. Deleting
+a usage also deletes the limits and prices that the product's plans have for the backend's metrics.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Fields definitions: the fields of accounts, users and applications, and which of them a signup requires.
 
-A new tenant has 3scale's defaults, of which only the names of organisation and user are required: a signup without
-address or password is accepted.
+A new tenant has 3scale's default fields. A signup requires only the names of organisation and user, so a signup without
+email address or password is accepted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DEFAULTS = (
     ("Cinstance", "name", "Name", True),
     ("Cinstance", "description", "Description", False),
 )
-# Fields with columns of their own.
+# The default fields. They cannot be deleted, and the resources themselves show their values.
 _BUILT_IN = {(target, name) for target, name, _, _ in _DEFAULTS}
 
 

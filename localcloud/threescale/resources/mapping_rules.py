@@ -1,7 +1,7 @@
 """Mapping rules: which requests count for which metric, in which order.
 
-Positions have no gaps: insertions and deletions move later rules, and a rule without a position becomes the last.
-Position 0 is accepted and moves no rule. Products list their rules by position, backends by id.
+Positions have no gaps: insertions and deletions move later rules, and a rule without a position becomes the last rule.
+Position 0 is accepted and moves no rule. The rules of a product are listed by position, of a backend by id.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _validate(call: Call, owner: Record, values: JsonObject, complaints: Complai
 
 
 def is_pattern(pattern: str) -> bool:
-    """Whether the pattern is a path: `$` only at the end, variables like `{id}` except in a query's keys."""
+    """Whether the pattern is a valid path: `$` stands only at the end, and a query's keys are no variables (`{id}`)."""
     return bool(_PATTERN.match(pattern)) and not _BRACES.search(_VARIABLE.sub("", pattern))
 
 

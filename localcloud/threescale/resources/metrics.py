@@ -1,8 +1,8 @@
 """Metrics and methods of products and backends.
 
-A method is a metric under `hits`. System and friendly names are unique among the owner's metrics and methods. System
-names in a backend end in its id (`hits.42`), whatever was sent. `hits` cannot be deleted, nor a metric used in the
-gateway's latest configuration.
+A method is a metric under `hits`. System and friendly names are unique among the owner's metrics and methods. In a
+backend, system names always end in the backend's id (`hits.42`). `hits` cannot be deleted, nor can a metric that the
+gateway's latest configuration uses.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _is_in_gateway(store: Store, owner: Record, metric: Record) -> bool:
 
 
 def _close_gaps(store: Store, owner: Record, metric: Record) -> None:
-    """Delete the metric's rules, and close the gaps in the positions."""
+    """Delete the metric's rules, and close the gaps that they leave in the positions."""
     for rule in reversed(store.all(tables.MAPPING_RULES, "position", **owned_by(owner), metric_id=metric.id)):
         store.delete(rule)
         store.shift(tables.MAPPING_RULES, owned_by(owner), rule.number("position") + 1, None, -1)

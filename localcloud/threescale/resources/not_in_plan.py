@@ -1,6 +1,6 @@
-"""What the tenants' 3scale plan lacks: billing, the developer portal, webhooks, members' permissions.
+"""Parts of 3scale that the simulated tenants' plan lacks: billing, developer portal, webhooks, members' permissions.
 
-Every call is answered with 403, even with a token of the right scope.
+Every call is answered with 403, even if the token has the right scope.
 """
 
 from __future__ import annotations

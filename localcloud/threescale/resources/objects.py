@@ -15,7 +15,7 @@ _TABLES = {
 
 @ROUTES.add("GET", "/admin/api/objects/status", json_only=True)
 def read(call: Call) -> Answer:
-    """An empty answer while the object exists, even if its deletion has begun; else 404."""
+    """The answer is empty while the object exists, even if its deletion has begun; otherwise 404."""
     kind, text = call.parameters.required("object_type"), call.parameters.required("object_id")
     identifier = int(text) if text.isdigit() else 0
     if kind == "proxy":

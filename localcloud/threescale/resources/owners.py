@@ -1,4 +1,4 @@
-"""Routes of resources that products and backends both have; those of backends answer in JSON only."""
+"""Routes of resources that products and backends both have. The routes of backends answer only in JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ class OwnedRoutes:
 def listed(
     call: Call, owner: Record, table: str, order: str = "id", **where: int | None
 ) -> tuple[list[Record], Page | None]:
-    """All records of a product, or one page of a backend's records, by id."""
     if owner.table == tables.SERVICES:
         return call.all(table, order, **owned_by(owner), **where), None
     return call.page(table, **owned_by(owner), **where)

@@ -38,7 +38,7 @@ _IN_USE = "This application plan cannot be deleted! At least one application dep
 
 
 def establish_default(store: Store, tenant: Record, kind: str, service: Record | None = None) -> Record:
-    """Create the published plan that is used if none is named."""
+    """Create the published plan that is used if a request names no plan."""
     return establish(store, tenant, kind, service, "Default", default=True)
 
 

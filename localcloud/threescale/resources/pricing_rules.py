@@ -1,7 +1,7 @@
 """Pricing rules of application plans: a price per unit for a range of units.
 
-A metric's ranges, which include both ends, may not overlap; a range may have no end. The price is a decimal with at
-most four places, written without trailing zeros but with at least one place: 20 is "20.0", 15.40 is "15.4".
+A metric's ranges include both ends and may not overlap. A range may have no upper end. The price is a decimal with at
+most four places. Trailing zeros are removed, but at least one place stays: 20 is "20.0", 15.40 is "15.4".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A product's proxy: the gateway's addresses, authentication, and error responses.
 
-Every change, also of the policy chain, deploys to the sandbox; changed OIDC flags wait for the next deployment.
+Every change, even of the policy chain, deploys to the sandbox. Changed OIDC flags wait for the next deployment.
 """
 
 from __future__ import annotations
@@ -95,7 +95,6 @@ def establish(store: Store, tenant: Record, service: Record) -> Record:
 
 
 def readdress(store: Store, tenant: Record, service: Record) -> None:
-    """Set the gateway's addresses after a change of the deployment option."""
     store.update(of_service(store, service), **_addresses(tenant, service))
 
 
@@ -123,8 +122,8 @@ def read(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", _PATH)
 def change(call: Call) -> Answer:
-    """Change the gateway's settings. `api_backend` predates backends: it sets the address of the backend at `/`, which
-    is created if missing, and is always null in the answer.
+    """Change the gateway's settings. `api_backend` is older than backends: it sets the address of the backend at `/`,
+    and creates that backend if it is missing. In the answer `api_backend` is always null.
     """
     service, proxy = of(call)
     values = _changes(service, call.parameters.within("proxy"))

@@ -1,8 +1,8 @@
 """The gateways' configurations: immutable versions per product and environment.
 
-A deployment renders the product, without limits and prices; a result that differs from the sandbox's newest version
-becomes the next version. A promotion copies content and version to production, each version once. A product without a
-backend is not deployed.
+A deployment renders the product, without limits and prices. If the result differs from the newest version in the
+sandbox, it becomes the next version. A promotion copies a version to production, each version only once. A product
+without a backend is not deployed.
 """
 
 from __future__ import annotations

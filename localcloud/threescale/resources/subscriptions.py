@@ -17,7 +17,6 @@ _PENDING = "pending"
 
 
 def ensure(store: Store, tenant: Record, account: Record, service: Record) -> None:
-    """Subscribe the account if it is not subscribed and the product has a default plan."""
     if store.find(tables.SUBSCRIPTIONS, account_id=account.id, service_id=service.id):
         return
     plan = plans.default_of(store, tenant, plans.SERVICE, service)

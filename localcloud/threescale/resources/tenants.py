@@ -1,4 +1,4 @@
-"""Tenants: creation, changes and scheduled deletion by the master; and a tenant's view of itself.
+"""Tenants: the master creates, changes and deletes them; a tenant reads and changes itself.
 
 A tenant is an account of the master. A deleted tenant stays for fifteen days without access; a second deletion is
 refused.
@@ -87,7 +87,6 @@ def free_name(store: Store, org_name: str) -> str:
 
 @ROUTES.add("POST", _PATH)
 def create(call: Call) -> Answer:
-    """Create a tenant; only this answer contains the token."""
     sent = call.parameters.within("account", "provider", "signup")
     values = sent.texts(_FIELDS)
     user_values = sent.texts(("username", "email", "password"))

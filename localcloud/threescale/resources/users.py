@@ -1,7 +1,7 @@
-"""Users of developer accounts, and a tenant's own.
+"""Users of developer accounts, and a tenant's own users.
 
-A user created through the API is `pending` and a `member`, whatever was requested. Names and addresses are unique among
-a tenant's developers, and separately among its own users.
+A user created through the API is `pending` and a `member`, whatever was requested. Names and email addresses are unique
+among a tenant's developers, and separately among the tenant's own users.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def check(call: Call, realm: int, values: JsonObject, complaints: Complaints, kn
 
 
 def establish(store: Store, account: Record, values: JsonObject, *, state: str, role: str) -> Record:
-    """Create a user. Its password is not stored, only whether it has one."""
+    """The password is not stored, only whether the user has a password."""
     password = values.pop("password", None)
     return store.insert(
         tables.USERS,

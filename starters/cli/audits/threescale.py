@@ -1,7 +1,8 @@
 """The 3scale audit: compares each tenant's lists with the objects, in both directions. Read-only.
 
-Two looks list, once per tenant, each kind with objects and each kind whose entries carry our mark; only findings of
-both are reported. Check a finding before you act: another cluster may manage the same tenant.
+The tenants are listed twice, and only findings of both lists are reported. Each time, one list is read of each kind
+that has objects and of each kind whose entries carry our mark. Check a finding before you act: another cluster may
+manage the same tenant.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from starters.cli.output import warn
 from starters.cli.session import Session
 
 AREA = "threescale"
-# Seconds between the two looks: more than a pass takes.
+# Seconds between the two reads of the lists, more than a pass takes.
 APART_SECONDS = 5.0
 _TIMEOUT_SECONDS = 30.0
 _CALLS_AT_ONCE = 2
@@ -90,7 +91,7 @@ async def _lists(tenant: Tenant, url: str, objects: list[CustomResource]) -> Lis
 
 
 async def _tenants(session: Session) -> tuple[dict[Account, list[CustomResource]], list[Finding]]:
-    """The objects by tenant (Applications by the tenant of their account), and findings of unreadable objects."""
+    """The objects by tenant, and findings of unreadable objects. An Application belongs to its account's tenant."""
     objects, found = await _objects(session)
     accounts: dict[tuple[str, str], Account | None] = {}
     named = {
