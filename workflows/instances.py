@@ -40,19 +40,19 @@ from workflows.passes import Passes
 
 @lifecycle(INSTANCE_WORKFLOW, world=InstanceWorld, observe=LookAtInstance, decide=decide_instance)
 class Ec2InstanceWorkflow(Entity[InstanceWorld]):
-    """An EC2 instance: events are handed over, an observation writes the label, and deadlines are waited for.
+    """An EC2 instance: takes events, writes the label in an observation, and waits for deadlines.
 
         hand_over ──► record ──► observe (objects read, label written) ──► answered: the message may be deleted
                                     │
                                     ├─ half a minute later ──► query AWS ──► (label again, if AWS says otherwise)
                                     ├─ a reaction, once AWS confirms it: delete the Machine, cordon and drain
-                                    ├─ a hook: heartbeats until drained or its end is near, then complete it
+                                    ├─ a hook: heartbeats until the Node is drained or time is over, then complete
                                     ├─ a scheduled event: from 24 h before its date on
                                     └─ terminated, and an hour of quiet ──► (end)
 
     An update answers when an observation that began after its events were recorded has ended, so concurrent updates
-    share one. A later event opens the lifecycle again; nothing is lost in between: states and scheduled events can be
-    queried from AWS, and notices and tokens are in the AWSMachine's annotation.
+    share one observation. A later event opens the lifecycle again. Nothing is lost in between: states and scheduled
+    events can be queried from AWS, and notices and tokens are in the AWSMachine's annotation.
     """
 
     has_object: ClassVar[bool] = False
@@ -81,7 +81,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
 
     @workflow.signal(name=ANSWERED, description="AWS's answer about this instance, from a query for many.")
     def answered(self, answer: Answer) -> None:
-        """Adopt AWS's answer. The labels are observed again, since they may have been edited."""
+        """Adopt AWS's answer. The labels are observed again, because someone may have edited them."""
         self.replace_world(self.world.with_answer(answer.facts, answer.timings))
         self.dirty = True
 
@@ -115,7 +115,7 @@ class InstanceSweepWorkflow(Passes[SweptWorld]):
           --> sweep (one activity, two calls for 200 instances, one for 100 groups) --> wait for the next one
 
     An instance whose state or scheduled events differ from its AWSMachine gets AWS's answer, which opens its
-    lifecycle: events may be lost, states are not. A group that differs from its AWSMachinePool is woken.
+    lifecycle: events may be lost, but states are not. A group that differs from its AWSMachinePool is woken.
     """
 
     has_object: ClassVar[bool] = False
@@ -127,7 +127,7 @@ class EventTopologyWorkflow(Passes[TopologyWorld]):
 
     woken --> observe (one activity, a dozen calls) --> in order --an hour--> observe
                  └--> AWS refuses: waiting --two minutes--> observe
-                 └--> the settings no longer name them: (end; its queues and rules stay)
+                 └--> the settings no longer name the queue: (end; queue and rules stay)
     """
 
     has_object: ClassVar[bool] = False

@@ -1,10 +1,10 @@
 """Queries to AWS about instances, and answers to lifecycle hooks.
 
     query ──► a call for this account and region is running: gather   ┐ one call answers
-         └──► none is: call at once, for all queries gathered by then ┘ up to 200 instances
+         └──► no call is running: call at once, for gathered queries  ┘ up to 200 instances
 
-EC2's limits are per account and region, so there is one call at a time for each. The instances of a group in an answer
-share one query for the group's hooks, which runs alongside the next call.
+EC2's limits are per account and region, so one call at a time runs for each account and region. The instances of a
+group in an answer share one query for the group's hooks, which runs alongside the next call.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ServedPlaces:
         return tuple(self._places.values())
 
     def caller(self, account: str, region: str) -> Services:
-        """The AWS clients for an account and region; raises Invalid if these are not served."""
+        """The AWS clients for an account and region. Raises Invalid if the settings do not name them."""
         place = self._places.get((account, region))
         if place is None:
             raise Invalid(f"account {account} in {region} is not among PERDURE_INSTANCES_QUEUES", code="NotServed")
@@ -67,12 +67,11 @@ class AskActivities(Activities):
 
     @activity.defn(name=AskInstance.activity)
     async def ask(self, question: AskInstance) -> Answer:
-        """AWS's state of the instance, and its group's hooks if the query includes them."""
         return await self._gathered(InstanceKey.of(question.key), question.questions, question.tag_keys)
 
     @activity.defn(name=BeatHook.activity)
     async def heartbeat(self, beat: BeatHook) -> Done:
-        """Send a heartbeat; if the action no longer waits, the next query shows it."""
+        """Send a heartbeat. If the instance no longer waits for the hook, the next query shows that."""
         caller, region = self._caller(beat.key)
         await asyncio.to_thread(send_heartbeat, caller, region, beat.group, beat.hook, beat.token)
         return Done(at=now())

@@ -1,7 +1,8 @@
 """Bulk queries to AWS: the instances of all AWSMachines and Nodes, and the groups of all AWSMachinePools.
 
-AWSMachine and Node do not name their account: of several accounts in the provider id's region, it is the one where EC2
-knows the instance. An instance that no account knows counts as missing only if a single account could have had it.
+AWSMachine and Node do not name their account. If several accounts are served in the provider id's region, it is the
+account in which EC2 knows the instance. An instance that EC2 knows in no account counts as missing only if a single
+account could have had the instance.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ _QUESTIONS = (Question.INSTANCE, Question.STATUS)
 
 
 class Bulk(Model):
-    """AWS's answers about many instances. `troubles`: the errors of places without an answer, whose instances are
-    missing here.
+    """AWS's answers about many instances. `troubles` has the errors of accounts and regions that gave no answer;
+    `facts` lacks their instances.
     """
 
     facts: dict[str, tuple[InstanceKey, Facts]] = {}
@@ -38,7 +39,7 @@ class Bulk(Model):
 
 
 class BulkGroups(Model):
-    """The lifecycle states of each group's instances, by instance id. `troubles`: as in `Bulk`."""
+    """The lifecycle states of each group's instances, by instance id. `troubles` is the same as in `Bulk`."""
 
     instances: dict[GroupKey, dict[str, str]] = {}
     troubles: tuple[str, ...] = ()
@@ -51,7 +52,7 @@ async def ask_about_all(
     progress: Callable[[str], object],
     account_of: Callable[[AWSMachine | Node], str] = lambda _: "",
 ) -> Bulk:
-    """Query each account and region about the instances that may be there; `progress` is called before each call."""
+    """Query each account and region about the instances that may be there. `progress` is called before each call."""
     answers: dict[str, dict[Place, Facts]] = {each: {} for each in machines}
     place_counts: dict[str, int] = dict.fromkeys(machines, 0)
     troubles: set[str] = set()
@@ -73,7 +74,8 @@ async def ask_about_all(
 async def ask_about_groups(
     served: ServedPlaces, groups: Collection[GroupKey], progress: Callable[[str], object]
 ) -> BulkGroups:
-    """Query the groups. A group unknown to Auto Scaling has no instances; groups in places not served are left out.
+    """Query the groups. A group that Auto Scaling does not know has no instances. Groups of accounts and regions that
+    are not served are left out.
 
     `progress` is called before each call.
     """

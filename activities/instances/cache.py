@@ -4,8 +4,8 @@
     Machine by name and by its MachineDeployment · MachineDeployment by the instances that it replaces
     Node by the id of its instance, where Nodes are served · InterruptionPolicy, all of them
 
-A pass gets no AWSMachine older than the one it saw last. While a watch is broken passes fail as Unavailable. They do
-not wait for MachineDeployments: until these are listed no replacement is seen, and actions that change a
+A pass gets no AWSMachine older than the one it saw last. While a watch is broken, passes fail as Unavailable. Passes do
+not wait for MachineDeployments: until MachineDeployments are listed, no replacement is seen. Actions that change a
 MachineDeployment read it from the API server.
 """
 
@@ -86,7 +86,7 @@ class InstanceCache(InformerCache):
         self._accounts = ClusterAccounts(store)
 
     async def ready(self) -> None:
-        """Wait until every needed kind is listed; raises Unavailable if a watch stays broken."""
+        """Wait until every needed kind is listed. Raises Unavailable if a watch stays broken."""
         clock = asyncio.get_running_loop().time
         listed_by = clock() + _FIRST_LIST
         for mirror in self._needed:
@@ -100,11 +100,11 @@ class InstanceCache(InformerCache):
 
     @property
     def may_appear(self) -> bool:
-        """Whether an AWSMachine has no instance yet: events of an unknown instance may be for it."""
+        """Whether an AWSMachine has no instance yet, so that events of an unknown instance may belong to it."""
         return bool(self._machines.find("instance", ""))
 
     def instances(self) -> dict[str, AWSMachine | Node]:
-        """The AWSMachine, or the Node if no AWSMachine or pool names the instance, by instance id."""
+        """The AWSMachine of each instance by instance id, or the Node if no AWSMachine or pool names the instance."""
         ids = [str(each) for each in self._machines.values_of("instance") if each]
         found = (min(self._machines.find("instance", each), key=_precedence) for each in ids)
         nodes = self._nodes.values_of("instance") if self._nodes else ()
@@ -160,7 +160,7 @@ class InstanceCache(InformerCache):
         return {each for each in self._deployments.values_of("instance") if isinstance(each, InstanceKey)}
 
     def choice(self, whom: Selected, default: ReactionPolicy) -> Choice:
-        """The policy of an instance; an InterruptionPolicy that cannot be parsed is ignored."""
+        """An InterruptionPolicy that cannot be parsed is ignored."""
         return choose(read_all(InterruptionPolicy, self._policies.all())[0], whom, default)
 
     def policy(self, name: str) -> InterruptionPolicy | None:
@@ -180,7 +180,7 @@ class InstanceCache(InformerCache):
         return [each for each in self._machines.find("instance", key.instance_id) if self._machine_in(each, key)]
 
     def _machine_in(self, obj: JsonObject, key: InstanceKey) -> bool:
-        """Whether a machine can be in the instance's account and region: events may name any id."""
+        """Whether a machine may be in the instance's account and region; an event may name any instance id."""
         if region_of_provider_id(text(obj, "spec", "providerID")) not in ("", key.region):
             return False
         readable, _ = read_all(AWSMachine, (obj,))
@@ -196,12 +196,12 @@ async def _until(mirror: Mirror, so: Awaitable[None], deadline: float, otherwise
 
 
 def _precedence(obj: JsonObject) -> tuple[bool, str]:
-    """Sort key: of several objects that name one instance, the oldest one that is not being deleted acts."""
+    """The sort key of objects that name the same instance. The lowest is the oldest that is not being deleted."""
     return bool(text(obj, "metadata", "deletionTimestamp")), text(obj, "metadata", "creationTimestamp")
 
 
 def _newest(obj: JsonObject) -> tuple[bool, str]:
-    """Sort key: of several Nodes with one provider id, the last is the newest that is not being deleted."""
+    """The sort key of Nodes with the same provider id. The highest is the newest that is not being deleted."""
     return not text(obj, "metadata", "deletionTimestamp"), text(obj, "metadata", "creationTimestamp")
 
 

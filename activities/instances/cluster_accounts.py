@@ -2,8 +2,8 @@
 
     AWSMachine --cluster--> AWSCluster, AWSManagedControlPlane --identityRef--> AWSClusterRoleIdentity --> roleARN
 
-With the provider's own credentials (`AWSClusterControllerIdentity`, the default) or static keys the account stays
-unknown, and also without the right to list these kinds.
+If the cluster uses the provider's own credentials (`AWSClusterControllerIdentity`, the default) or static keys, the
+account stays unknown. It also stays unknown if Perdure may not list these kinds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ClusterAccounts:
         self._clusters = tuple(store.follow(Followed(kind), {"cluster": cluster_names}) for kind in CLUSTER_KINDS)
 
     def account_of(self, machine: AWSMachine | Node) -> str:
-        """The machine's account; empty if it is unknown or the cluster's objects name several."""
+        """The machine's account; empty if it is unknown, or if the cluster's objects name several accounts."""
         if isinstance(machine, Node):
             return ""
         cluster = (machine.metadata.namespace, machine.cluster)

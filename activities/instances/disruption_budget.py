@@ -32,23 +32,22 @@ log = logging.getLogger(__name__)
 
 
 class Disruptions:
-    """The ledger of disruptions: at most `most` machines of a node group at the same time."""
-
     def __init__(self, kube: KubeApi, namespace: str, most: int) -> None:
         self._kube = kube
         self._namespace = namespace
         self._most = most
 
     async def begin(self, machine: Machine | Node, *, taken: bool, most: int | None = None, policy: str = "") -> Turn:
-        """Enter the machine into the ledger, or return what it waits for.
+        """Enter the machine into the ledger, or return what the machine waits for.
 
-        A machine that is already in it may be disrupted; in a control plane only while its other machines are healthy.
+        A machine that is already in the ledger may be disrupted; in a control plane only while the other machines are
+        healthy.
 
         Args:
-            machine: a Node only if it has no Machine.
-            taken: whether AWS is reclaiming its instance right now.
-            most: the limit; None for the settings' number.
-            policy: the InterruptionPolicy with that limit.
+            machine: the Machine, or the Node if there is no Machine.
+            taken: whether AWS is reclaiming the instance right now.
+            most: the limit; None if the setting applies.
+            policy: the name of the InterruptionPolicy that sets `most`.
 
         Raises:
             ApiError: the machines cannot be listed, or the ledger cannot be written.
@@ -63,7 +62,7 @@ class Disruptions:
             return Turn(at=now())
 
     async def end(self, instance: str) -> None:
-        """Remove an instance, whose Node is in use again, from the ledger."""
+        """Remove an instance from the ledger, because its machine stays in use."""
         for _ in range(_ATTEMPTS):
             lease, ledger = await self._read()
             if lease is None or ledger.ended(instance) == ledger:
@@ -107,7 +106,8 @@ class Disruptions:
     async def _with_etcd(self, nodes: list[Node]) -> list[Node]:
         """The Nodes with the health of their etcd members, which are static Pods if kubeadm made the cluster.
 
-        If one Node has such a Pod, a Node without one is unhealthy. If none has, etcd runs elsewhere: all are healthy.
+        If any Node has such a Pod, a Node without one is unhealthy. If no Node has one, etcd runs elsewhere, and all
+        Nodes are healthy.
         """
         pods = await self._kube.list(POD, "kube-system", label_selector="component=etcd")
         healthy = {text(pod, "spec", "nodeName"): is_ready(pod) for pod in pods.items}
@@ -131,7 +131,6 @@ class Disruptions:
             return lease, Ledger()
 
     async def _written(self, lease: JsonObject | None, ledger: Ledger) -> bool:
-        """Write the Lease; False if another process has written it meanwhile."""
         annotations = {DISRUPTIONS_ANNOTATION: ledger.model_dump_json()}
         try:
             if lease is None:
@@ -155,7 +154,7 @@ def is_ready(obj: JsonObject) -> bool:
 
 
 def readiness(obj: JsonObject) -> str:
-    """The condition Ready: `True`, `False` or `Unknown`; empty without it."""
+    """The status of the condition Ready: `True`, `False` or `Unknown`; empty if the condition is absent."""
     conditions = sequence(obj, "status", "conditions")
     return next((text(each, "status") for each in conditions if text(each, "type") == "Ready"), "")
 

@@ -98,10 +98,10 @@ class MachineActivities(Activities):
 
     @activity.defn(name=DeleteOwner.activity)
     async def delete_machine(self, deletion: DeleteOwner) -> Taking:
-        """Delete the Machine once its node group permits it; one recreated under its name stays."""
+        """Delete the Machine once its node group permits it. A Machine that was recreated under the same name stays."""
         machine = await self._standing(deletion)
         if machine is None:
-            # Another client has done it, or an earlier attempt, which could not report it.
+            # Another client has deleted the Machine, or an earlier attempt has, which could not report it.
             return Taking(
                 turn=Turn(at=now()), notices=await self._taken_earlier(deletion) if attempt.repeated() else ()
             )
@@ -139,7 +139,8 @@ class MachineActivities(Activities):
         return on_each(objects, warning, "InstanceTaken", message, cluster=f"{deletion.namespace}/{deletion.cluster}")
 
     async def _taken_earlier(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
-        """Return the notices of an earlier attempt that was lost; lower the replicas if that attempt did not."""
+        """Return the notices of an earlier attempt whose result was lost. Lower the replicas if that attempt did not.
+        """
         notices = [*self._taken(deletion)]
         if deletion.deployment:
             async with self._locks[deletion.namespace, deletion.deployment]:
@@ -171,8 +172,8 @@ class MachineActivities(Activities):
         return machine if machine and machine.metadata.uid == which.uid and not machine.metadata.deleting else None
 
     async def _requested(self, machine: Machine, wanted: AskReplacement, notices: list[Notice]) -> Asked:
-        """Mark the MachineDeployment and its Machine, unless that is done; raises UnreplaceableError, Denied or
-        Invalid.
+        """Mark the MachineDeployment and annotate the Machine, unless that is done. Raises UnreplaceableError, Denied
+        or Invalid.
         """
         name, key = deployment_of(machine), InstanceKey.of(wanted.key)
         machine_set = await self._machine_set(machine)
@@ -205,7 +206,6 @@ class MachineActivities(Activities):
     async def _annotated(
         self, machine: Machine, wanted: AskReplacement, deployment: str, notices: list[Notice]
     ) -> None:
-        """Annotate the Machine, so that it is deleted first; if that is refused, withdraw the replacement and raise."""
         try:
             await self._annotate(machine, REPLACED)
         except (Denied, Invalid):
@@ -214,7 +214,7 @@ class MachineActivities(Activities):
             raise
 
     async def _lowered(self, which: EndReplacement | DeleteOwner, notices: list[Notice], *, keep: bool = False) -> bool:
-        """Lower the replicas again; returns whether the replacement is ready."""
+        """Returns whether the replacement is ready."""
         for again in range(_ATTEMPTS):
             deployment = await self._deployment(which.namespace, which.deployment)
             before = _readable(deployment)
@@ -246,7 +246,7 @@ class MachineActivities(Activities):
         )
 
     async def _spare(self, which: EndReplacement | DeleteOwner, mark: Mark, members: tuple[Machine, ...]) -> None:
-        """Annotate an unneeded replacement, the same one in each attempt, so that it is deleted first."""
+        """Annotate an unneeded replacement so that it is deleted first. Each attempt annotates the same one."""
         value = surplus_of(which.uid)
         marked = (each for each in members if each.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == value)
         spare = next(marked, None) or next(reversed(newcomers(mark, members)), None)
@@ -268,8 +268,8 @@ class MachineActivities(Activities):
 
     @asynccontextmanager
     async def _unless_gone(self, machine: Machine) -> AsyncIterator[None]:
-        """Ignore that the Machine is gone, or a conflict while it is being deleted. Raise other conflicts: a MachineSet
-        could delete the wrong Machine.
+        """Ignore an error because the Machine is gone or being deleted. Raise other conflicts: a MachineSet could
+        delete the wrong Machine.
         """
         try:
             yield

@@ -6,7 +6,7 @@ Node's name, and an edited annotation may name any Node.
 Draining evicts the same Pods as kubectl's drain, and ends as soon as the last one has gone. A refused eviction (429: a
 disruption budget delays it) is retried every five seconds until the time is over, and does not stop other evictions.
 Then the remaining Pods stay, since AWS reclaims the instance anyway, unless an InterruptionPolicy has them deleted. If
-something delays a drain, the activity returns this for an Event, and is started again once it is recorded.
+something delays a drain, the activity returns the delay for an Event, and is started again once that is recorded.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from engine.kube.workload_clusters import workload
 
 EVICT_AGAIN = 5.0
 _ATTEMPTS = 5
-# Further delays are only logged, since each reported one ends the activity once.
+# Further delays are only logged, since each reported delay ends the activity once.
 _MOST_REPORTED = 20
 
 
@@ -68,7 +68,7 @@ class NodeActivities(Activities):
 
     @activity.defn(name=FindNode.activity)
     async def find(self, search: FindNode) -> KnownNode:
-        """The instance's Node. Its name is empty if there is none, or the cluster has no kubeconfig yet."""
+        """The instance's Node. `name` is empty if there is no such Node, or if the cluster has no kubeconfig yet."""
         at = now()
         try:
             found = await self._named(search) if search.node else None
@@ -149,7 +149,6 @@ class NodeActivities(Activities):
         return Emptied(at=now(), notices=_on_each(node, normal, "NodeDrained", message) if left == [] else ())
 
     async def _end(self, api: KubeApi, node: EmptyNode, begun: Emptying, left: Sequence[JsonObject]) -> Emptied:
-        """When the time is over, leave the remaining Pods or, if a policy says so, report that and delete them."""
         if begun.forced:
             for pod in left:
                 await delete(api, pod, node.how)
@@ -165,7 +164,7 @@ class NodeActivities(Activities):
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
-        """Uncordon the Node and remove the taint, if Perdure set them; end the disruption."""
+        """Uncordon the Node and remove its taint, if Perdure set them. Remove the disruption from the ledger."""
         if node.unused:
             await self._disruptions.end(node.key.name)
         if node.node:
@@ -253,7 +252,6 @@ def _on_each(
 
 
 def _marking(found: JsonObject, node: CordonNode) -> JsonObject:
-    """The patch that cordons and taints a Node; annotations record what Perdure sets."""
     marks: JsonObject = {}
     spec: JsonObject = {}
     if node.reaction is not Reaction.TAINT and not mapping(found, "spec").get("unschedulable"):
@@ -288,9 +286,10 @@ def _since(node: EmptyNode) -> datetime:
 
 
 def _end_of(node: EmptyNode, since: datetime, left: Sequence[JsonObject]) -> datetime | None:
-    """When the drain's time is over: with `Force`, early enough for the grace periods of Pods that are deleted then.
+    """When the drain's time is over. With `Force` it is over early enough for the grace periods of Pods that are
+    deleted then.
 
-    Budgets are respected for half of the time at least: a longer grace period could not end in time anyway.
+    Budgets are respected for at least half of the time: a longer grace period could not end in time anyway.
     """
     how, until = node.how, node.until
     if until is not None and how.budgets is Budgets.FORCE:

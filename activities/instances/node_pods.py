@@ -32,8 +32,6 @@ _ENDED = ("Succeeded", "Failed")
 
 
 class NodePods:
-    """A Node and its Pods, as their watches show them."""
-
     def __init__(self, store: Store, node: EmptyNode) -> None:
         self._node = node
         nodes = Followed(NODE, field_selector=f"metadata.name={node.node}", called="a Node that is drained")
@@ -44,7 +42,7 @@ class NodePods:
             mirror.listen(lambda *_: self._changed.set())
 
     async def left(self) -> list[JsonObject] | None:
-        """Pods to evict; None if the Node is gone, or has become another instance's. Raises ApiError."""
+        """The Pods to evict; None if the Node is gone or belongs to another instance now. Raises ApiError."""
         await self._nodes.served()
         await self._pods.served()
         return self._left
@@ -57,7 +55,6 @@ class NodePods:
         return marked and not mapping(found, "spec").get("unschedulable")
 
     async def emptied(self, seconds: float) -> None:
-        """Wait until no Pod is left, at most this long."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self._left:
@@ -82,7 +79,6 @@ async def watched_pods(api: KubeApi, node: EmptyNode) -> AsyncIterator[NodePods]
 
 
 def instance_of(node: JsonObject) -> str:
-    """The Node's instance; empty if its providerID names none."""
     return instance_of_node(text(node, "spec", "providerID"))
 
 
@@ -100,14 +96,13 @@ def grace_of(pod: JsonObject) -> timedelta:
 
 
 def request_not_to_disrupt(pod: Mapping[str, object]) -> str:
-    """A Pod's request not to be disrupted, as text, from its annotation; empty if none."""
+    """The message that a Pod asks, by an annotation, not to be disrupted; empty if it does not ask."""
     annotations = mapping(pod, "metadata", "annotations")
     asks = next((name for name in DO_NOT_DISRUPT if annotations.get(name) == "true"), "")
     return f"Pod {name_of(pod)} asks not to be disrupted ({asks})" if asks else ""
 
 
 def overdue(pod: Mapping[str, object]) -> str:
-    """The complaint that a Pod outlives its grace period; empty if there is none."""
     ends = _grace_ends(pod)
     if ends is None or now() - ends < _OVERDUE:
         return ""
@@ -121,7 +116,7 @@ def _grace_ends(pod: Mapping[str, object]) -> datetime | None:
 
 
 async def evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
-    """Evict a Pod; returns the reason of a refusal, else empty."""
+    """Evict a Pod. Returns the reason of a refusal; empty if there was none."""
     if text(pod, "metadata", "deletionTimestamp"):
         return ""
     if how.budgets is Budgets.IGNORE:
@@ -142,7 +137,7 @@ async def evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
 
 
 async def delete(api: KubeApi, pod: JsonObject, how: Draining) -> str:
-    """Delete a Pod; returns the reason of a refusal, else empty."""
+    """Delete a Pod. Returns the reason of a refusal; empty if there was none."""
     meta = mapping(pod, "metadata")
     name, namespace, uid = (text(meta, field) for field in ("name", "namespace", "uid"))
     try:

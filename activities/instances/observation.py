@@ -101,15 +101,14 @@ class LookActivities(Activities):
         )
 
     def _pool_by_hook(self, look: LookAtInstance) -> AWSMachinePool | None:
-        """The pool of a group named by an open hook; less trustworthy than an object that lists the instance, since
-        events can be forged.
+        """The pool of a group that an open hook names. Events can be forged, so this is less trustworthy than an object
+        that lists the instance.
         """
         key = InstanceKey.of(look.key)
         groups = (GroupKey(account=key.account, region=key.region, group=hook.group) for hook in look.record.open_hooks)
         return next((pool for group in groups for pool in self._cache.pools_of(group)), None)
 
     async def _patched(self, labelled: AWSMachine | Node, patch: JsonPatch) -> AWSMachine | Node | None:
-        """Patch the object; returns its new state, None if it is gone."""
         kind, meta = labelled.kind_of, labelled.metadata
         try:
             answer = await self._kube.patch(kind, meta.namespace, meta.name, patch)

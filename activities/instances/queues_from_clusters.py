@@ -1,6 +1,6 @@
 """The accounts and regions of the AWS provider's clusters, for settings that name `clusters`.
 
-When they change the process ends, and its supervisor starts it again with the new ones.
+When these accounts and regions change, the process ends, and its supervisor starts it again with the new ones.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from engine.settings import Settings
 
 # Seconds. The wait after a change, so that clusters which are created together end a process only once.
 GATHER_SECONDS = 5.0
-# Seconds. How long a command waits for the lists, and a process until it says why there are none.
+# Seconds. How long a command waits for the lists of clusters. After this time a process logs why it has no lists.
 LISTED_WITHIN = 10.0
 # Seconds. How often AWS is asked for the process's own account while it does not answer.
 AGAIN_SECONDS = 5.0
-# The identity's kind for clusters that have the provider's own credentials.
+# The identity's kind for clusters that use the provider's own credentials.
 CONTROLLER_IDENTITY = "AWSClusterControllerIdentity"
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,6 @@ class ClusterPlaces:
             mirror.listen(lambda _before, _after: self._changed.set())
 
     async def settled(self) -> None:
-        """Wait until every kind is listed, or known not to be installed."""
         for mirror in (self._identities, *self._clusters):
             await mirror.settled()
 
@@ -59,12 +58,14 @@ class ClusterPlaces:
         return next((each.trouble for each in (self._identities, *self._clusters) if each.trouble), "")
 
     async def current(self) -> tuple[str, ...]:
-        """The clusters' entries. Raises ApiError if AWS does not say which account the process's credentials are of."""
+        """The entries of the clusters. Raises ApiError if AWS does not say to which account the process's credentials
+        belong.
+        """
         found = [await self._placed(cluster) for mirror in self._clusters for cluster in mirror.all()]
         return places_of_clusters(self._entries, [each for of_one in found for each in of_one])
 
     async def other_than(self, known: Sequence[str]) -> tuple[str, ...]:
-        """Wait until the clusters' entries differ from the `known` ones; returns the new ones."""
+        """Wait until the entries of the clusters differ from `known`, and return the new entries."""
         while True:
             await self._changed.wait()
             await asyncio.sleep(GATHER_SECONDS)
@@ -100,8 +101,8 @@ class ClusterPlaces:
 
 
 async def resolved(settings: Settings, api: KubeApi) -> Settings:
-    """The settings with the clusters' entries in place of `clusters`, for commands. Raises ApiError if the clusters
-    cannot be listed.
+    """The settings for commands, with the entries of the clusters in place of `clusters`. Raises ApiError if the
+    clusters cannot be listed.
     """
     others, entries = cluster_entries(settings.instances_queues)
     async with Store(api) as store:
@@ -118,9 +119,9 @@ async def resolved(settings: Settings, api: KubeApi) -> Settings:
 async def run_with_cluster_places(
     settings: Settings, process: str, run: Callable[[Settings], Awaitable[None]], end: Callable[[], None]
 ) -> None:
-    """Run a process with the clusters' entries in place of the settings' entries `clusters`.
+    """Run a process with the entries of the clusters in place of `clusters` in the settings.
 
-    `process` is its name for the API server; `end` is called once, when the entries change, to end it.
+    `process` is the name that the API server sees. `end` is called once, when the entries change, to end the process.
     """
     others, entries = cluster_entries(settings.instances_queues)
     async with await KubeApi.open(settings, process) as api, Store(api) as store:

@@ -1,6 +1,6 @@
-"""Verifies with EC2 the states that events have reported, half a minute later, 200 instances a call.
+"""Verifies with EC2, half a minute later, the states that events have reported, with one call for 200 instances.
 
-An event takes effect at once, because the label is only a trigger; but events come late, twice, or are forged. A check
+An event takes effect at once, because the label is only a trigger. But events may be late, doubled or forged. A check
 by each instance's own workflow would cost more than the event itself (measured). If a worker dies, the sweep over all
 accounts and regions makes up for its checks.
 """
@@ -49,7 +49,7 @@ class Expected:
 
 
 class Checks:
-    """The scheduled checks of states; leaving the block cancels them."""
+    """The scheduled checks of states. At the end of the `async with` block they are cancelled."""
 
     def __init__(
         self, served: ServedPlaces, client: Client, after: timedelta = ASK_AFTER, *, cluster: str = ""
@@ -71,7 +71,7 @@ class Checks:
             self._task.cancel()
 
     def expect(self, key: InstanceKey, state: InstanceState, at: datetime) -> None:
-        """Check later that EC2 reports the state; a further change replaces the check."""
+        """Check later that EC2 reports the state. A further change of the instance replaces the check."""
         noted = time.monotonic()
         self._expected.pop(key, None)
         if len(self._expected) < MOST_REMEMBERED:
@@ -99,7 +99,6 @@ class Checks:
         return found
 
     async def _look(self, where: tuple[str, str], expected: Mapping[InstanceKey, Expected]) -> None:
-        """Compare `expected` with EC2's states; after a failure the sweep makes up for the checks."""
         keys = list(expected)
         for first in range(0, len(keys), MOST_AT_ONCE):
             some = keys[first : first + MOST_AT_ONCE]

@@ -1,7 +1,7 @@
 """Terminates instances of drained Nodes.
 
-The bases of the decision are read again first: the Node from the API server, with its uid and the instance and region
-in its provider id; the instance from EC2. AWS has confirmed the cause within the last minute.
+Before that, Node and instance are read again: the Node from the API server, with its uid and the instance and region in
+its provider id; the instance from EC2. AWS has confirmed the cause within the last minute.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class TerminationActivities(Activities):
 
     @activity.defn(name=TerminateInstance.activity)
     async def terminate(self, termination: TerminateInstance) -> Done:
-        """Terminate an instance, unless it has ended or is about to.
+        """Terminate an instance, unless it has ended or is ending.
 
         Raises:
             Absent: the Node is gone.
-            Denied: the role may not terminate it.
+            Denied: the role may not terminate the instance.
             Invalid: the Node was replaced, has another instance, or is uncordoned, paused or being deleted.
         """
         try:
@@ -63,7 +63,7 @@ class TerminationActivities(Activities):
 
 def _unlike(node: Node, key: InstanceKey, uid: str) -> str:
     if node.metadata.uid != uid or node.instance_id != key.instance_id:
-        return "is now another Node or of another instance"
+        return "is now another Node, or belongs to another instance"
     if region_of_provider_id(node.spec.provider_id) not in ("", key.region):
         return "is in another region"
     if node.metadata.deleting:

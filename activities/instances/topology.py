@@ -1,4 +1,4 @@
-"""The upkeep of queues and rules: one activity checks an account and region, and corrects differences until an error.
+"""The upkeep of queues and rules: one activity checks an account and region, and corrects it up to the first error.
 
 In observe mode and for `plan` the differences are only reported.
 """
@@ -28,15 +28,11 @@ logger = logging.getLogger(__name__)
 
 
 class Comparison(Model):
-    """Corrections, made or proposed, and the failure if any."""
-
     changes: tuple[str, ...] = ()
     trouble: str = ""
 
 
 class TopologyActivities(Activities):
-    """Maintains queues, and rules that match only Auto Scaling groups whose names begin with `group_prefix`."""
-
     def __init__(
         self, places: Sequence[Place], caller: Callable[[Place], Services], *, group_prefix: str, observing: bool
     ) -> None:
@@ -57,7 +53,9 @@ class TopologyActivities(Activities):
         return TopologyWorld(key=look.key, hold=paused, decision=_decision(comparison, now(), dry=dry))
 
     def keep(self, place: Place, *, dry: bool) -> Comparison:
-        """Correct the place's queues and rules (with `dry` only compare). Blocks: call it on a thread."""
+        """Correct the queues and rules of an account and region; with `dry` only compare them. The call blocks its
+        thread.
+        """
         changes: list[str] = []
         try:
             for change in EventTopology(place, self._caller(place), self._group_prefix).changes():

@@ -44,8 +44,6 @@ _BODIES = {
 
 
 class NotificationActivities(Activities):
-    """Sends notifications, reading their secrets from Perdure's own namespace."""
-
     def __init__(self, kube: KubeApi, cache: InstanceCache, namespace: str) -> None:
         self._kube = kube
         self._cache = cache
@@ -54,7 +52,7 @@ class NotificationActivities(Activities):
 
     @activity.defn(name=Notify.activity)
     async def notify(self, notice: Notify) -> Done:
-        """Send the notification; a final failure is not raised but reported by Events."""
+        """Send the notification. A final failure is not raised, but reported by Events."""
         await self._cache.ready()
         policy = self._cache.policy(notice.policy)
         channels = policy.spec.notify if policy else ()
@@ -122,7 +120,7 @@ class NotificationActivities(Activities):
 
 
 def _identity(notice: Notify) -> str:
-    """The notification's identity: the same for each attempt, new for each stop of an instance."""
+    """The identity of the notification. It is the same for each attempt, and new for each stop of an instance."""
     which = f"{notice.key.path}/{notice.id}"
     return f"{which}/{timestamp(notice.received_at)}" if notice.sort is CauseSort.STOPPED else which
 

@@ -1,11 +1,11 @@
 """EC2 instances of Cluster API clusters: events of EC2, Auto Scaling, Health and Spot, and the reactions to them.
 
     SQS message ─► message_unwrapping ─► event_parser ─► event_routing ─► event_record
-                                                                                        │
-                                                             actions ◄─ instance_lifecycle ◄┘
+                ─► instance_lifecycle ─► actions
 
 All kinds but InterruptionPolicy belong to Cluster API, its AWS provider or Kubernetes, so Perdure installs no
-definitions of them. A lifecycle belongs to an EC2 instance or an Auto Scaling group, named as in AWS, not to an object.
+definitions of them. A lifecycle belongs to an EC2 instance or to an Auto Scaling group, not to a Kubernetes object, and
+has the name of the instance or group in AWS.
 
 | what | written by |
 |---|---|

@@ -58,14 +58,16 @@ class LookAtInstance(_InstanceAction):
 
     at: datetime
     record: InstanceRecord
-    recall: bool = False  # whether to read the annotation, as this lifecycle has not seen it yet
-    tags: dict[str, str | None] | None = None  # the instance's tags that EC2 was asked for
-    version: str = ""  # the last seen resourceVersion; older states are not accepted
+    recall: bool = False  # whether to read the annotation, because this lifecycle has not read it yet
+    tags: dict[str, str | None] | None = None  # EC2's answer about the tags; None if EC2 was not asked about tags
+    version: str = ""  # the object's resourceVersion that was seen last; older versions are not accepted
     dry_run: bool = False
 
     @property
     def most_attempts(self) -> int:
-        """The number of attempts: few, because the sender of events waits, and must learn of failures."""
+        """The number of attempts. It is small, because the event consumer waits for the result and must learn of a
+        failure.
+        """
         return 2
 
     @property
@@ -77,7 +79,9 @@ class LookAtInstance(_InstanceAction):
 
 
 class Answer(Model):
-    """AWS's answer about an instance. `timings` are those of its group's hooks, if they were asked for."""
+    """AWS's answer about an instance. `timings` has the timeouts of its group's lifecycle hooks, if they were asked
+    for.
+    """
 
     facts: Facts
     timings: dict[str, HookTiming] = {}
@@ -88,7 +92,7 @@ class Done(Reported):
 
 
 class AskInstance(_InstanceAction):
-    """Ask AWS about an instance; concurrent questions about several instances share a call."""
+    """Ask AWS about an instance. Concurrent questions about several instances share one call."""
 
     activity: ClassVar[str] = "instances.ask"
     queue: ClassVar[str] = Queue.INSTANCES_AWS
@@ -107,7 +111,7 @@ class AskInstance(_InstanceAction):
 
 class _HookAction(_InstanceAction):
     queue: ClassVar[str] = Queue.INSTANCES_AWS
-    # One quick call. It may be due within half of a hook's timeout, and the shortest timeout is 30 s.
+    # The action is one quick call. It may be due after half of a hook's timeout, and the shortest timeout is 30 s.
     start_to_close: ClassVar[timedelta] = timedelta(seconds=15)
     heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
     result: ClassVar[type[Model] | None] = Done
@@ -169,8 +173,8 @@ class _TakesTurn(_InstanceAction):
 
     cause: str
     taken: bool = False  # whether AWS reclaims the instance right now
-    most: int | None = None  # machines of the node group that may be disrupted at once; None for the setting
-    policy: str = ""  # the InterruptionPolicy, empty for the settings
+    most: int | None = None  # how many machines of the group may be disrupted at a time; None if the setting applies
+    policy: str = ""  # the name of the InterruptionPolicy; empty if the settings apply
     because: Because | None = None
 
     def answered(self, world: InstanceWorld, turn: Turn, *, unused: bool) -> InstanceWorld:
@@ -184,7 +188,9 @@ class _TakesTurn(_InstanceAction):
 
 
 class Asked(Reported):
-    """The permission to disrupt, and the replacement, or why there can be none."""
+    """The answer to a request to replace a Machine: the permission to disrupt it, and the replacement, or why there is
+    none.
+    """
 
     turn: Turn
     replacement: Replacement | None = None
@@ -199,7 +205,9 @@ class AskReplacement(_MachineAction, _TakesTurn):
 
     @property
     def most_attempts(self) -> int:
-        """The number of attempts: few, because the Machine is deleted without a replacement once the wait is over."""
+        """The number of attempts. It is small, because the Machine is deleted without a replacement once the wait is
+        over.
+        """
         return 3
 
     @property
@@ -215,13 +223,13 @@ class AskReplacement(_MachineAction, _TakesTurn):
 
 
 class EndReplacement(_MachineAction):
-    """Withdraw the request to replace a Machine, since the Machine stays (`keep`) or is gone."""
+    """Withdraw the request to replace a Machine, because the Machine stays (`keep`) or is gone."""
 
     activity: ClassVar[str] = "instances.end_replacement"
     result: ClassVar[type[Model] | None] = Reported
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
-    deployment: str = ""  # the MachineDeployment that was scaled up for it; empty if only the Machine is marked
+    deployment: str = ""  # the MachineDeployment that was scaled up; empty if only the Machine is annotated
     keep: bool = False
 
     @property
@@ -237,15 +245,13 @@ class Taking(Reported):
 
 
 class DeleteOwner(_MachineAction, _TakesTurn):
-    """Delete the Machine, so that Cluster API replaces it."""
-
     activity: ClassVar[str] = "instances.delete_machine"
     result: ClassVar[type[Model] | None] = Taking
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
-    deployment: str = ""  # the MachineDeployment that was asked for a replacement; empty if none was
+    deployment: str = ""  # the MachineDeployment that was asked for a replacement; empty if none was requested
     cluster: str = ""
-    about: tuple[Key, ...] = ()  # the objects whose Events report it, beside the Machine
+    about: tuple[Key, ...] = ()  # the objects, beside the Machine, that get an Event about the deletion
 
     @property
     def summary(self) -> str:
@@ -259,9 +265,8 @@ class DeleteOwner(_MachineAction, _TakesTurn):
 
 
 class _NodeAction(_InstanceAction):
-    """An action on a Node of the workload cluster, whose kubeconfig is a Secret of the cluster's namespace.
-
-    If `namespace` is empty, it is a Node of Perdure's own cluster.
+    """An action on a Node of a workload cluster. The kubeconfig of that cluster is a Secret in `namespace`. If
+    `namespace` is empty, the Node belongs to Perdure's own cluster.
     """
 
     namespace: str
@@ -278,9 +283,9 @@ class _NodeAction(_InstanceAction):
 
 
 class FindNode(_NodeAction):
-    """Find an instance's Node by its provider id, where no Machine names the Node.
+    """Find an instance's Node by its provider id, because no Machine names the Node.
 
-    `node` is its last known name, which is tried first.
+    `node` is the Node's last known name, which is tried first; empty if no name is known.
     """
 
     activity: ClassVar[str] = FIND_NODE
@@ -292,8 +297,8 @@ class FindNode(_NodeAction):
 
     @property
     def most_attempts(self) -> int:
-        """The number of attempts, limited so that a workload cluster that does not answer is reported; the lifecycle
-        tries again.
+        """The number of attempts. It is limited so that a workload cluster that does not answer is reported. The
+        lifecycle tries again later.
         """
         return 3
 
@@ -306,16 +311,14 @@ class FindNode(_NodeAction):
 
 
 class CordonNode(_NodeAction, _TakesTurn):
-    """Cordon or taint a Node."""
-
     activity: ClassVar[str] = "instances.cordon"
     result: ClassVar[type[Model] | None] = Taking
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
-    machine: str = ""  # empty if there is none
+    machine: str = ""  # the name of the Node's Machine; empty if the Node has no Machine
     reaction: Reaction = Reaction.DRAIN  # taint, cordon or drain; the drain itself is another action
     taint: Taint | None = None
-    about: tuple[Key, ...] = ()  # the objects whose Events report it; none without a policy
+    about: tuple[Key, ...] = ()  # the objects that get an Event about the action; empty without an InterruptionPolicy
 
     @property
     def disrupts(self) -> bool:
@@ -338,7 +341,8 @@ class CordonNode(_NodeAction, _TakesTurn):
 
 
 class Emptied(Done):
-    """The end of a drain or, with `delayed`, a delay that is reported before the drain continues."""
+    """The result of a drain. The drain is over, except if `delayed` is set: then it is delayed and will be continued.
+    """
 
     delayed: Emptying | None = None
 
@@ -354,9 +358,9 @@ class EmptyNode(_NodeAction):
 
     cause: str
     until: datetime | None = None  # None for no limit
-    how: Draining = Draining()  # also what happens to Pods that cannot be evicted
-    begun: Emptying | None = None  # the drain as last reported; None at its beginning
-    about: tuple[Key, ...] = ()  # the objects whose Events report it; none without a policy
+    how: Draining = Draining()  # how Pods are evicted, and what happens to Pods that cannot be evicted
+    begun: Emptying | None = None  # the drain as it was last reported; None at the beginning of the drain
+    about: tuple[Key, ...] = ()  # the objects that get an Event about the drain; empty without an InterruptionPolicy
     because: Because | None = None
 
     @property
@@ -381,7 +385,7 @@ class EmptyNode(_NodeAction):
 
 
 class TerminateInstance(_NodeAction):
-    """Terminate the instance of a drained Node in Perdure's own cluster; `uid` is the Node's."""
+    """Terminate the instance of a drained Node in Perdure's own cluster. `uid` is the uid of the Node."""
 
     activity: ClassVar[str] = "instances.terminate"
     queue: ClassVar[str] = Queue.INSTANCES_AWS
@@ -408,7 +412,7 @@ class ReleaseNode(_NodeAction):
 
     activity: ClassVar[str] = "instances.uncordon"
 
-    # Whether nothing was disrupted. Then the ledger is written first, without waiting for the Node's cluster, and
+    # Whether nothing was disrupted. If so, the ledger is written first, without waiting for the Node's cluster, and
     # `node` may be empty.
     unused: bool = False
 
@@ -425,7 +429,7 @@ class ReleaseNode(_NodeAction):
 class Notify(_InstanceAction):
     """Notify a channel of the InterruptionPolicy that AWS reclaims the instance.
 
-    Address, headers and format are read when it is sent: some of them are secret.
+    The channel's address, headers and format are read only when the notification is sent, because they may be secret.
     """
 
     activity: ClassVar[str] = "instances.notify"
@@ -438,16 +442,16 @@ class Notify(_InstanceAction):
 
     policy: str
     channel: str
-    cause: str  # each channel gets one notification for it
+    cause: str  # each channel gets one notification for each cause
     sort: CauseSort
     reaction: Reaction
     received_at: datetime
-    deadline: datetime | None = None  # until when there is time to act; None if not known
+    deadline: datetime | None = None  # until when there is time to act; None if AWS names no time
     namespace: str = ""
     cluster: str = ""
     machine: str = ""
-    node: str = ""  # empty until it has joined
-    about: tuple[Key, ...] = ()  # the AWSMachine or Node whose Events report a failure
+    node: str = ""  # empty until the Node has joined the cluster
+    about: tuple[Key, ...] = ()  # the AWSMachine or Node that gets an Event if the notification fails
 
     @property
     def id(self) -> str:
@@ -459,7 +463,9 @@ class Notify(_InstanceAction):
 
     @property
     def most_attempts(self) -> int:
-        """The number of attempts, which take three minutes with growing pauses; later the notice is out of date."""
+        """The number of attempts. With growing pauses they take three minutes; after that the notification is out of
+        date.
+        """
         return 8
 
     @property
@@ -470,14 +476,13 @@ class Notify(_InstanceAction):
         return world.with_record(notified(world.record, self.id))
 
     def refuse(self, world: InstanceWorld, refusal: Refusal) -> InstanceWorld:  # type: ignore[override]
-        """Give up a failed notification, so that it delays nothing."""
         return world.with_record(notified(world.record, self.id))
 
 
 class CountRefuted(_InstanceAction):
-    """Count a cause that AWS does not confirm: a mistake, or a forged event.
+    """Count a cause that AWS does not confirm: the event was a mistake, or forged.
 
-    `about` is empty if only a machine pool has the instance.
+    `about` is empty if no object but a machine pool has the instance.
     """
 
     activity: ClassVar[str] = "instances.count_refuted"
@@ -500,8 +505,6 @@ class CountRefuted(_InstanceAction):
 
 
 class TellImpossible(RecordEvents):
-    """Report a reaction that is impossible: there is no Machine to delete, or Cluster API manages the instance."""
-
     cause: str
     reaction: Reaction = Reaction.DELETE_MACHINE
 

@@ -1,11 +1,11 @@
 """The label of an AWSMachinePool: its Auto Scaling group's state in one word, the worst of its instances' states.
 
-Label values may not contain the colons of Auto Scaling's lifecycle states, so each has a word here. The group's
+A label value may not contain the colons of Auto Scaling's lifecycle states, so each state has a word here. The group's
 workflow asks Auto Scaling when it is woken. An event may report a failed launch or termination before Auto Scaling
-does; it counts until a later one of the same kind succeeds. A group is `warm` only if all its instances are.
+does. The failure counts until a later launch or termination succeeds. A group is `warm` only if all its instances are.
 
 The annotation beside the label lists the instances that are not in service, and the causes of failures. Each edit wakes
-the AWS provider, so a change of the number in service alone is not written.
+the AWS provider, so Perdure does not write the annotation if only the number of instances in service has changed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LastResult(Model):
 
     @property
     def rank(self) -> tuple[datetime, bool, str]:
-        """The sort key: the latest result counts; within the same second a failure."""
+        """The sort key. The latest result counts; of results within the same second, a failure counts."""
         return self.time, self.failed, self.key
 
 
@@ -90,7 +90,7 @@ def word_of(lifecycle_state: str) -> GroupState | None:
 
 
 def group_state(lifecycle_states: Iterable[str], record: GroupRecord) -> GroupState | None:
-    """The group's state; None while it has no instance and nothing failed."""
+    """The group's state; None if the group has no instance and its last launch and termination did not fail."""
     found = {word_of(each) for each in lifecycle_states}
     for activity, word in (("launch", GroupState.LAUNCH_FAILED), ("terminate", GroupState.TERMINATE_FAILED)):
         result = record.results.get(activity)
@@ -100,16 +100,15 @@ def group_state(lifecycle_states: Iterable[str], record: GroupRecord) -> GroupSt
 
 
 class GroupStory(Model):
-    """The annotation's content."""
+    """The content of the annotation `perdure.dev/instance-events`."""
 
     in_service: int = 0  # the number of instances in service when it was written
     instances: dict[str, str] = {}  # the states of the other instances, by id
-    more: int = 0  # the number of other instances that did not fit
+    more: int = 0  # how many other instances are left out, because the annotation would be too long
     failed: dict[str, LastResult] = {}  # the last launch or termination, if it failed
 
     @property
     def worth_writing(self) -> tuple[object, ...]:
-        """The part whose change alone is worth a write."""
         return self.instances, self.more, self.failed
 
 
@@ -135,7 +134,9 @@ def pool_patch(pool: AWSMachinePool, state: GroupState | None, story: GroupStory
 
 
 def group_differs(pool: AWSMachinePool, instances: Mapping[str, str]) -> bool:
-    """Whether the pool's label or annotation contradicts the group's instances. Recorded failures are taken as true."""
+    """Whether the pool's label or annotation contradicts the states of the group's instances. Failures in the
+    annotation are taken as true.
+    """
     record = GroupRecord(results=_recorded_story(pool).failed)
     return bool(pool_patch(pool, group_state(instances.values(), record), group_story(instances, record)))
 

@@ -33,7 +33,7 @@ NODE_GROUP_LABELS = (
 )
 NODE_CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 PAUSED_ANNOTATION = f"{CLUSTER_GROUP}/paused"
-# On a Machine, whatever its value: a MachineSet that is scaled down deletes this one first.
+# On a Machine, with any value. A MachineSet that is scaled down deletes a Machine with this annotation first.
 DELETE_FIRST_ANNOTATION = f"{CLUSTER_GROUP}/delete-machine"
 # On a MachineDeployment whose replicas ClusterClass, or the cluster autoscaler, sets.
 TOPOLOGY_LABEL = f"topology.{CLUSTER_GROUP}/owned"
@@ -41,7 +41,7 @@ AUTOSCALER_ANNOTATIONS = (
     f"{CLUSTER_GROUP}/cluster-api-autoscaler-node-group-min-size",
     f"{CLUSTER_GROUP}/cluster-api-autoscaler-node-group-max-size",
 )
-# A condition: newer controllers set it, also if the Cluster's `spec.paused` is what pauses the object.
+# A condition. Newer controllers set it, even if the object is paused only by its Cluster's `spec.paused`.
 PAUSED_CONDITION = "Paused"
 
 # The label wakes the AWS provider's controllers; other tools compare its six values as strings.
@@ -51,14 +51,14 @@ GROUP_STATE_LABEL = "asg-instance-state"
 INTERRUPTION_LABEL = "ec2-instance-interruption"
 EVENTS_ANNOTATION = "perdure.dev/instance-events"
 LONGEST_ANNOTATION = 4096
-# On a Node that Perdure cordoned, with the cause. A Node that a person cordoned is not uncordoned.
+# On a Node that Perdure cordoned; the value is the cause. Perdure does not uncordon a Node that a person cordoned.
 CORDONED_ANNOTATION = "perdure.dev/cordoned"
-# On a Node that Perdure tainted, with the taint's key and effect. Taints that others set are not removed.
+# On a Node that Perdure tainted; the value is the taint's key and effect. Perdure does not remove taints of others.
 TAINTED_ANNOTATION = "perdure.dev/tainted"
 TAINT_KEY = "perdure.dev/interruption"
-# A taint: Kubernetes deletes the Node's Pods and detaches their volumes. Only for a Node that has been shut down.
+# A taint. Kubernetes deletes the Node's Pods and detaches their volumes, so only a Node that is shut down may get it.
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
-# On a Pod that is not to be evicted before the drain's time is over; the second annotation is Karpenter's.
+# On a Pod that must not be evicted before the drain's time is over. The second annotation is Karpenter's.
 DO_NOT_DISRUPT = ("perdure.dev/do-not-disrupt", "karpenter.sh/do-not-disrupt")
 
 # On a Lease of Perdure's: the machines that are being disrupted, as JSON.
@@ -89,9 +89,9 @@ LARGEST_BODY = 1 << 20
 OLDEST_EVENT = timedelta(days=14)
 CLOCKS_DIFFER = timedelta(minutes=5)
 
-# How long an event of an unknown instance is kept, for its AWSMachine to appear.
+# How long an event of an unknown instance is kept, because the instance's AWSMachine may still appear.
 UNMATCHED_AFTER = timedelta(minutes=10)
-# The longest timeout of a lifecycle hook. Without heartbeats, as for an unknown instance, the hook ends then.
+# The longest timeout of a lifecycle hook. A hook without heartbeats, such as an unknown instance's, ends by then.
 LONGEST_HOOK_TIMEOUT = timedelta(hours=2)
 # AWS gives a Spot instance two minutes after the warning.
 SPOT_LEAD = timedelta(seconds=120)

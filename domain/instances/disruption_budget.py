@@ -2,14 +2,14 @@
 
 A node group is a control plane, a MachineDeployment, a MachineSet or a machine pool; for Nodes without Machines it is a
 managed node group, a node pool, an instance group, or all Nodes without a label of such a group. A disruption begins
-when Perdure deletes a Machine or cordons its Node. It ends once the Machine is replaced or the Node uncordoned, after
-an hour at the latest, since the group may have been scaled down.
+when Perdure deletes a Machine or cordons its Node. It ends once the Machine is replaced or the Node is uncordoned. It
+ends after an hour at the latest, because a group that was scaled down gets no replacement.
 
 - A control plane loses one machine at a time, and only while its other machines and their etcd members are healthy, so
   that etcd keeps its quorum.
-- Other groups lose as many at a time as setting or policy allows. A machine that AWS reclaims now (confirmed Spot
-  notice, terminating hook, ended instance) does not wait, because waiting would not keep it, but it counts towards the
-  limit.
+- Other groups lose as many machines at a time as the setting or the policy allows. A machine that AWS reclaims now (the
+  Spot notice is confirmed, the instance waits in a terminating hook, or has ended) does not wait, because waiting would
+  not keep it. It counts towards the limit.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Turn(Model):
         return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
 
     def holds_up(self, now: datetime, *, taken: bool) -> bool:
-        """Whether a cause has to wait. If AWS reclaims its instance now (`taken`), only an answer to a request that
-        said so counts.
+        """Whether this answer makes a cause wait. If AWS reclaims the cause's instance now (`taken`), the answer counts
+        only if its request had `taken` set as well.
         """
         return self.waits(now) and (self.taken or not taken)
 
@@ -55,13 +55,11 @@ class Limit(Model):
 
 
 class Disruption(Model):
-    """A machine that is disrupted, or was lately."""
-
     instance: str
-    name: str  # the Machine's, or the Node's if there is no Machine
-    uid: str = ""  # the uid of that object
+    name: str  # the name of the Machine, or of the Node if there is no Machine
+    uid: str = ""  # the uid of that Machine or Node
     at: datetime
-    size: int = 0  # the number of healthy machines in the group once it is over
+    size: int = 0  # how many healthy machines the group has once the disruption is over
 
 
 class Ledger(Model):
@@ -71,11 +69,9 @@ class Ledger(Model):
         return self.groups.get(group, ())
 
     def has(self, group: str, uid: str, now: datetime) -> bool:
-        """Whether a disruption of the machine is recorded and less than an hour old."""
         return any(each.uid == uid and _young(each, now) for each in self.of(group))
 
     def begun(self, group: str, one: Disruption) -> Ledger:
-        """The ledger with this disruption, without those that are older than an hour."""
         rest = [each for each in self.of(group) if each.instance != one.instance]
         retained = {name: tuple(each for each in found if _young(each, one.at)) for name, found in self.groups.items()}
         retained[group] = (*(each for each in rest if _young(each, one.at)), one)
@@ -89,7 +85,9 @@ class Ledger(Model):
 
 
 def node_group(machine: Machine | Node) -> str:
-    """The machine's node group, by a name unique in the management cluster; a Machine without one is its own group."""
+    """The name of the machine's node group, unique in the management cluster. A Machine without a node group is a group
+    of its own.
+    """
     if isinstance(machine, Node):
         if machine.control_plane:
             return "control plane"
@@ -112,10 +110,10 @@ def waits_for(
     *,
     taken: bool,
 ) -> str:
-    """Why the machine has to wait: the group, the machines waited for, and the limit; empty if it may be disrupted.
+    """Why the machine has to wait: the group, the machines waited for, and the limit; empty if it may be disrupted now.
 
-    `members` are the machines of its node group; `under_way` the group's entries in the ledger; `taken`: AWS reclaims
-    the instance now.
+    `members` are the machines of the node group, `under_way` the group's disruptions in the ledger. `taken`: whether
+    AWS reclaims the instance now.
     """
     group, uid = node_group(machine), machine.metadata.uid
     others = [each for each in members if each.metadata.uid != uid]
@@ -138,17 +136,20 @@ def waits_for(
 
 
 def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> int:
-    """The number of healthy machines that ends the disruption: all of a control plane, otherwise as many as now."""
+    """How many healthy machines the group has once a disruption of the machine is over: all machines of a control
+    plane; of another group, as many as are healthy now.
+    """
     return sum(machine.control_plane or _well(each) for each in members)
 
 
 def _lasting(
     machine: Machine | Node, others: Sequence[Machine | Node], under_way: Sequence[Disruption], now: datetime
 ) -> list[Disruption]:
-    """The disruptions of other machines that are not over: the machine exists, or its group is smaller than before.
+    """The disruptions of other machines that are not over: the disrupted machine still exists, or the group has fewer
+    healthy machines than before.
 
-    Of the disruptions of deleted machines, as many count as the group lacks healthy machines: the latest. Earlier ones
-    are over, because their machines have been replaced.
+    Of the deleted machines, only the latest count, as many as the group lacks healthy machines. Earlier deleted
+    machines have been replaced.
     """
     young = [each for each in under_way if each.uid != machine.metadata.uid and _young(each, now)]
     there = {each.metadata.uid for each in others}

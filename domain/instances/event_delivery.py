@@ -38,9 +38,9 @@ class Outcome(StrEnum):
     APPLIED = "applied"
     DUPLICATE = "duplicate"
     STALE = "stale"
-    FOREIGN = "foreign"  # of an account or region that is not served
+    FOREIGN = "foreign"  # the event belongs to an account or region that is not served, or to another instance
     UNKNOWN = "unknown"  # no AWSMachine, AWSMachinePool or served Node has this instance
-    UNAVAILABLE = "unavailable"  # Kubernetes or Temporal did not answer, or not in time
+    UNAVAILABLE = "unavailable"  # Kubernetes or Temporal gave no answer in time
 
 
 class Handled(Model):
@@ -58,14 +58,15 @@ class HandOver(Model):
 
 
 class Taken(Model):
-    """The outcome of each event, by its key. `may_appear`: some AWSMachine has no instance yet."""
+    """The outcome of each event, by the event's key. `may_appear`: some AWSMachine has no instance yet."""
 
     outcomes: dict[str, Outcome] = {}
     may_appear: bool = False
 
 
 def update_id(events: Sequence[InstanceEvent], receives: int = 1) -> str:
-    """The Temporal update's id: the same for the same events and `receives`, their highest SQS receive count."""
+    """The id of the Temporal update. It depends only on the events and on `receives`, their highest SQS receive count.
+    """
     keys = sorted({event.key for event in events})
     name = keys[0] if len(keys) == 1 else f"{len(keys)} events {sha256('|'.join(keys).encode()).hexdigest()}"
     return name if receives <= 1 else f"{name} again {receives}"

@@ -40,7 +40,6 @@ class Header:
 
     @property
     def latest(self) -> datetime:
-        """The latest plausible time in an event; a later one is not used."""
         return max(self._message.taken_at, self._message.received_at) + CLOCKS_DIFFER
 
     def event(self, kind: EventKind, **facts: object) -> InstanceEvent:
@@ -75,7 +74,9 @@ class Header:
         return value
 
     def _time(self, text: object) -> datetime:
-        """The event's time; if it is implausible, the message's: a time in the future would block later events."""
+        """The event's time. If it is implausible, the message's time replaces it: a time in the future would make later
+        events look old.
+        """
         taken = self._message.taken_at
         time = _instant(text)
         if time is not None and taken - OLDEST_EVENT <= time <= self.latest:
@@ -85,7 +86,6 @@ class Header:
 
 
 def _instant(text: object) -> datetime | None:
-    """The ISO text as a UTC time in whole seconds; None if it cannot be read."""
     if not isinstance(text, str) or len(text) > 64:
         return None
     try:
@@ -110,7 +110,9 @@ def instance_id(fields: Fields, name: str) -> str:
 
 
 def name_of(fields: Fields, name: str, longest: int = _LONGEST_TEXT) -> str:
-    """A name for calls to AWS, such as a group's, of any printable characters; InvalidError if it is unsuitable."""
+    """The field as a name for calls to AWS, such as a group's name. Any printable characters are allowed. Raises
+    InvalidError if the field is missing, unprintable or longer than `longest` bytes.
+    """
     value = known_text(fields, name)
     if not value.isprintable() or len(value.encode()) > longest:
         raise InvalidError(f"{name} is not a valid name")
@@ -122,7 +124,7 @@ def plain(text: str) -> bool:
 
 
 def clean(value: object, longest: int = _LONGEST_TEXT) -> str:
-    """The value as printable text of at most `longest` bytes; empty if it is no string."""
+    """The value as printable text of at most `longest` bytes; empty if the value is no string."""
     if not isinstance(value, str):
         return ""
     if value.isascii() and value.isprintable():

@@ -2,8 +2,8 @@
 
 Events of non-final states compare by (time, rank): times are whole seconds, and within one second the higher rank came
 later, except for a start and a stop, which cannot be ordered. `shutting-down` and `terminated` are final (instance ids
-are never reused), so they count whatever their time; a later event of another state contradicts them. EC2 is asked
-about contradictions and events that cannot be ordered; its answer counts from the moment it was asked.
+are never reused), so they count whatever their time. A later event of another state contradicts a final state. EC2 is
+asked about contradictions and about events that cannot be ordered. Its answer counts from the moment of the question.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ class Ask(StrEnum):
 
 
 class Placing(Model):
-    """Whether the event's state becomes the current one, and when EC2 is asked."""
-
     applies: bool
     ask: Ask
 

@@ -1,9 +1,9 @@
 """Parses an SQS message into canonical events, or into the named reason why it holds none. Never raises.
 
-Strict about everything that decides which instance is touched and how: ids, states, transitions, accounts. Tolerant of
-the rest: unknown fields are ignored, and missing ones (id, time, account, region) are filled in from the SQS message
-and named in `degraded`. The ARN in a Spot warning's `resources` has a zone for the region and no account, and is never
-read.
+The parser is strict about everything that decides which instance is touched and how: ids, states, transitions,
+accounts. It tolerates the rest: unknown fields are ignored, and missing fields (id, time, account, region) are filled
+in from the SQS message and named in `degraded`. The ARN in a Spot warning's `resources` is never read: it has a zone in
+place of the region, and no account.
 
 Parts of a message are handled one by one. If a part is invalid, the whole message goes to the dead letters after the
 other parts are handled.
@@ -48,7 +48,7 @@ _RESULTS = {
 
 
 class Events(Model):
-    """A message's events. `ignored` and `invalid`: why other parts gave no event."""
+    """The events of a message. `ignored` and `invalid` say why other parts of the message gave no event."""
 
     events: tuple[InstanceEvent, ...]
     ignored: tuple[str, ...] = ()
@@ -56,7 +56,9 @@ class Events(Model):
 
 
 class Ignored(Model):
-    """A message to delete. `reason`, one of a few words, is its label in a metric; `what` is for logs."""
+    """A message that is deleted without an effect. `reason` is one of a few words, because it is a metric's label;
+    `what` is for logs.
+    """
 
     reason: str
     what: str = ""
@@ -124,14 +126,13 @@ def _envelope(part: Part, message: Message) -> Read:
 
 
 def _foreign(header: Header, message: Message) -> tuple[Ignored, ...]:
-    """The reason to ignore an event of another account; empty for the queue's own and for accounts that share it."""
     if header.account == message.account or header.account in message.others:
         return ()
     return (Ignored(reason="foreign", what=f"account {header.account} is not the queue's account"),)
 
 
 def _unknown(source: str) -> str:
-    """The reason to ignore the event, one of two words: it becomes a metric's label, and `source` is untrusted text."""
+    """One of two words, and not `source` itself: the word becomes a metric's label, and `source` is untrusted text."""
     return "unknown-type" if source in (c.EC2_SOURCE, c.AUTO_SCALING_SOURCE, c.HEALTH_SOURCE) else "unknown-source"
 
 

@@ -1,10 +1,10 @@
 """An instance as its events show it: the memory that its workflow carries from run to run.
 
 Events may arrive in any order and more than once: the record is the same for every order. `event_ordering.py` decides
-which state counts; AWS's time decides between notices, scheduled events or lifecycle actions with one identity.
+which state counts. Between copies of one notice, scheduled event or lifecycle action, AWS's time decides.
 
-Every collection is bounded. Nothing is lost with the workflow: states and scheduled events can be read from AWS again,
-notices and tokens are in the annotation of the AWSMachine or Node.
+Every collection is bounded. Nothing is lost with the workflow: states and scheduled events can be read from AWS again;
+notices and the tokens of lifecycle actions are in the annotation of the AWSMachine or Node.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from domain.instances.interruption_policy import Reaction
 from domain.instances.names import InstanceKey
 from domain.model import Model
 
-# The name of the cause of a stop, the same for each stop.
+# The name of the cause if the instance stops. It is the same for each stop.
 STOPPED = "stopped"
 _REMEMBERED_KEYS = 256
 _MOST_NOTICES = 16
-# EC2 may not know a new instance for a while: three denials in two minutes are believed.
+# EC2 may not know a new instance for a while. So an instance counts as absent only after three denials in two minutes.
 _MOST_MISSES = 3
 _AFTER_MISS = timedelta(seconds=60)
 
@@ -40,12 +40,12 @@ class Interruption(Model):
 
     @property
     def deadline(self) -> datetime:
-        """When AWS may act: two minutes after the notice, which AWS promises for Spot only."""
+        """When AWS may act: two minutes after the notice. AWS promises this time for Spot instances only."""
         return self.time + SPOT_LEAD
 
     @property
     def lasts(self) -> bool:
-        """Whether the instance runs until the deadline; a hibernation begins at once."""
+        """Whether the instance runs until the deadline. A hibernation begins at once, before the deadline."""
         return self.action != "hibernate"
 
     def says_as_much_as(self, other: Interruption) -> bool:
@@ -53,13 +53,11 @@ class Interruption(Model):
 
     @property
     def outlived_at(self) -> datetime:
-        """The time after which AWS no longer counts as reclaiming an instance that still runs."""
+        """If the instance still runs at this time, AWS is no longer considered to be reclaiming it."""
         return self.deadline + SPOT_OUTLIVED
 
 
 class Planned(Model):
-    """A scheduled event in its latest version."""
-
     key: str
     told_at: datetime
     received_at: datetime
@@ -72,15 +70,15 @@ class HeldHook(Model):
     action: HookAction
     time: datetime
     received_at: datetime
-    confirmed: bool = False  # whether Auto Scaling has confirmed that the instance waits
+    confirmed: bool = False  # whether Auto Scaling has confirmed that the instance waits for this action
     heartbeat_at: datetime | None = None
-    ended_at: datetime | None = None  # when it was completed, or found not to be waiting
+    ended_at: datetime | None = None  # when it was completed, or AWS did not confirm that the instance waits
 
 
 class Drain(Model):
-    """The reaction to `cause` on the Node: complete once `done_at` is set.
+    """A taint, cordon or drain of the Node because of `cause`. It is complete once `done_at` is set.
 
-    `recalled`: only the object's annotation reports it, which proves nothing: people can edit it.
+    `recalled`: it is known only from the object's annotation. That proves nothing, because people can edit it.
     """
 
     cause: str
@@ -90,7 +88,6 @@ class Drain(Model):
     reaction: Reaction = Reaction.DRAIN
 
     def covers(self, reaction: Reaction) -> bool:
-        """Whether this or a stronger reaction is complete."""
         return self.done_at is not None and self.reaction.strength >= reaction.strength
 
 
@@ -101,16 +98,14 @@ class LastEvent(Model):
 
 
 class InstanceRecord(Model):
-    """What events and AWS's answers have said about an instance."""
-
     key: InstanceKey
     opened_at: datetime  # when the first event was received
     heard_at: datetime  # when the last event was received
     standing: LastState | None = None
     ask_at: datetime | None = None  # when EC2 is to be asked; None if there is no reason to
-    only_to_check: bool = False  # EC2 is asked only to confirm a change that an event reported
-    found: bool = False  # EC2 has known the instance in this account and region
-    misses: int = 0  # how often in a row EC2 did not know it
+    only_to_check: bool = False  # whether EC2 is asked only to confirm a change that an event reported
+    found: bool = False  # whether EC2 has ever found the instance in this account and region
+    misses: int = 0  # how many times in a row EC2 did not find the instance
     started_at: datetime | None = None  # the latest reported start
     stopped_at: tuple[datetime, ...] = ()  # the latest reported stops, sorted
     interruptions: dict[EventKind, Interruption] = {}
@@ -118,18 +113,18 @@ class InstanceRecord(Model):
     hooks: dict[str, HeldHook] = {}  # lifecycle actions by token
     drain: Drain | None = None
     last: LastEvent | None = None
-    refuted: int = 0  # the number of claims that AWS did not confirm
+    refuted: int = 0  # how many events AWS did not confirm
     refuted_causes: tuple[str, ...] = ()  # the latest causes that AWS did not confirm
-    impossible: tuple[str, ...] = ()  # causes that were reported as having an impossible reaction
+    impossible: tuple[str, ...] = ()  # causes whose reaction was reported as impossible
     seen: tuple[str, ...] = ()  # the keys of the latest events
-    notified: tuple[str, ...] = ()  # notifications that were sent or given up, as CHANNEL/CAUSE
+    notified: tuple[str, ...] = ()  # notifications that were sent or given up, each as CHANNEL/CAUSE
 
     @property
     def state(self) -> InstanceState | None:
         return self.standing.state if self.standing else None
 
     def restarted_after(self, moment: datetime) -> bool:
-        """Whether the instance was stopped after a moment and started again, so that earlier notices are past."""
+        """Whether the instance was stopped at or after `moment`, and started again."""
         started = self.started_at
         return started is not None and any(moment <= stopped < started for stopped in self.stopped_at)
 
@@ -138,7 +133,9 @@ class InstanceRecord(Model):
         return self.misses >= _MOST_MISSES
 
     def processed(self, key: str) -> bool:
-        """Whether the event was folded, so that its message may be deleted. Only the latest keys are remembered."""
+        """Whether the record already includes the event with this key, so that the event's message may be deleted. Only
+        the latest keys are remembered.
+        """
         return key in self.seen
 
     @property
@@ -156,7 +153,9 @@ def fold(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
 
 
 def hear(record: InstanceRecord, event: InstanceEvent) -> tuple[InstanceRecord, Outcome]:
-    """Fold an event; the outcome is applied, duplicate, stale, or foreign (another instance's)."""
+    """The record with the event, and the outcome: APPLIED, DUPLICATE, STALE (the event's state does not become the
+    current state) or FOREIGN (the event belongs to another instance).
+    """
     if instance_of(event) != record.key:
         return record, Outcome.FOREIGN
     if record.processed(event.key):
@@ -238,7 +237,9 @@ def _interrupted(record: InstanceRecord, kind: EventKind, notice: Interruption) 
 
 
 def _with_hook(record: InstanceRecord, event: InstanceEvent, action: HookAction) -> InstanceRecord:
-    """The record with a lifecycle action. Of two events with one token the earlier counts, as the wait began then."""
+    """The record with a lifecycle action. Of two events with the same token the earlier one counts, because the wait
+    began with it.
+    """
     known = record.hooks.get(action.token)
     if known is not None and (known.time, known.key) <= (event.time, event.key):
         return record
@@ -259,7 +260,9 @@ def _with_hook(record: InstanceRecord, event: InstanceEvent, action: HookAction)
 
 
 def _worth(held: HeldHook) -> tuple[bool, bool, datetime, str]:
-    """Sort key of lifecycle actions: the lowest is dropped first, so that forged ones displace no confirmed one."""
+    """The sort key of lifecycle actions. The lowest is dropped first, so that a forged action never displaces a
+    confirmed one.
+    """
     return held.ended_at is None, held.confirmed, held.time, held.action.token
 
 
@@ -276,7 +279,9 @@ def _with_planned(record: InstanceRecord, event: InstanceEvent, notice: HealthNo
 
 
 def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
-    """Sort key of one scheduled event's notices, the latest highest; at the same update time a withdrawal is later."""
+    """The sort key of a scheduled event's notices: the latest notice is the highest. Of notices with the same update
+    time, a withdrawal is the later one.
+    """
     return planned.told_at, planned.notice.over, planned.received_at, planned.key
 
 
@@ -284,9 +289,9 @@ def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
 
 
 def answered(record: InstanceRecord, facts: Facts, *, absence_counts: bool = True) -> InstanceRecord:
-    """The record with EC2's answer, which overrides all events from before it was asked.
+    """The record with EC2's answer. The answer overrides all events from before the question.
 
-    `absence_counts`: whether an instance that EC2 does not know counts as ended, as it does only in its own account.
+    `absence_counts`: whether an instance that EC2 does not know counts as ended. That is so only in its own account.
     """
     standing = record.standing
     if not facts.found or facts.state is None:
@@ -325,8 +330,8 @@ def _denied(record: InstanceRecord, facts: Facts, *, absence_counts: bool) -> In
 
 
 def refuted(record: InstanceRecord, cause: str, at: datetime) -> InstanceRecord:
-    """The record with a cause that AWS did not confirm: copies of its event cause no reaction; its lifecycle action, if
-    any, is over.
+    """The record with a cause that AWS did not confirm. Copies of the cause's event cause no reaction. If the cause is
+    a lifecycle action, the action is over.
     """
     if cause in record.refuted_causes:
         return record
@@ -341,7 +346,6 @@ def impossible(record: InstanceRecord, cause: str) -> InstanceRecord:
 
 
 def terminated(record: InstanceRecord, cause: str, node: str, at: datetime) -> InstanceRecord:
-    """The record after a termination was requested because of `cause`; EC2 is then asked for the state."""
     done = cordoned(record, cause, node, at, Reaction.TERMINATE_INSTANCE)
     return done.model_copy(update={"ask_at": at, "only_to_check": False})
 
@@ -351,7 +355,6 @@ def heartbeat_sent(record: InstanceRecord, token: str, at: datetime) -> Instance
 
 
 def hooks_confirmed(record: InstanceRecord, facts: Facts) -> InstanceRecord:
-    """The record; lifecycle actions that Auto Scaling's answer confirms are marked as confirmed."""
     for held in record.open_hooks:
         if asked_since(facts, Question.GROUP, held.received_at) and holds(held.action, held.group, facts):
             record = _hook_changed(record, held.action.token, confirmed=True)
@@ -376,7 +379,7 @@ def cordoned(
     done_at: datetime | None = None,
     reaction: Reaction = Reaction.DRAIN,
 ) -> InstanceRecord:
-    """The record with the Node tainted or cordoned because of `cause`. `done_at`: when the reaction was completed."""
+    """`done_at` is when the taint, cordon or drain was completed; None if it is not complete."""
     return record.model_copy(update={"drain": Drain(cause=cause, node=node, done_at=done_at, reaction=reaction)})
 
 

@@ -1,8 +1,8 @@
 """The workflows that an event goes to, and the order in which a batch is handled.
 
-An instance's workflow gets the events themselves. A group's workflow gets the results of launches and terminations and
-is woken; it asks Auto Scaling for the states of its instances. An event of an account or region that the settings do
-not name is ignored, whatever instance it names.
+An instance's workflow gets the events themselves. A group's workflow gets the results of launches and terminations. It
+is also woken, and then asks Auto Scaling for the states of its instances. If the settings do not name the event's
+account and region, the event is ignored, whatever instance it names.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def ours(event: InstanceEvent, places: Collection[tuple[str, str]]) -> bool:
 
 
 def on_hosts(event: InstanceEvent, hosts: Mapping[str, Collection[str]]) -> tuple[InstanceEvent, ...]:
-    """Split an event of a dedicated host into one event for each instance on it; other events are unchanged."""
+    """Split an event of a dedicated host into one event for each instance on the host. Other events are unchanged.
+    `hosts` has the ids of each host's instances.
+    """
     if not event.host or event.instance_id:
         return (event,)
     return tuple(
@@ -38,7 +40,9 @@ def on_hosts(event: InstanceEvent, hosts: Mapping[str, Collection[str]]) -> tupl
 
 
 def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[InstanceEvent, ...]]:
-    """Each instance's events without duplicates, in the order of their times; the most urgent instances come first."""
+    """The events of each instance without duplicates, in the order of their times. The instances with the most urgent
+    events come first.
+    """
     gathered: dict[InstanceKey, dict[str, InstanceEvent]] = {}
     for event in events:
         key = instance_of(event)
@@ -49,8 +53,8 @@ def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[Inst
 
 
 def urgency(events: Sequence[InstanceEvent]) -> int:
-    """The lowest rank of the events: 0 for Spot notices, hooks and ends, 1 for other states, 2 for the rest. Low ranks
-    are handled first.
+    """The lowest rank of the events: 0 for Spot notices, hooks and ends, 1 for other states, 2 for all other events.
+    Events of a low rank are handled first.
     """
     return min((_urgency(event) for event in events), default=2)
 

@@ -1,7 +1,8 @@
 """The AWS resources that deliver events in an account and region: a queue, its dead letters, and three rules.
 
-The rules name no instance ids: a pattern has at most 2,048 characters, room for 86 instances, and events from before an
-instance is added would be missed. Health has its own rule because an organization's view delivers its events elsewhere.
+The rules name no instance ids: a pattern has at most 2,048 characters, which is room for 86 instances, and events from
+before an instance is added would be missed. AWS Health has a rule of its own, because its events may be delivered
+elsewhere: to the account and region of an organization's view.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _VISIBILITY_S = 60
 _RETENTION_S = 4 * 24 * 3600
 _DEAD_RETENTION_S = 14 * 24 * 3600
 _WAIT_S = 20
-# The consumer sends unreadable messages to the dead letters at once; the limit is for those that can never be handled.
-# A message is received about ten times in an outage of ten minutes, about twenty while its AWSMachine may appear.
+# The consumer sends unreadable messages to the dead letters at once; the limit is for messages that always fail. In an
+# outage of ten minutes a message is received about ten times; while its AWSMachine may appear, about twenty times.
 _MOST_RECEIVES = 50
 # States are read again anyway, so an event older than this is worthless.
 _DELIVERY_AGE_S = 3600
@@ -39,7 +40,9 @@ class Queue(Model):
 
 
 class Target(Model):
-    """A rule's target; undeliverable events go to the queue `dead_letters`, empty for none."""
+    """A rule's target. Events that cannot be delivered go to the queue with the ARN `dead_letters`; they are dropped if
+    it is empty.
+    """
 
     id: str
     arn: str
@@ -68,10 +71,10 @@ class Topology(Model):
 
 
 def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = "") -> Topology:
-    """The queues and rules of an account and region. `name` is the queue's name and the prefix of the other names; the
+    """The queues and rules of an account and region. `name` is the queue's name and the prefix of all other names. The
     rules match only Auto Scaling groups whose names begin with `group_prefix`.
 
-    Raises ValueError if names would be longer than AWS allows.
+    Raises ValueError if a name would be longer than AWS allows.
     """
     queue_arn, dead_arn = queue_arn_of(account, region, name), queue_arn_of(account, region, f"{name}-dead")
     target = Target(id=name[:64], arn=queue_arn, dead_letters=dead_arn, oldest_s=_DELIVERY_AGE_S)
@@ -156,7 +159,8 @@ def queue_policy(queue_arn: str, rules: Sequence[Rule]) -> Document:
 
 
 def same_document(wanted: object, found_text: str | None) -> bool:
-    """Whether a policy or pattern from AWS means the same as `wanted`, whatever its spelling and order.
+    """Whether a policy or pattern from AWS means the same as `wanted`. The order, `Id` fields, and a list of one
+    element instead of the element make no difference.
 
     An additional statement is a difference: it could let others send to the queue in AWS's name.
     """
@@ -185,7 +189,9 @@ def rule_arn_of(account: str, region: str, name: str) -> str:
 
 
 def rule_name(name: str) -> str:
-    """The unchanged name. Raises ValueError if it is too long, as AWS's refusal would not say which name is."""
+    """The unchanged name of a rule. Raises ValueError if the name is too long: AWS's own refusal would not say which
+    name is too long.
+    """
     if len(name) > _LONGEST_RULE_NAME:
         raise ValueError(
             f"the rule's name {name!r} has {len(name)} characters; EventBridge allows {_LONGEST_RULE_NAME}"

@@ -1,9 +1,9 @@
 """The upkeep of a queue, its dead-letter queue and its rules in one account and region: drift is found and corrected.
 
-Attributes and targets are compared one by one, and only differences are written. A queue to which clusters of the AWS
-provider deliver (it has a rule of the provider's name) keeps the provider's names (`provider_queue_takeover.py`) and
-gets the region's dead-letter queue, since it has none. Nothing is ever deleted here, neither objects of others nor
-objects that are no longer wanted.
+Attributes and targets are compared one by one, and only differences are written. If a rule with a name of the AWS
+provider delivers to the queue, the queue and its rules keep the provider's names (`provider_queue_takeover.py`). Such a
+queue gets the region's dead-letter queue, because the provider creates none. Nothing is ever deleted here, neither
+objects of others nor objects that are no longer wanted.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ def wanted(place: Place, rules_of_queue: Sequence[str] = (), group_prefix: str =
     """The queues and rules that an account and region should have.
 
     Args:
-        place: the account and region, with its queue's name.
-        rules_of_queue: the names of the rules that deliver to its queue today.
-        group_prefix: only events of Auto Scaling groups whose name begins with it.
+        place: the account and region, and the name of the queue.
+        rules_of_queue: the names of the rules that deliver to that queue today.
+        group_prefix: the rules match only events of Auto Scaling groups whose names begin with it.
 
     Raises:
-        ValueError: names would be longer than AWS allows.
+        ValueError: a name would be longer than AWS allows.
     """
     clusters = provider_clusters(place.queue, rules_of_queue)
     if not clusters:
@@ -97,9 +97,10 @@ def provider_clusters(queue: str, rules: Iterable[str]) -> tuple[str, ...]:
 
 
 def differing_attributes(queue: EventQueue, found: Mapping[str, str]) -> Attributes:
-    """The attributes to be set. A customer's own key (KMS) is kept instead of SQS's encryption.
+    """The attributes that have to be set. If the queue has a customer's own KMS key, the key is kept, and SQS's
+    encryption is not turned on.
 
-    AWS's own key is removed: EventBridge may not use it, so nothing would be delivered.
+    AWS's own KMS key is removed, because EventBridge may not use it, so that nothing would be delivered.
     """
     key = found.get("KmsMasterKeyId", "")
     managed = key.endswith(_MANAGED_KEY)
@@ -124,7 +125,6 @@ def missing_targets(rule: Rule, found: Sequence[Mapping[str, object]]) -> tuple[
 
 
 def _matches(target: Document, found: Mapping[str, object] | None) -> bool:
-    """Whether the found target has all wanted fields; those that AWS fills in do not count."""
     if found is None:
         return False
     for name, value in target.items():

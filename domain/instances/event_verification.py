@@ -6,7 +6,7 @@ Anyone who may send to the queue could claim anything, so EC2 and Auto Scaling a
 |---|---|
 | terminated, shutting-down | the instance is in a final state, or unknown to EC2 in its own account |
 | stopping, stopped | the instance is stopping or stopped |
-| Spot interruption | a Spot instance whose request is marked for interruption, or ended by one |
+| Spot interruption | its Spot request has a code of an announced or past interruption, or the Spot instance has ended |
 | scheduled event | an open event with a matching code in DescribeInstanceStatus |
 | lifecycle action | the instance waits in that group: `Terminating:Wait`, `Pending:Wait` |
 
@@ -37,14 +37,14 @@ _APIS_LAG = timedelta(seconds=60)
 _HEALTH_LAG = timedelta(minutes=15)
 # An expedited event is acted upon at once, so its date has to be near.
 _EXPEDITED = timedelta(days=7)
-# Status codes of Spot requests: about to be interrupted, or interrupted.
+# Status codes of Spot requests whose instance is about to be interrupted, or has been interrupted, begin with these.
 _INTERRUPTED = ("marked-for-", "instance-terminated-", "instance-stopped-")
 # DescribeInstanceStatus still lists events that are over, with these words before their description.
 _OVER = ("[Completed]", "[Canceled]")
 
 
 class Question(StrEnum):
-    """What AWS is asked; each costs a call of its own, except the tags."""
+    """A question to AWS. Each question costs a call of its own, except TAGS."""
 
     INSTANCE = "instance"  # DescribeInstances
     SPOT = "spot"  # DescribeSpotInstanceRequests
@@ -65,8 +65,6 @@ class ScheduledEvent(Model):
 
 
 class Facts(Model):
-    """AWS's answers about an instance."""
-
     at: datetime
     asked: tuple[Question, ...]  # the questions that were asked; fields that answer other questions mean nothing
     found: bool = True
@@ -75,7 +73,7 @@ class Facts(Model):
     spot_code: str = ""  # the status code of its Spot request
     scheduled: tuple[ScheduledEvent, ...] = ()
     group: str = ""
-    lifecycle: str = ""  # its lifecycle state in the group
+    lifecycle: str = ""  # the instance's lifecycle state in the group, as Auto Scaling names it
     # The requested tags, with None for a tag that the instance lacks; None if no tags were requested.
     tags: dict[str, str | None] | None = None
 
@@ -102,11 +100,11 @@ DEFAULT_TIMING = HookTiming()
 
 
 class Verdict(StrEnum):
-    """AWS's answer to an event's claim; only CONFIRMED allows an irreversible reaction."""
+    """Whether AWS confirms an event's claim. Only CONFIRMED allows an irreversible reaction."""
 
     CONFIRMED = "confirmed"
     UNASKED = "unasked"  # AWS was not asked after the claim, or its answer is too old
-    NOT_YET = "not yet"  # AWS does not confirm it, but its APIs may lag behind
+    NOT_YET = "not yet"  # AWS does not confirm the claim, but its APIs may lag behind its events
     REFUTED = "refuted"
 
 
@@ -158,7 +156,6 @@ def verify_hook(action: HookAction, group: str, facts: Facts | None, claimed_at:
 
 
 def holds(action: HookAction, group: str, facts: Facts) -> bool:
-    """Whether AWS's answer shows the instance waiting in the group for the action."""
     state = facts.lifecycle.removeprefix("Warmed:")
     waiting = "Pending:Wait" if action.transition == "launching" else "Terminating:Wait"
     # AWS does not document in which wait an instance returns to its warm pool.
@@ -167,12 +164,11 @@ def holds(action: HookAction, group: str, facts: Facts) -> bool:
 
 
 def asked_since(facts: Facts | None, question: Question, moment: datetime) -> bool:
-    """Whether AWS was asked this question at `moment` or later, and has answered."""
     return facts is not None and question in facts.asked and facts.at >= moment
 
 
 def askable(facts: Facts | None, question: Question, claimed_at: datetime, now: datetime) -> bool:
-    """Whether to ask AWS now: at once about a new claim, then every ten seconds."""
+    """Whether AWS may be asked now. A question about a new claim may be asked at once, then every ten seconds."""
     if facts is None or question not in facts.asked or now - facts.at >= ASK_AGAIN:
         return True
     # A claim of the future, by a clock ahead of ours, would be asked about without a pause.

@@ -1,10 +1,10 @@
 """The canonical event: the part of an AWS event that workflows see, at most two kilobytes.
 
-`key` identifies an event: a second delivery with the same key has no effect. It includes the instance. In a Health
-event's key the communication id, which pages and backup copies share, replaces the event's id; dates and withdrawal are
-part of the key, so that a moved date is a new event.
+`key` identifies an event: a second delivery with the same key has no effect. The key includes the instance. In the key
+of a Health event, the communication id replaces the event's id, because pages and backup copies share the communication
+id. The dates and the withdrawal are part of this key, so that a moved date is a new event.
 
-Times are AWS's, in whole seconds. `degraded` names fields that were missing or wrong in the message: they were filled
+Times are AWS's, in whole seconds. `degraded` names fields that were missing or wrong in the message. They were filled
 in from the transport (`id`, `time`, `account`, `region`, `envelope`) or left empty (`start`, `end`, `updated`).
 """
 
@@ -36,7 +36,9 @@ class InstanceState(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The place in that order: within the same second, the higher rank is the later state."""
+        """The place in this order, from 0. Of two states within the same second, the state with the higher rank is the
+        later one.
+        """
         return list(InstanceState).index(self)
 
     @property
@@ -68,7 +70,6 @@ class EventKind(StrEnum):
 
     @property
     def hook(self) -> bool:
-        """Whether the kind is a lifecycle action, which holds an instance until it is completed."""
         return self in (EventKind.LAUNCHING, EventKind.TERMINATING)
 
 
@@ -103,7 +104,7 @@ class HealthNotice(Model):
 
     @property
     def short_text(self) -> str:
-        """The notice's dates and whether it is over: the same text in each copy."""
+        """The notice's dates, and whether it is over. The text is the same in each copy of the notice."""
         start = f"{self.start:%Y%m%dT%H%M%S}" if self.start else "undated"
         end = f"-{self.end:%Y%m%dT%H%M%S}" if self.end else ""
         return f"{start}{end}{'-over' if self.over else ''}"
@@ -122,8 +123,8 @@ class InstanceEvent(Model):
     time: datetime
     received_at: datetime  # when SQS took the message
     state: InstanceState | None = None
-    action: str = ""  # of Spot or a capacity reservation: terminate, stop, hibernate
-    detail: str = ""  # the failure of an Auto Scaling activity
+    action: str = ""  # what AWS will do to a Spot or reserved instance: terminate, stop or hibernate; empty otherwise
+    detail: str = ""  # why an Auto Scaling activity failed
     hook: HookAction | None = None
     health: HealthNotice | None = None
     message_id: str = ""
@@ -139,11 +140,12 @@ class InstanceEvent(Model):
 
     @property
     def timely(self) -> bool:
-        """Whether `time` is AWS's, not the message's, so that it may order events."""
+        """Whether `time` is AWS's time of the event, so that it may order events. Otherwise it is the message's time.
+        """
         return "time" not in self.degraded
 
     @property
     def urgent(self) -> bool:
-        """Whether the event is handled first, as it soon loses its value, and kept while no object has its instance."""
+        """Whether the event is handled before others, because it soon loses its value."""
         ending = self.state is not None and self.state.final
         return ending or self.kind.hook or self.kind in (EventKind.SPOT, EventKind.CAPACITY_RESERVATION)

@@ -1,8 +1,8 @@
 """The content of AWS Health's events: dates, and the instances that are affected.
 
-Dates come as RFC 1123 with a day of one or two digits and often the wrong weekday, or as ISO 8601; an absent one may be
-the empty text. An affected entity is an instance's id, its whole ARN, a dedicated host, or something else (a volume, a
-subnet) that affects no machine.
+Dates have the form of RFC 1123, with a day of one or two digits and often the wrong weekday, or of ISO 8601. An absent
+date may be an empty string. An affected entity is an instance's id, an instance's ARN, a dedicated host, or something
+else (a volume, a subnet) that affects no machine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from domain.model import Model
 
 
 def moment(text: object) -> datetime | None:
-    """A date from AWS Health in UTC; None for invalid or implausible ones."""
+    """A date from AWS Health, in UTC; None if the text is no date or the year is implausible."""
     if not isinstance(text, str) or not text.strip():
         return None
     for read in (parsedate_to_datetime, datetime.fromisoformat):
@@ -37,15 +37,13 @@ class Affected(Model):
 
 
 class Entities(Model):
-    """The affected instances and dedicated hosts by id, and the number of other entities."""
-
     instances: dict[str, Affected] = {}
     hosts: dict[str, Affected] = {}
     others: int = 0
 
 
 def affected(entities: object, resources: object) -> Entities:
-    """The entities that the event lists; if it lists none, those in the envelope's `resources`."""
+    """The entities that the event lists. If the event lists none, the entities in the envelope's `resources`."""
     found = Entities()
     for entity in entities if isinstance(entities, list) else []:
         fields = entity if isinstance(entity, dict) else {}

@@ -11,7 +11,7 @@ from domain.instances.lifecycle_hooks import served
 from domain.instances.observed import InstanceWorld
 from domain.instances.phases import InstancePhase
 
-# A Node takes some minutes to join; each search lists the Nodes of the workload cluster.
+# A Node takes some minutes to join its cluster. Each search lists the Nodes of the workload cluster.
 FIND_AGAIN = timedelta(seconds=30)
 _SETTLED = (InstancePhase.LIVE, InstancePhase.STOPPED, InstancePhase.GONE)
 
@@ -51,7 +51,9 @@ def look_at(world: InstanceWorld, now: datetime, *, dry_run: bool = False) -> Lo
 
 
 def _find_at(world: InstanceWorld, now: datetime) -> datetime | None:
-    """When to search for the Node: at once, then again until a launch's Node is ready; None for not at all."""
+    """When to search for the Node; None if no search is needed. While a launch's hook waits for the Node to become
+    ready, the search is repeated.
+    """
     if not world.node_wanted:
         return None
     node = world.known.node

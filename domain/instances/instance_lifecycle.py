@@ -7,7 +7,7 @@
        |                                   ' terminated          --> Gone --an hour of quiet--> closed
        ' no object has it after ten minutes --> Unmanaged, closed
 
-Labels are kept up to date whatever the policy, also for a machine that Cluster API has paused or is deleting. Reactions
+Labels are kept up to date under every policy, even if Cluster API has paused the machine or is deleting it. Reactions
 run only for machines that are neither paused nor being deleted, and only for causes that AWS has confirmed.
 """
 
@@ -57,15 +57,13 @@ from domain.writes import JsonPatch
 
 
 class InstanceWork(Model):
-    """What is to be done for an instance."""
-
     phase: InstancePhase
     why: str = ""
     patch: JsonPatch = {}  # the merge patch of its AWSMachine or Node, applied first
     steps: tuple[Action, ...] = ()  # the actions, in this order
     notices: tuple[Notice, ...] = ()
     deadline: datetime | None = None  # the earliest moment at which the decision may change
-    close: bool = False  # nothing is left to do: the workflow ends
+    close: bool = False  # whether nothing is left to do, so that the workflow ends
 
     @property
     def idle(self) -> bool:
@@ -119,7 +117,9 @@ def _interruption(world: InstanceWorld) -> tuple[Notice, ...]:
 
 
 def patch_for(world: InstanceWorld, now: datetime) -> JsonPatch:
-    """The patch of the labels. Perdure's own pause and observe mode prevent it, Cluster API's pause does not."""
+    """The patch of the labels; empty if they are up to date. Perdure's own pause and observe mode prevent the patch,
+    but Cluster API's pause does not.
+    """
     labelled = world.labelled
     held = world.observing or labelled is None or paused(labelled.metadata)
     return {} if held or labelled is None else label_patch(labelled, world.record, now)
@@ -134,7 +134,6 @@ def _hook_steps(hooks: Sequence[HookWork]) -> Iterator[Action]:
 
 
 def _closing(world: InstanceWorld) -> datetime | None:
-    """When the lifecycle ends if no event arrives before; None for never."""
     record = world.record
     if not world.managed:
         return record.heard_at + UNMATCHED_AFTER
@@ -182,7 +181,7 @@ def _questions(
 
 
 def _ran_on(record: InstanceRecord, now: datetime) -> bool:
-    """Whether the instance is up so long after a notice that EC2 must be asked whether AWS will really reclaim it."""
+    """Whether the instance is still up so long after a notice that EC2 must be asked whether AWS still reclaims it."""
     up = record.state is not None and record.state.up
     notices = open_interruptions(record)
     return up and any(kind is not EventKind.REBALANCE and notice.outlived_at <= now for kind, notice in notices)
@@ -245,7 +244,7 @@ def _waiting_text(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[
     for cause in found:
         if cause.name in world.record.impossible:
             if cause.reaction is Reaction.TERMINATE_INSTANCE:
-                return f"belongs to Cluster API, and is not terminated because of {cause.name}: nothing is done"
-            return f"has no Machine to delete because of {cause.name}: nothing is done"
+                return f"Cluster API manages the instance, so {cause.name} does not terminate it: nothing is done"
+            return f"the instance has no Machine to delete because of {cause.name}: nothing is done"
     later = [cause for cause in found if cause.from_ > now]
     return f"a scheduled event; Perdure acts at {later[0].from_:%Y-%m-%dT%H:%MZ}" if later else ""

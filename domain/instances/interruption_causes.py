@@ -54,18 +54,16 @@ _SEVERITY = (
 
 
 class Cause(Model):
-    """A reason to react."""
-
     name: str
     reaction: Reaction
     claimed_at: datetime  # when its event was received
-    from_: datetime  # when it is acted upon
+    from_: datetime  # from when on Perdure reacts to it
     deadline: datetime | None  # until when there is time to act; None for no limit
-    ends: bool  # whether the instance does not come back from it by itself
+    ends: bool  # whether the instance does not come back by itself afterwards
     verdict: Verdict
-    taken: bool = False  # whether AWS reclaims the instance right now, or has
+    taken: bool = False  # whether AWS reclaims the instance right now, or has reclaimed it
     sort: str
-    replaces_for: timedelta | None = None  # how long a replacement is awaited; None for not at all
+    replaces_for: timedelta | None = None  # how long it waits for the Machine's replacement; None if it does not wait
 
     @property
     def wanted(self) -> bool:
@@ -75,7 +73,9 @@ class Cause(Model):
 def causes(
     record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime, *, absence_counts: bool
 ) -> tuple[Cause, ...]:
-    """The causes, the earliest first; `absence_counts`: whether an instance unknown to EC2 has ended."""
+    """The causes of reactions, the earliest first. `absence_counts`: whether an instance that EC2 does not know counts
+    as ended.
+    """
     found = [*_spot(record, policy, facts, now), *_scheduled(record, policy, facts, now)]
     if record.standing is not None and record.standing.state.final:
         verdict = verify_end(facts, record.standing.time, now, absence_counts=absence_counts)
@@ -94,28 +94,27 @@ def interruption_label(record: InstanceRecord, now: datetime) -> str:
 
 
 def most_severe(values: Collection[str]) -> str:
-    """The most severe interruption, which the label shows; empty without values."""
     return next((value for value in _SEVERITY if value in values), "")
 
 
 def nearest_end(record: InstanceRecord, now: datetime) -> datetime | None:
-    """When AWS next acts on the instance; None if unknown."""
+    """When AWS next acts on the instance; None if AWS has named no time."""
     notices = (notice.deadline for kind, notice in open_interruptions(record) if kind is not EventKind.REBALANCE)
     starts = (planned.notice.start for planned in open_planned(record, now))
     return earliest([*notices, *starts])
 
 
 def open_interruptions(record: InstanceRecord) -> Iterator[tuple[EventKind, Interruption]]:
-    """Interruptions that are neither past nor refuted."""
     for kind, notice in sorted(record.interruptions.items()):
         if notice.key not in record.refuted_causes and not _past(record, kind, notice):
             yield kind, notice
 
 
 def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
-    """Scheduled events that are neither over nor withdrawn nor refuted.
+    """The scheduled events that are neither over nor withdrawn nor refuted.
 
-    A stop and a start move an instance to other hardware: earlier notices no longer apply, until they are repeated.
+    An instance that is stopped and started moves to other hardware. Notices from before no longer apply, unless they
+    are repeated.
     """
     for _, planned in sorted(record.planned.items()):
         end = end_of(planned)
@@ -125,7 +124,9 @@ def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
 
 
 def unlisted_plans(record: InstanceRecord, facts: Facts | None, now: datetime) -> tuple[str, ...]:
-    """The causes of scheduled events that EC2 does not list a quarter of an hour after their notice."""
+    """The causes of scheduled events that EC2 does not list, although their notices are at least a quarter of an hour
+    old.
+    """
     found = ((planned, effect_of(planned.notice.code)) for planned in open_planned(record, now))
     return tuple(
         scheduled_cause(planned.key, planned.notice)

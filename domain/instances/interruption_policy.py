@@ -33,7 +33,9 @@ class Reaction(StrEnum):
 
     @property
     def strength(self) -> int:
-        """The place in that order: a stronger reaction includes the purpose of a weaker one."""
+        """The place in the order from the weakest reaction (0) to the strongest. A stronger reaction includes the
+        purpose of a weaker one.
+        """
         return tuple(Reaction).index(self)
 
     @property
@@ -54,10 +56,8 @@ class TaintEffect(StrEnum):
 
 
 class Draining(Model):
-    """How a Node is drained."""
-
-    pod_grace: timedelta | None = None  # how long a Pod may take to end; None for its own grace period
-    node_grace: timedelta | None = None  # how long the whole drain may take; None for the time that AWS leaves
+    pod_grace: timedelta | None = None  # how long a Pod may take to end; None if its own grace period applies
+    node_grace: timedelta | None = None  # how long the whole drain may take; None if only AWS limits the time
     budgets: Budgets = Budgets.RESPECT
     # Whether Pods annotated `perdure.dev/do-not-disrupt` are not evicted until the drain's time is over.
     spares: bool = False
@@ -70,8 +70,6 @@ class Taint(Model):
 
 
 class Tainting(Model):
-    """How a Node is tainted."""
-
     key: str = TAINT_KEY
     value: str = ""  # empty for the cause's sort, such as `spot`
     effect: TaintEffect = TaintEffect.NO_SCHEDULE
@@ -106,7 +104,9 @@ class CauseSort(StrEnum):
 
 
 class Channel(Model):
-    """A webhook and the causes that it is notified of. The policy holds its address and format under its name."""
+    """A webhook, and the causes of which it is notified. The InterruptionPolicy has its address and format under
+    `name`.
+    """
 
     name: str
     causes: tuple[CauseSort, ...]
@@ -115,30 +115,30 @@ class Channel(Model):
 class ReactionPolicy(Model):
     """The reaction to each cause, and limits."""
 
-    name: str = ""  # of the InterruptionPolicy, empty for the settings
+    name: str = ""  # the name of the InterruptionPolicy; empty if the policy comes from the settings
     terminated: Reaction = Reaction.LABEL
     stopped: Reaction = Reaction.LABEL
-    spot: Reaction = Reaction.LABEL  # hibernation leaves no time and is only labelled
+    spot: Reaction = Reaction.LABEL  # a hibernation leaves no time to react, and is only labelled
     capacity_reservation: Reaction = Reaction.LABEL  # `label` only, as EC2 has no call that confirms it
     rebalance: Reaction = Reaction.LABEL  # `label` only, as EC2 has no call that confirms it
     ending: Reaction = Reaction.LABEL  # a scheduled event that the instance does not come back from by itself
     reboot: Reaction = Reaction.LABEL  # a scheduled reboot; a drained Node is uncordoned afterwards
     maintenance: Reaction = Reaction.LABEL  # a scheduled short loss of network or power
-    terminating_hook: Reaction = Reaction.LABEL  # `label` leaves the hook to its owner
-    launching_hook: bool = False  # complete the hook of a launch once the Node is ready
-    abandon_failed_launch: bool = False  # terminate an instance whose Node is not ready within `launch_timeout`
+    terminating_hook: Reaction = Reaction.LABEL  # with `label`, Perdure never completes the hook
+    launching_hook: bool = False  # whether Perdure completes the hook of a launch once the Node is ready
+    abandon_failed_launch: bool = False  # whether an instance without a ready Node ends after `launch_timeout`
     launch_timeout: timedelta = timedelta(minutes=15)
     maintenance_lead: timedelta = timedelta(hours=24)  # how long before its date a scheduled event is acted upon
-    # How long before Auto Scaling's limit a hook is completed, drained or not.
+    # How long before Auto Scaling's limit a hook is completed, even if the Node is not drained.
     hook_margin: timedelta = timedelta(seconds=60)
     # The longest interval of a hook's heartbeats; None for half of its timeout, at most five minutes.
     heartbeat: timedelta | None = None
-    hook_limit: timedelta | None = None  # a hook is completed this long after its beginning; None for AWS's limit
+    hook_limit: timedelta | None = None  # how long after its beginning a hook is completed; None for AWS's limit
     tainting: Tainting = Tainting()
     draining: Draining = Draining()
-    most: int | None = None  # machines of a node group that are disrupted at once; None for the setting
+    most: int | None = None  # how many machines of a node group may be disrupted at a time; None: the setting applies
     channels: tuple[Channel, ...] = ()
-    replace_first: dict[str, timedelta] = {}  # by cause, how long a replacement is awaited
+    replace_first: dict[str, timedelta] = {}  # how long each cause waits for a replacement; others do not wait
 
     @property
     def needs_node(self) -> bool:
@@ -146,7 +146,9 @@ class ReactionPolicy(Model):
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> ReactionPolicy:
-        """The policy of settings like `spot=delete-machine`, `launching_hook=true`; ValueError names an invalid one."""
+        """The policy that settings such as `spot=delete-machine` or `launching_hook=true` describe. Raises ValueError,
+        which names the invalid setting.
+        """
         given = [text.partition("=") for text in texts]
         chosen = {cause.strip().replace("-", "_"): reaction.strip() for cause, _, reaction in given}
         causes = set(cls.model_fields) - _OF_POLICIES
@@ -176,12 +178,10 @@ class ReactionPolicy(Model):
         return Reaction.LABEL if action == "hibernate" else self.spot
 
     def for_effect(self, effect: Effect | None) -> Reaction:
-        """The reaction to a scheduled event with this effect; `label` for None."""
         reactions = {"ending": self.ending, "reboot": self.reboot, "maintenance": self.maintenance}
         return Reaction.LABEL if effect is None else reactions[_named(effect)]
 
     def replaces_for(self, effect: Effect) -> timedelta | None:
-        """How long a scheduled event waits for the Machine's replacement; None for not at all."""
         return self.replace_first.get(_named(effect))
 
 

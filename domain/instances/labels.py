@@ -1,9 +1,9 @@
 """The two labels and the annotation of an AWSMachine, or of a Node without AWSMachine, written only if they change.
 
 Each edit makes the AWS provider reconcile the instance, which costs several calls. So the annotation is written only
-with a label, or when something changed that has to outlive the workflow and cannot be read from AWS again: notices,
-tokens of lifecycle actions, a Node that Perdure cordoned. The patch includes the object's uid, so an object recreated
-under the name is not labelled.
+together with a label, or when something changed that has to outlive the workflow and cannot be read from AWS again:
+notices, tokens of lifecycle actions, a Node that Perdure cordoned. The patch includes the object's uid, so an object
+that was recreated under the same name is not labelled.
 """
 
 from __future__ import annotations
@@ -40,12 +40,10 @@ class Story(Model):
 
     @property
     def worth_writing(self) -> tuple[object, ...]:
-        """The part whose change is written even if no label changes."""
         return self.deadline, self.interruptions, self.cordoned, self.hooks
 
 
 def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: datetime) -> JsonPatch:
-    """A merge patch; empty if labels and annotation are up to date."""
     wanted = {STATE_LABEL: record.state.value if record.state else None}
     if record.state is None:
         # An unknown value does not remove a known one.
@@ -68,7 +66,7 @@ def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: dateti
 
 
 def story_of(meta: ObjectMeta) -> Story:
-    """The annotation's content; empty if it is absent or invalid."""
+    """The annotation's content; empty if the annotation is absent or invalid."""
     try:
         story = Story.model_validate_json(meta.annotations.get(EVENTS_ANNOTATION, "{}"))
     except ValidationError:
@@ -99,7 +97,6 @@ def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
 
 
 def _recorded_standing(story: Story, meta: ObjectMeta) -> LastState | None:
-    """The label's state as of the annotation's last event; None if either is missing."""
     value = meta.labels.get(STATE_LABEL, "")
     if story.last is None or value not in set(InstanceState):
         return None
@@ -107,7 +104,7 @@ def _recorded_standing(story: Story, meta: ObjectMeta) -> LastState | None:
 
 
 def _later(received: LastState | None, recorded: LastState | None) -> LastState | None:
-    """The later of the two states; late events do not change a final state in the label."""
+    """The later of the two states. A late event does not replace a final state in the label."""
     if received is None or recorded is None:
         return received or recorded
     if received.asked or received.state.final:
@@ -127,7 +124,7 @@ def _story(record: InstanceRecord, now: datetime) -> Story:
 
 
 def _waiting(record: InstanceRecord, now: datetime) -> dict[str, HeldHook]:
-    """Lifecycle actions that Auto Scaling may still wait for, without the heartbeats, which change often."""
+    """The lifecycle actions that Auto Scaling may still wait for, without their heartbeats, which change often."""
     if record.state is not None and record.state.final:
         return {}
     waiting = (held for held in record.open_hooks if held.time + LONGEST_HOOK > now)
@@ -139,7 +136,9 @@ def _as_received(held: HeldHook) -> HeldHook:
 
 
 def _fitting(story: Story) -> Story:
-    """The annotation's content within its limit: the oldest lifecycle actions are dropped, as they end first."""
+    """The annotation's content, shortened to the length limit. The oldest lifecycle actions are dropped, because they
+    end first.
+    """
     while len(_written(story).encode()) > LONGEST_ANNOTATION:
         if not story.hooks:
             return Story()  # cannot happen with bounded ids; the API server must never refuse it

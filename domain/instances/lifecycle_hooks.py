@@ -3,10 +3,11 @@
     terminating   drain --drained, or the limit nears, or nothing may be done--> complete (CONTINUE)
     launching     wait for the Node --ready--> CONTINUE; --too late--> ABANDON where that is wanted, else CONTINUE
 
-A heartbeat is sent at half the hook's timeout, and every five minutes at least. The wait ends after 48 hours or 100
-timeouts, heartbeats or not. A hook is completed even while the machine is paused or being deleted; else it would
-hang. Before its limit it is completed only if AWS has confirmed it. If the policy asks for labels only, the hook is
-left to its owner. A termination that returns the instance to its warm pool drains nothing.
+A heartbeat is sent after half of the hook's timeout, and at least every five minutes. The wait ends after 48 hours or
+100 timeouts, even with heartbeats. A hook is completed even while the machine is paused or being deleted; otherwise the
+instance would hang. Before its limit, a hook is completed only if AWS has confirmed that the instance waits. If the
+policy asks for labels only, Perdure does nothing about the hook. If the termination returns the instance to its warm
+pool, the Node is not drained.
 """
 
 from __future__ import annotations
@@ -23,15 +24,13 @@ from domain.model import Model
 
 
 class HookWork(Model):
-    """What is to be done for a lifecycle action."""
-
     held: HeldHook
-    drain: bool = False  # whether the Node is to be drained for it
-    unproven: bool = False  # whether a drain or the completion waits for AWS to confirm the action
+    drain: bool = False  # whether the Node is to be drained because of the hook
+    unproven: bool = False  # whether a drain or the completion waits for AWS to confirm the lifecycle action
     verdict: Verdict  # whether Auto Scaling confirms that the instance waits
-    limit: datetime  # when it is completed at the latest
-    heartbeat: BeatHook | None = None  # the heartbeat that is due
-    complete: EndHook | None = None  # its completion, once it is due
+    limit: datetime  # when the hook is completed at the latest
+    heartbeat: BeatHook | None = None  # None if no heartbeat is due
+    complete: EndHook | None = None  # None if the completion is not due
     next_at: datetime  # when to decide again
 
 
@@ -42,7 +41,7 @@ def served(held: HeldHook, policy: ReactionPolicy) -> bool:
 
 
 def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: datetime) -> HookWork:
-    """What to do about an open lifecycle action; `emptied`: nothing is left to drain."""
+    """What to do about an open lifecycle action. `emptied`: whether nothing is left to drain."""
     policy, free = world.policy, not world.blocker
     timing = world.timings.get(held.action.name, DEFAULT_TIMING)
     launching = held.action.transition == "launching"

@@ -2,7 +2,7 @@
 
 A message is done once each of its events is recorded in its workflow and the resulting label is written; long reactions
 run in the workflow, not within SQS's visibility timeout. The worst outcome of its events decides. A message of an
-unknown instance is kept while its AWSMachine or Node may still appear; a message about a launch is kept, with growing
+unknown instance is kept while its AWSMachine or Node may still appear. A message about a launch is kept, with growing
 delays, while its lifecycle hook may still wait.
 
 A dead letter is sent before the message is deleted; if sending fails, the message stays.
@@ -29,10 +29,9 @@ class Verdict(StrEnum):
 
 
 class Acknowledgement(Model):
-    """What is done with a message. `delay`: how long a kept one is hidden. `reason`: for the counter or the dead
-    letter.
+    """What is done with a message. A kept message is hidden for `delay`. `reason` is for the log or the dead letter.
 
-    `counts` are each event's outcome, and the reasons of ignored parts.
+    `counts` has the outcome of each event, and the reasons of ignored parts.
     """
 
     verdict: Verdict
@@ -66,7 +65,6 @@ def back_off(receives: int) -> timedelta:
 
 
 def dead_letter_attributes(reason: str, message_id: str, queue: str) -> dict[str, dict[str, str]]:
-    """Message attributes for SendMessage that say why a message is dead and where it came from."""
     texts = {"PERDURE_REASON": reason[:256], "PERDURE_MESSAGE_ID": message_id[:128], "PERDURE_QUEUE": queue}
     return {name: {"DataType": "String", "StringValue": text} for name, text in texts.items() if text}
 

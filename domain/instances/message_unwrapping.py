@@ -19,7 +19,7 @@ from pydantic import SkipValidation
 from domain.instances.constants import LARGEST_BODY
 from domain.model import Model
 
-# An SNS notification may hold another; no real one holds a third.
+# An SNS notification may hold another notification; no real notification holds a third.
 _DEEPEST_WRAP = 2
 # Pipes and Lambda get batches of at most ten by default; one envelope holds all entities of a Health event.
 _MOST_PARTS = 1000
@@ -28,16 +28,14 @@ _CONFIRMATIONS = ("SubscriptionConfirmation", "UnsubscribeConfirmation")
 
 
 class Message(Model):
-    """A message from SQS."""
-
     body: Annotated[str, SkipValidation]  # untrusted
     message_id: str = ""  # empty only if SQS gives none
     sent_at: datetime | None = None
     received_at: datetime
     receives: int = 1  # how often it was received, this time included
     receipt_handle: str = ""
-    attributes: dict[str, str] = {}  # its string attributes; EventBridge's dead letters give their reason there
-    # `account`, `region`: the queue's.
+    attributes: dict[str, str] = {}  # the string attributes; a dead letter of EventBridge has its reason in them
+    # The account and region of the queue.
     account: str
     region: str
     others: frozenset[str] = frozenset()  # other accounts whose events may arrive in the queue, from the settings
@@ -93,7 +91,8 @@ Unwrapped = Part | Notice | Fault
 
 
 class NotJsonError(ValueError):
-    """Not JSON, or refused JSON: nested too deep, a number too long, or NaN."""
+    """The text is not JSON, or is JSON that is refused: nested too deep, with a number that is too long, or with NaN.
+    """
 
 
 def decoded(text: str) -> object:

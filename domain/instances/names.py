@@ -36,7 +36,6 @@ class _RegionalKey(Model):
 
     @property
     def lifecycle(self) -> Key:
-        """The lifecycle's key without a cluster: enough to identify it."""
         return self.lifecycle_in("")
 
     def lifecycle_in(self, cluster: str) -> Key:
@@ -68,7 +67,8 @@ class GroupKey(_RegionalKey):
 
 
 def usable_id(text: object) -> bool:
-    """Whether the text is short, printable, and without space or slash: slashes join the parts of workflow ids."""
+    """Whether the text is short, printable, and without space or slash, because slashes join the parts of workflow ids.
+    """
     return (
         isinstance(text, str)
         and 0 < len(text) <= LONGEST_ID
@@ -92,7 +92,9 @@ def instance_of_node(provider_id: str) -> str:
 
 
 def region_of_provider_id(provider_id: str) -> str:
-    """The provider id's region, also for a local zone (`us-west-2-lax-1a`); empty if the id has no zone."""
+    """The region of the provider id's zone, which may be a local zone (`us-west-2-lax-1a`); empty if the id has no
+    zone.
+    """
     found = _ZONE_OF_PROVIDER_ID.match(provider_id)
     return found.group(1) if found else ""
 

@@ -2,9 +2,9 @@
 
 The handler's queue mode drains for every event that its rules deliver. Its other mode (IMDS) reads the metadata of its
 own instance, which show Spot and scheduled events, recommendations to rebalance and Auto Scaling's target state. Each
-mode ignores the values of the other. A value that the chart leaves empty has the handler's default.
+mode ignores the other mode's values. For a value that the chart leaves empty, the handler's default applies.
 
-Many can read the policy, so addresses of webhooks, passwords and tokens are never printed, not even in errors.
+Many people can read the policy, so addresses of webhooks, passwords and tokens are never printed, not even in errors.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ DIFFERENT: Mapping[str, tuple[bool | int | str, str]] = {
     "affinity": ("", _PLACED),
     "assumeAsgTagPropagation": (
         True,
-        "Perdure reads the tags of instances, not those of Auto Scaling groups; let the groups propagate the tag",
+        "Perdure reads the tags of instances, not the tags of Auto Scaling groups; let the groups propagate the tag",
     ),
     "completeLifecycleActionDelaySeconds": (-1, "Perdure completes a hook as soon as the Node is drained"),
     "daemonsetAffinity": ("", _PLACED),
@@ -81,7 +81,7 @@ DIFFERENT: Mapping[str, tuple[bool | int | str, str]] = {
     ),
     "ignoreDaemonSets": (
         True,
-        "the handler does not drain a Node that has Pods of DaemonSets; Perdure leaves these and evicts the others",
+        "the handler does not drain a Node that has Pods of DaemonSets; Perdure leaves these Pods and evicts the rest",
     ),
     "kubernetesEventsExtraAnnotations": ("", _ANNOTATED),
     "kubernetesExtraEventsAnnotations": ("", _ANNOTATED),
@@ -123,7 +123,7 @@ _OF_QUEUE_MODE: Mapping[str, bool | int | str] = {
     "managedAsgTag": _MANAGED,
     "managedTag": _MANAGED,
 }
-# In queue mode these values place the one Deployment, in IMDS mode they say which Nodes are served.
+# In queue mode these values place the handler's one Deployment. In IMDS mode they say which Nodes the handler serves.
 _PLACING = ("nodeSelector", "daemonsetNodeSelector", "linuxNodeSelector")
 _PLACING_OTHERWISE = ("affinity", "daemonsetAffinity", "linuxAffinity", "windowsAffinity", "windowsNodeSelector")
 
@@ -155,14 +155,12 @@ _CONFIDENTIAL = re.compile(r"auth|cookie|credential|key|password|secret|signatur
 
 
 class Migrated(Model):
-    """The policy, and notes on values that it cannot express."""
-
     policy: Document
     notes: tuple[str, ...]
 
 
 def policy_of_nth(values: Mapping[str, object], name: str) -> Migrated:
-    """The policy for a chart's values; ValueError names an invalid value and what is allowed."""
+    """The policy for a chart's values. Raises ValueError, which names an invalid value and what is allowed."""
     chart = _Values(values)
     queued = chart.flag("enableSqsTerminationDraining", default=False)
     reactions = _reactions(chart, queued=queued)
@@ -199,7 +197,6 @@ def _reactions(chart: _Values, *, queued: bool) -> dict[str, Reaction]:
 
 
 def _causes(reactions: Mapping[str, Reaction]) -> list[str]:
-    """The causes for which the handler calls its webhook: those that it acts upon."""
     sorts = {
         CauseSort.SPOT: "spot",
         CauseSort.SCHEDULED: "ending",
@@ -236,7 +233,6 @@ def _hook_times(chart: _Values) -> Document:
 
 
 def _webhook(chart: _Values) -> Document:
-    """The webhook's channel without name and causes; empty if the handler has no webhook."""
     url, secret, proxy = chart.address("webhookURL"), chart.text("webhookURLSecretName"), chart.address("webhookProxy")
     headers, template = chart.headers("webhookHeaders"), _template(chart)
     if not (url or secret):
@@ -356,7 +352,7 @@ def _queue_notes(chart: _Values, *, queued: bool) -> Iterator[str]:
         mode = "enableSqsTerminationDraining: in queue mode the handler"
         yield (
             f"{mode} drains for a scheduled event at once, which can be weeks before its date. Perdure waits until 24 "
-            f"hours before it, or as long before it as maintenanceLeadSeconds says, at most {LONGEST_SECONDS} (30 days)"
+            f"hours before the date; maintenanceLeadSeconds sets another time, at most {LONGEST_SECONDS} (30 days)"
         )
         yield f"{mode} also drains for recommendations to rebalance. {_LABELLED}"
         yield (
@@ -366,14 +362,14 @@ def _queue_notes(chart: _Values, *, queued: bool) -> Iterator[str]:
     else:
         yield (
             "enableSqsTerminationDraining: it is off, and the handler reads each instance's metadata. Perdure takes "
-            "events from a queue that it makes with its rules: set PERDURE_INSTANCES_QUEUES=ACCOUNT/REGION"
+            "events from a queue. It creates the queue and rules if you set PERDURE_INSTANCES_QUEUES=ACCOUNT/REGION"
         )
     if not queued and chart.flag("enableASGLifecycleDraining", default=False):
         yield "enableASGLifecycleDraining: Perdure also completes Auto Scaling's hook, once the Node is drained"
     if not queued and (names := [name for name in _PLACING if name in chart.given]):
         yield (
-            f"{', '.join(names)}: selector.labels is compared with labels of the Node; if Cluster API owns the Node, "
-            "with labels of its Machine, AWSMachine or AWSMachinePool instead"
+            f"{', '.join(names)}: selector.labels is compared with labels of the Node. If Cluster API owns the Node, "
+            "selector.labels is compared with labels of its Machine, AWSMachine or AWSMachinePool instead"
         )
     url = chart.text("queueURL")
     found = _QUEUE_URL.fullmatch(url)
@@ -401,7 +397,9 @@ class _Values:
         raise ValueError(f"{name}: {value!r} is neither true nor false")
 
     def seconds(self, name: str, allowed: tuple[int, int]) -> int | None:
-        """The value in seconds; None if absent or negative, which the handler treats as absent."""
+        """The number of seconds; None if the value is absent or negative. The handler treats a negative number as
+        absent.
+        """
         value = self.given.get(name, -1)
         lowest, highest = allowed
         range_ = f"allowed are {lowest} to {highest} seconds, and a negative number, which counts as absent"
@@ -427,7 +425,7 @@ class _Values:
         raise ValueError(f"{name}: {value!r} is not one of {', '.join(TaintEffect)}")
 
     def address(self, name: str) -> str:
-        """The value, if valid; errors do not repeat it, as it may hold a password or a token."""
+        """An error does not repeat the value, because it may hold a password or a token."""
         value = self.given.get(name, "")
         if not isinstance(value, str):
             raise ValueError(f"{name}: it is not a string")
@@ -441,7 +439,7 @@ class _Values:
         return value
 
     def headers(self, name: str) -> dict[str, str]:
-        """The headers, given as an object or as JSON text, without the default content type. Errors show no values."""
+        """The default content type is left out. An error does not show the headers' values."""
         value = self.given.get(name, {})
         try:
             found = json.loads(value) if isinstance(value, str) else value
@@ -468,7 +466,6 @@ class _Values:
         return {"tags": {tag: ANY}} if all(checks) else {}
 
     def placed(self) -> Document:
-        """The selector for the Nodes that the handler's DaemonSet runs on."""
         labels: dict[str, str] = {}
         for name in _PLACING:
             value = self.given.get(name, {})

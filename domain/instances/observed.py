@@ -1,7 +1,7 @@
 """The input of one instance's decisions: its memory, its observed objects, and its events.
 
-Events are folded into the record when they are handed over; an observation adds the objects of Kubernetes, and AWS's
-answers add the facts.
+Events are added to the record when they are handed over. An observation adds the Kubernetes objects, and AWS's answers
+add the facts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FIND_NODE = "instances.find_node"
 
 
 class KnownNode(Model):
-    """The result of a search for a Node; `name` is empty if there was none."""
+    """The result of a search for a Node. `name` is empty if no Node was found."""
 
     at: datetime
     name: str = ""
@@ -39,8 +39,6 @@ class KnownNode(Model):
 
 
 class Emptying(Model):
-    """A drain under way, as last reported."""
-
     node: str
     cause: str
     since: datetime
@@ -49,26 +47,23 @@ class Emptying(Model):
 
 
 class InstanceMemory(Model):
-    """What an instance's lifecycle remembers."""
-
     record: InstanceRecord | None = None  # None before the first event
     facts: Facts | None = None
-    timings: dict[str, HookTiming] = {}  # of its group's hooks, by the hook's name
-    recalled: bool = False  # whether an AWSMachine's or Node's annotation was read
+    timings: dict[str, HookTiming] = {}  # the timeouts of its group's lifecycle hooks, by the hook's name
+    recalled: bool = False  # whether the annotation of its AWSMachine or Node was read
     tags: dict[str, str | None] | None = None  # its tags in EC2 that policies name; None until EC2 was asked
-    node: KnownNode | None = None  # its Node, if no Machine names it and it was searched for
-    turn: Turn | None = None  # the last answer of the disruption budget
-    turn_unused: bool = False  # the ledger may have a permission to disrupt it that was not used yet
-    # The policy of its deleted Node in Perdure's own cluster, while lifecycle actions wait.
+    node: KnownNode | None = None  # the result of the search for its Node; None if no search was made
+    turn: Turn | None = None  # the last answer to a request to disrupt it
+    turn_unused: bool = False  # whether the ledger may have a permission to disrupt it that was not used yet
+    # The policy that applied to its Node in Perdure's own cluster before the Node was deleted. It still applies while
+    # lifecycle actions wait.
     left_with: ReactionPolicy | None = None
-    asked: Replacement | None = None  # the requested replacement of its Machine: the cache may not show the mark yet
-    unreplaced: Unreplaced | None = None  # its Machine and the reason, if it cannot be replaced before deletion
-    emptying: Emptying | None = None  # the drain of its Node, once something delays it
+    asked: Replacement | None = None  # the replacement requested for its Machine, which the cache may not show yet
+    unreplaced: Unreplaced | None = None  # why its Machine is not replaced before it is deleted; None for no reason
+    emptying: Emptying | None = None  # the drain of its Node; None unless something delays the drain
 
 
 class InstanceWorld(World):
-    """An instance and the objects that name it."""
-
     known: InstanceMemory = InstanceMemory()
     machine: AWSMachine | None = None
     pool: AWSMachinePool | None = None
@@ -107,7 +102,6 @@ class InstanceWorld(World):
 
     @property
     def lacks_tags(self) -> bool:
-        """Whether EC2 has not yet returned all tags that policies name."""
         return not set(self.tag_keys) <= set(self.tags or ())
 
     @property
@@ -133,7 +127,7 @@ class InstanceWorld(World):
 
     @property
     def ask_at(self) -> datetime | None:
-        """When EC2 is to be asked; None if a bulk query for many instances is to confirm the change."""
+        """When EC2 is to be asked; None if there is nothing to ask, or a bulk query for many instances asks it."""
         return None if self.record.only_to_check else self.record.ask_at
 
     @property
@@ -151,7 +145,7 @@ class InstanceWorld(World):
 
     @property
     def paused(self) -> str:
-        """Which object is paused, for messages; empty if none is."""
+        """Which object is paused, for messages; empty if no object is paused."""
         held = (("AWSMachine", self.machine), ("Machine", self.owner), ("AWSMachinePool", self.pool))
         for kind, each in held:
             if each is not None and (each.paused or paused(each.metadata)):
@@ -162,7 +156,7 @@ class InstanceWorld(World):
 
     @property
     def blocker(self) -> str:
-        """Why no reaction may run, empty if one may."""
+        """Why no reaction may run; empty if reactions may run."""
         if paused_object := self.paused:
             return paused_object
         labelled = self.labelled
@@ -191,7 +185,9 @@ class InstanceWorld(World):
 
     @property
     def node_sought(self) -> bool:
-        """Whether the wanted Node may yet be found: an outage passes, a refusal by the workload cluster does not."""
+        """Whether the wanted Node may still be found. An outage of its cluster ends, but a refusal by its cluster
+        lasts.
+        """
         lasting = self.refused(FIND_NODE, ErrorType.INVALID, ErrorType.DENIED)
         return self.node_wanted and self.known.node is None and lasting is None
 
@@ -207,7 +203,7 @@ class InstanceWorld(World):
         return owner.key.path if owner else ""
 
     def recall(self, before: Self) -> Self:
-        """This observation with the memory of `before`; the object's annotation is read only once."""
+        """This observation with the memory of `before`. The object's annotation is read only once."""
         known = before.known
         if self.labelled is not None and not known.recalled and known.record is not None:
             record = recalled(known.record, self.labelled.metadata)
@@ -222,7 +218,7 @@ class InstanceWorld(World):
         return world.model_copy(update={"policy": known.left_with}) if world._left else world
 
     def _goes(self, before: Self) -> bool:
-        """Whether its Machine or Node is gone or being deleted: the disruption then lasts until a new one is ready."""
+        """Whether the Machine or Node is gone or being deleted, so that the permission to disrupt it was used."""
         left = (before.owner and not self.owner) or (before.own_node and not self.own_node)
         return bool(left) or any(each.metadata.deleting for each in (self.owner, self.own_node) if each)
 
@@ -251,7 +247,7 @@ class InstanceWorld(World):
         return self.with_record(record), outcomes
 
     def taken(self, outcomes: Mapping[str, Outcome], *, looked: bool) -> Taken:
-        """The answer to the sender of events; `looked` is False if the objects could not be read."""
+        """The answer to the event consumer. `looked` is False if the objects could not be read."""
         if not looked:
             return Taken(outcomes=dict.fromkeys(outcomes, Outcome.UNAVAILABLE))
         if not self.managed:

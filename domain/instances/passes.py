@@ -1,9 +1,9 @@
 """The lifecycle of an Auto Scaling group, and the sweep over all accounts and regions.
 
 Both consist of passes (`domain.passes`): one activity observes, decides and acts. A group's label depends on Auto
-Scaling's answer when its workflow is woken, and on events of launches and terminations: these are remembered here,
-since Auto Scaling may list them only later. The sweep finds instances and groups whose state differs from their label,
-and wakes their workflows.
+Scaling's answer when its workflow is woken, and on events of launches and terminations. The results of these events are
+remembered here, because Auto Scaling may list them only later. The sweep finds instances and groups whose state differs
+from their label, and wakes their workflows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class GroupWorld(PassedWorld):
 
 
 class LookAtGroup(Action):
-    """Observe a group and label its pools; `memory` holds results from events."""
+    """Observe a group and label its machine pools. `memory` has the results of launches and terminations from events.
+    """
 
     activity: ClassVar[str] = "instances.look_at_group"
     queue: ClassVar[str] = Queue.INSTANCES

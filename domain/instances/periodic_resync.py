@@ -33,7 +33,7 @@ _TYPES = {
 
 
 def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
-    """Whether EC2 contradicts the labels, or there is an open lifecycle action, whose workflow may be lost."""
+    """Whether EC2 contradicts the labels, or a lifecycle action is open, whose workflow may be lost."""
     labels = labelled.metadata.labels
     state = facts.state if facts.found and facts.state else InstanceState.TERMINATED
     shown = labels.get(INTERRUPTION_LABEL, "")
@@ -44,7 +44,9 @@ def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
 
 
 def _plan_differs(labelled: str, deadline: datetime | None, facts: Facts) -> bool:
-    """Whether EC2 does not list the labelled scheduled event or its date, or lists one that the label lacks."""
+    """Whether EC2 no longer lists the label's scheduled event for its date, or lists an event that the label should
+    show.
+    """
     planned = [event for event in facts.scheduled if event.open and event.code in _TYPES]
     scheduled = labelled in set(Effect)
     shown = Effect(labelled).codes if scheduled else frozenset[str]()
@@ -57,7 +59,7 @@ def _plan_differs(labelled: str, deadline: datetime | None, facts: Facts) -> boo
 
 
 def missed_events(record: InstanceRecord, facts: Facts) -> tuple[InstanceEvent, ...]:
-    """Events that the record needs: scheduled events that EC2 lists, and withdrawals of recorded ones."""
+    """The events that the record lacks: scheduled events that EC2 lists, and withdrawals of events that are over."""
     if Question.STATUS not in facts.asked or not facts.found:
         return ()
     listed = {event.id: event for event in facts.scheduled if event.id and event.open and event.code in _TYPES}

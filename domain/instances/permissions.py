@@ -1,6 +1,6 @@
 """The IAM documents with the least permissions of the consumer, the activities, and the setup of queues.
 
-EC2's and Auto Scaling's Describe calls take no resources, so they have `*`.
+EC2's and Auto Scaling's Describe calls cannot be limited to resources, so they are allowed for `*`.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ _PROVIDER_QUEUE, _PROVIDER_RULE = "*-queue", "*-ec2-rule"
 
 
 def topologies(place: Place) -> tuple[Topology, ...]:
-    """The queue and rules of a place, and the AWS provider's rule if the queue may be the provider's.
+    """The queue and rules of a place. If the queue may be the AWS provider's, the provider's rule is added.
 
-    In the queue's name a cluster's dots are dashes, in the rule's they stay.
+    In the queue's name the provider replaces the dots of the Cluster's name with dashes, in the rule's name it does
+    not.
     """
     own = topology(place.account, place.region, place.queue)
     cluster = place.queue.removesuffix(_PROVIDER_QUEUE.removeprefix("*"))
@@ -70,9 +71,9 @@ def running_document(places: Sequence[Topology], roles: Sequence[str] = (), shar
     """The permissions of worker and consumer while they run. A re-drive reads the dead letters and sends them again.
 
     Args:
-        places: those that are accessed with the credentials of the document.
+        places: the queues and rules that are accessed with these permissions.
         roles: the ARNs of the roles that are assumed for other accounts.
-        sharing: accessed places whose events arrive in another place's queue.
+        sharing: accessed accounts and regions whose events arrive in another one's queue.
     """
     return _document(*_running(places, sharing), _statement("AssumeRoles", ASSUME, roles))
 

@@ -22,7 +22,9 @@ class InstancePhase(StrEnum):
 
 
 def phase_of(world: InstanceWorld, now: datetime) -> InstancePhase:
-    """The phase that applies: a terminating hook precedes a stop, which precedes an announced interruption."""
+    """The phase that applies. A terminating hook takes precedence over a stop, and a stop over an announced
+    interruption.
+    """
     record = world.record
     if record.state is InstanceState.TERMINATED:
         return InstancePhase.GONE

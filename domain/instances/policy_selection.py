@@ -1,7 +1,7 @@
 """The InterruptionPolicy of an instance: the most specific one that fits it.
 
-Policies select by its Kubernetes objects, and by its tags in EC2. EC2 is asked for tags only if a policy that would win
-names some; until it has answered, only labels are written.
+A policy selects an instance by its Kubernetes objects, and by its tags in EC2. EC2 is asked for tags only if a policy
+that would win names tags. Until EC2 has answered, only labels are written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ ANY = "*"
 
 
 class Selected(Model):
-    """What policies select by. `tags`: those that EC2 was asked for, with None for one that the instance lacks."""
+    """The properties by which policies select an instance. `tags` has the tags that EC2 was asked for, with None for a
+    tag that the instance lacks.
+    """
 
     clusters: tuple[str, ...] = ()
     namespace: str = ""
@@ -55,8 +57,8 @@ def selected(
 
 
 def choose(policies: Iterable[InterruptionPolicy], whom: Selected, default: ReactionPolicy) -> Choice:
-    """The most specific policy that fits, else `default` (from the settings); until EC2 has returned the tags that it
-    selects by, a policy that only labels.
+    """The most specific policy that fits, or `default` from the settings if none fits. While EC2 has not returned the
+    tags by which a policy selects, a policy that only labels.
     """
     fitting = sorted((each for each in policies if fits(each, whom)), key=specificity)
     keys = tuple(sorted({key for each in fitting for key in each.spec.selector.tags}))

@@ -1,4 +1,4 @@
-"""Compatibility with clusters that the AWS provider set up: a queue and a rule for each, under the provider's names.
+"""Clusters that the AWS provider set up: the queue and rule of each cluster, under the provider's names.
 
 The names derive from the Cluster's name. In the queue's name dots become dashes, so `a.b` and `a-b` share a queue.
 After the takeover the rule has no list of instances (and no limit of 86) and matches all six states; its shape stays
@@ -34,7 +34,9 @@ def cluster_rule_name(cluster: str) -> str:
 
 
 def cluster_of_queue(queue: str) -> str:
-    """The name of the Cluster that may have this queue, with dashes for any dots; empty if none."""
+    """The name of the Cluster that may have this queue, with dashes in place of dots; empty if the provider gives no
+    queue such a name.
+    """
     cluster = queue.removesuffix(_QUEUE_SUFFIX)
     return cluster if cluster_queue_name(cluster) == queue else ""
 
@@ -54,7 +56,8 @@ def _sid(rule: str, queue: str) -> str:
 
 
 def cluster_topology(account: str, region: str, cluster: str) -> ClusterTopology:
-    """The provider's queue and rule of a Cluster. Raises ValueError if its name is longer than 55 characters."""
+    """The provider's queue and rule of a Cluster. Raises ValueError if the Cluster's name is longer than 55 characters.
+    """
     queue_name, name = cluster_queue_name(cluster), rule_name(cluster_rule_name(cluster))
     if len(queue_name) > _LONGEST_QUEUE_NAME:
         raise ValueError(f"the queue's name {queue_name!r} is longer than SQS allows ({_LONGEST_QUEUE_NAME})")

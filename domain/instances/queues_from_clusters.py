@@ -6,9 +6,9 @@ keys show no account, and are left out.
 | part | is |
 |---|---|
 | region | `spec.region` of the AWSCluster or AWSManagedControlPlane |
-| account | that of the role in its AWSClusterRoleIdentity; else that of the process's own credentials |
+| account | the account of the role in its AWSClusterRoleIdentity; without a role, of the process's own credentials |
 | `QUEUE` | the queue's name; `*-queue` is the queue that the provider has made for each cluster |
-| `ROLE` | the name of a role, with its path, in each account; without it the role of the cluster's identity |
+| `ROLE` | the name of a role, with its path, in each account; if absent, the role of the cluster's identity is used |
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class ClusterEntry(Model):
 
 
 class ProviderCluster(Model):
-    """A cluster of the AWS provider."""
-
     name: str
     region: str
-    role: str = ""  # the ARN of its identity's role; empty if it has the provider's own credentials
-    account: str  # the role's account, or that of the process's own credentials
+    role: str = ""  # the ARN of its identity's role; empty if it uses the provider's own credentials
+    account: str  # the role's account; without a role, the account of the process's own credentials
 
 
 def cluster_entries(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[ClusterEntry, ...]]:
-    """The entries without `clusters`, unchanged, and those with it; ValueError names an invalid one."""
+    """The entries that do not begin with `clusters`, unchanged, and those that do. Raises ValueError, which names an
+    invalid entry.
+    """
     others, found = [], []
     for text in texts:
         path, at, role = text.partition("@")
@@ -60,7 +60,7 @@ def cluster_entries(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[Cluste
 
 
 def check_entries(texts: Iterable[str]) -> None:
-    """Check the entries' syntax, without reading clusters; ValueError names an invalid one."""
+    """Check the entries' syntax, without reading clusters. Raises ValueError, which names an invalid entry."""
     others, of_clusters = cluster_entries(texts)
     if of_clusters:
         for text in others:

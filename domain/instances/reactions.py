@@ -1,9 +1,9 @@
 """The reaction to an instance that AWS reclaims: one at a time, and only for causes that AWS confirms.
 
-Of several causes the one with the strongest reaction comes first, then the most urgent. A begun drain continues without
-asking AWS again; if only an annotation reports it, the Node is cordoned and drained again. A refuted cause is reported
-once. When the cause is over and the instance runs, a Node that Perdure cordoned is uncordoned, and a requested
-replacement is withdrawn, also once its Machine is deleted.
+Of several causes, the cause with the strongest reaction comes first, then the most urgent one. A drain that has begun
+continues without asking AWS again. If only an annotation reports the drain, the Node is cordoned and drained again. A
+refuted cause is reported once. If the cause is over and the instance runs, a Node that Perdure cordoned is uncordoned.
+A requested replacement is withdrawn if no cause wants the Machine deleted any more, or if the Machine is gone.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ def hooks_of(world: InstanceWorld, now: datetime) -> tuple[HookWork, ...]:
 def reactions(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Action, ...]:
-    """Actions for the due causes, and for drains that precede the completion of a hook."""
     # Also causes without a reaction: a forged notice would stay in the label until its date.
     unlisted = unlisted_plans(world.record, world.facts, now)
     forged = [hook.held.key for hook in hooks if hook.unproven and hook.verdict is Verdict.REFUTED]
@@ -84,7 +83,9 @@ def _unused_turn(world: InstanceWorld) -> ReleaseNode | None:
 
 
 def end_replacement(world: InstanceWorld, wanted: Sequence[Cause]) -> tuple[Action, ...]:
-    """The action that ends an unwanted replacement: its Machine is gone, or no cause wants the Machine deleted."""
+    """The action that withdraws a replacement, because its Machine is gone, or because no cause wants the Machine
+    deleted.
+    """
     stays, asked = _stays(world), world.asked
     if not _left_over(world, wanted) or (stays and not _plans_known(world)):
         return ()
@@ -98,13 +99,14 @@ def end_replacement(world: InstanceWorld, wanted: Sequence[Cause]) -> tuple[Acti
 def replacement_in_doubt(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> bool:
-    """Whether AWS must be asked before a replacement is ended: if the workflow was lost, its record lacks the cause."""
+    """Whether AWS must be asked before a replacement is withdrawn: if the workflow was lost, its record may lack the
+    cause.
+    """
     unsure = _stays(world) is not None and not _plans_known(world)
     return unsure and _left_over(world, _wanted(world, found, hooks, now))
 
 
 def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
-    """Whether a replacement exists that is no longer wanted, or a Machine is marked for one."""
     stays = _stays(world)
     # Paused objects are not changed, nor is a Machine whose AWSMachine is deleted before it.
     deletes = any(each.reaction is Reaction.DELETE_MACHINE for each in wanted)
@@ -140,7 +142,7 @@ def _wanted(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWo
 
 
 def awaits_replacement(world: InstanceWorld, cause: Cause, now: datetime) -> datetime | None:
-    """Until when a cause waits for the replacement of its Machine; None if it does not."""
+    """Until when a cause waits for the replacement of its Machine; None if it does not wait."""
     asked, owner = world.asked, world.owner
     if asked is None or owner is None or owner.metadata.uid != asked.uid or cause.replaces_for is None:
         return None
@@ -153,7 +155,6 @@ def awaits_replacement(world: InstanceWorld, cause: Cause, now: datetime) -> dat
 def notifications(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Action, ...]:
-    """One notification per channel for each cause that is due and confirmed."""
     if world.paused:
         return ()
     due = (*(cause for cause in found if cause.from_ <= now), *(_cause_of(hook, world) for hook in hooks if hook.drain))
@@ -162,7 +163,7 @@ def notifications(
 
 
 def unproven(world: InstanceWorld, cause: Cause, now: datetime) -> bool:
-    """Whether AWS has not confirmed the cause, which would lead to an action or a notification once confirmed."""
+    """Whether the cause would lead to an action or a notification, but AWS has not confirmed the cause yet."""
     due = cause.from_ <= now and not world.paused
     if not due or cause.verdict not in _OPEN_VERDICTS or _begun(world, cause.name, cause.reaction):
         return False
@@ -196,7 +197,6 @@ def _strongest(world: InstanceWorld, wanted: Sequence[Cause], now: datetime) -> 
 
 
 def _precedence(cause: Cause) -> tuple[int, bool, float]:
-    """Sort key: the strongest reaction first, then the one with the least time."""
     until = cause.deadline
     return -cause.reaction.strength, until is None, until.timestamp() if until else 0.0
 
@@ -217,7 +217,7 @@ def _cause_of(hook: HookWork, world: InstanceWorld) -> Cause:
 
 
 def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
-    """The reaction's next action; None if it has no object, is complete, or awaits a replacement."""
+    """The reaction's next action; None if it has no object, is complete, or waits for a replacement."""
     owner, record, policy = world.owner, world.record, world.policy
     if owner is not None and owner.metadata.deleting:
         # Cluster API is already deleting it.
@@ -268,7 +268,6 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
 
 
 def _replaces(world: InstanceWorld, owner: Machine, cause: Cause, now: datetime) -> bool:
-    """Whether to request a replacement now: none was requested yet, and there is time."""
     tried = world.known.unreplaced is not None and world.known.unreplaced.uid == owner.metadata.uid
     late = cause.deadline is not None and cause.deadline <= now
     begun = world.asked is not None or is_replaced(owner)
@@ -309,7 +308,7 @@ def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImposs
         return None
     asker = f"InterruptionPolicy {policy}" if policy else "PERDURE_INSTANCES_REACTIONS"
     if reaction is Reaction.TERMINATE_INSTANCE:
-        reason, is_not = "NotTerminated", f"belongs to Cluster API, and is not terminated because of {cause.name}"
+        reason, is_not = "NotTerminated", f"belongs to Cluster API, so {cause.name} does not terminate it"
         advice = "for machines of Cluster API use delete-machine or drain"
     else:
         reason, is_not = "NoMachine", f"has no Machine that could be deleted because of {cause.name}"
@@ -332,8 +331,8 @@ def _machines(world: InstanceWorld) -> tuple[Key, ...]:
 
 
 def _taint(world: InstanceWorld, cause: Cause) -> Taint | None:
-    """The taint for the cause; None for no taint, or for out-of-service while the instance may still write to its
-    volumes.
+    """The taint for the cause; None if no taint is wanted. Out-of-service is not set while the instance may still write
+    to its volumes.
     """
     tainting, standing = world.policy.tainting, world.record.standing
     if not (tainting.always or cause.reaction is Reaction.TAINT):
@@ -350,8 +349,8 @@ def _refuted(world: InstanceWorld, names: Iterable[str]) -> tuple[Action, ...]:
 
 
 def _begun(world: InstanceWorld, cause: str, reaction: Reaction = Reaction.DRAIN) -> bool:
-    """Whether a reaction on the Node has begun for this cause, so AWS has confirmed it; a termination needs a new
-    confirmation.
+    """Whether a reaction on the Node has begun for this cause, so that AWS has confirmed the cause. A termination needs
+    a new confirmation.
     """
     drain = _own_drain(world)
     if drain is None or drain.cause != cause:
@@ -360,9 +359,7 @@ def _begun(world: InstanceWorld, cause: str, reaction: Reaction = Reaction.DRAIN
 
 
 def _own_drain(world: InstanceWorld) -> Drain | None:
-    """The drain that has begun; None if only an annotation reports it, which people can edit. Then the Node is cordoned
-    and drained again.
-    """
+    """The drain that has begun; None if only an annotation reports it, because people can edit annotations."""
     drain = world.record.drain
     return None if drain is None or drain.recalled else drain
 

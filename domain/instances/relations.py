@@ -2,14 +2,15 @@
 
 | change of | wakes |
 |---|---|
-| AWSMachine | its instance: when it gets one, is paused or deleted, or our labels are edited |
+| AWSMachine | its instance: when it gets an instance, is paused or deleted, or Perdure's labels are edited |
 | new AWSMachine, AWSMachinePool or served Node | the sweep |
-| Node, if served | its instance: as for an AWSMachine, and when it becomes ready |
+| Node, if served | its instance: when it is paused or deleted, becomes ready, or Perdure's labels are edited |
 | Machine | its instance: when its Node has joined or becomes ready, when it is paused or deleted |
-| MachineDeployment | the instances whose Machines it replaces: when its replicas or our mark are edited |
+| MachineDeployment | the instances whose Machines it replaces: when its replicas or Perdure's mark are edited |
 | Machine | the instances whose Machines its MachineDeployment replaces: when its Node becomes ready, at its deletion |
-| AWSMachinePool | its group: when it gets one, or our label is edited; its instances: when it is paused or resumed |
-| InterruptionPolicy | the instances of its clusters; if it has none, those of its namespaces; if it has neither, all |
+| AWSMachinePool | its group: when it gets a group, is paused or deleted, or Perdure's label is edited |
+| AWSMachinePool | its instances: when it is paused or resumed |
+| InterruptionPolicy | the instances of its clusters; if it names no cluster, of its namespaces; without both, all |
 
 None of these kinds has a workflow, and Perdure's own writes to them wake no lifecycle. AWSMachine and Node do not name
 their account: if instances of several accounts are served in the region, Perdure's annotation names it. Without the
@@ -46,14 +47,14 @@ _HOLDS = (PAUSED_ANNOTATION, PAUSED)
 
 
 class WatchedNode(Node):
-    """A Node, under a kind name of its own, as the watcher's index also has load balancers' Nodes."""
+    """A Node. The name of its kind differs, because the watcher's index also has Nodes for load balancers."""
 
     kind_of: ClassVar[Kind] = NODE.model_copy(update={"name": "Node of an instance"})
 
 
 @cache
 def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> tuple[Relation, ...]:
-    """Relations for these served accounts and regions; `nodes` adds Nodes without Machines."""
+    """The relations for these served accounts and regions; `nodes` adds Nodes without Machines."""
     accounts: defaultdict[str, set[str]] = defaultdict(set)
     for account, region in served:
         accounts[region].add(account)
@@ -123,7 +124,7 @@ def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> 
 
 
 def _scopes(found: AWSMachine | AWSMachinePool | Node) -> Iterable[Hashable]:
-    """The keys by which policies may select an object; `_selects` returns those of a policy."""
+    """The keys by which policies may select an object; `_selects` returns the keys of a policy."""
     if isinstance(found, Node):
         return (_ALL,)
     return _ALL, ("cluster", found.cluster), ("namespace", found.metadata.namespace)

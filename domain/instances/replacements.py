@@ -1,18 +1,18 @@
 """Replace before draining: a MachineDeployment is asked for a replacement before one of its Machines is deleted.
 
-    replicas + 1, mark ──► annotate the Machine ──► Ready, or time is over ──► replicas - 1, unmark ──► delete it
+    replicas + 1, mark ──► annotate the Machine ──► Ready, or time is over ──► replicas - 1, unmark ──► delete Machine
 
-Cluster API replaces a deleted Machine only once it is gone. The mark is an annotation of the MachineDeployment, written
-by the same patch as the replicas, so the request is undone even if the workflow is lost. Replicas are lowered before
-the Machine is deleted; in the other order the MachineSet would create another Machine. The Machine's annotation makes
-the MachineSet delete this Machine.
+Cluster API replaces a deleted Machine only once that is gone. The mark is an annotation of the MachineDeployment,
+written by the same patch as the replicas, so the request is undone even if the workflow is lost. Replicas are lowered
+before the Machine is deleted; in the other order the MachineSet would create another Machine. The Machine's annotation
+makes the MachineSet delete this Machine.
 
 | replicas at the end | meaning | then replicas are | the Machine |
 |---|---|---|---|
-| as asked for | unchanged by others | lowered by one | is deleted |
-| fewer | lowered by others: the MachineSet deletes the annotated Machine itself | left | is deleted |
-| more | raised by others: the MachineSet creates another for the deleted one | left | is deleted |
-| any, and the cause is withdrawn | | lowered or left as above; the replacement is deleted first | stays |
+| as Perdure set them | others have not changed them | lowered by one | is deleted |
+| fewer | others lowered them: the MachineSet deletes the annotated Machine itself | left | is deleted |
+| more | others raised them: the MachineSet replaces the deleted Machine | left | is deleted |
+| any number | the cause was withdrawn | lowered or left as above; the replacement is deleted first | stays |
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from domain.resource import CustomResource, ObjectMeta
 
 # The value of Cluster API's annotation on a Machine that is replaced. Cluster API only looks for the key.
 REPLACED = "perdure: replaced"
-# The mark's time is from a worker's clock, a Machine's from the API server's.
+# The mark's time is from a worker's clock, a Machine's creation time from the API server's clock.
 CLOCKS_DIFFER = timedelta(seconds=5)
 # An object's annotations may have 256 KiB.
 MOST_AT_ONCE = 200
@@ -50,7 +50,7 @@ class UnreplaceableError(Exception):
 
 
 class Replaced(Model):
-    """A Machine for which a replacement was requested `at` that time."""
+    """A Machine for which a replacement was requested at the time `at`."""
 
     account: str
     region: str
@@ -74,14 +74,16 @@ class Mark(Model):
 
     @property
     def expected(self) -> int:
-        """The number of replicas that Perdure has set; another one was set by others."""
+        """The number of replicas that Perdure has set. Another number was set by others."""
         return self.replicas + sum(each.raised for each in self.machines)
 
     def of(self, uid: str) -> Replaced | None:
         return next((each for each in self.machines if each.uid == uid), None)
 
     def seen(self, replicas: int) -> Self:
-        """The mark after an observation: replicas other than expected were set by others, and stay."""
+        """The mark after `replicas` was observed. A number other than the expected one was set by others, and Perdure
+        leaves it.
+        """
         if replicas == self.expected:
             return self
         machines = tuple(each.model_copy(update={"raised": False}) for each in self.machines)
@@ -104,8 +106,6 @@ class Mark(Model):
 
 
 class Replacement(Model):
-    """The progress of replacing an instance's Machine."""
-
     deployment: str
     namespace: str
     name: str
@@ -121,7 +121,7 @@ class Unreplaced(Model):
 
 
 def mark_of(annotations: Mapping[str, str]) -> Mark | None:
-    """The mark; None if absent. Raises UnreplaceableError if it cannot be parsed."""
+    """The mark; None if it is absent. Raises UnreplaceableError if it cannot be parsed."""
     written = annotations.get(REPLACING_ANNOTATION)
     if written is None:
         return None
@@ -144,8 +144,8 @@ def deployment_of(machine: Machine) -> str:
 
 
 def check_replaceable(machine: Machine, machine_set: MachineSet | None, deployment: MachineDeployment | None) -> Mark:
-    """The mark to which a Machine may be added; UnreplaceableError if its MachineDeployment must not be scaled for
-    it.
+    """The mark to which the Machine may be added. Raises UnreplaceableError if its MachineDeployment must not be scaled
+    up.
     """
     if machine_set is None or deployment is None or not _owned(machine, machine_set, deployment):
         raise UnreplaceableError(f"no MachineDeployment owns Machine {machine.metadata.name}")
@@ -173,7 +173,7 @@ def check_replaceable(machine: Machine, machine_set: MachineSet | None, deployme
 
 
 def replaced_by(mark: Mark, members: Iterable[Machine]) -> dict[str, Machine]:
-    """Replacements by the uid of the marked Machine: younger Machines of the deployment whose Nodes are ready."""
+    """The replacement of each marked Machine, by the marked Machine's uid: a younger Machine whose Node is ready."""
     free = [each for each in newcomers(mark, members) if each.node_ready]
     found: dict[str, Machine] = {}
     for one in sorted(mark.machines, key=lambda each: (each.at, each.uid)):

@@ -1,8 +1,8 @@
 """Scheduled events of EC2 and AWS Health: what each type does to an instance, and when the reaction to it begins.
 
-The reaction begins 24 hours (`maintenance_lead` of the policy) before the date, for an expedited event at once. Event
-types are those of AWS's public rule sets. They are matched by parts of their names, because each also exists for
-persistent instances and as expedited. An unknown type causes neither a label nor a reaction.
+The reaction begins 24 hours (`maintenance_lead` of the policy) before the date; for an expedited event, it begins at
+once. The event types are from AWS's public rule sets. They are matched by parts of their names, because each type also
+exists for persistent instances and as an expedited event. An unknown type causes neither a label nor a reaction.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CODES = {
     Effect.STOP: _RETIRING,
     Effect.REBOOT: frozenset({"instance-reboot", "system-reboot"}),
     Effect.MAINTENANCE: frozenset({"system-maintenance", "system-reboot", "instance-reboot"}),
-    # EC2 has no code of its own for it.
+    # EC2 has no code of its own for a scheduled termination.
     Effect.TERMINATION: _RETIRING,
 }
 
@@ -74,13 +74,13 @@ def scheduled(category: str, code: str) -> bool:
 
 
 def begins_at(notice: HealthNotice, lead: timedelta, received_at: datetime) -> datetime:
-    """When reactions begin: `lead` before the date, never before the event was received."""
+    """When reactions begin: `lead` before the date, but not before the event was received."""
     if expedited(notice.code) or notice.start is None:
         return received_at
     return max(notice.start - lead, received_at)
 
 
 def scheduled_cause(key: str, notice: HealthNotice) -> str:
-    """The cause's name, which includes the date: another date is another cause."""
+    """The name of the cause. It includes the date, so that an event with another date is another cause."""
     start = notice.start
     return f"{notice.arn or key}@{int(start.timestamp()) if start else 'now'}"

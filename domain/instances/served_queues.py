@@ -2,14 +2,14 @@
 
 PERDURE_INSTANCES_QUEUES has these entries:
 
-| entry | its events arrive in |
+| entry | events arrive in |
 |---|---|
-| `ACCOUNT/REGION[/QUEUE][@ROLE]` | a queue of its own; each further queue has an entry of its own |
-| `ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE]` | the queue of another account and region, which has its own entry |
+| `ACCOUNT/REGION[/QUEUE][@ROLE]` | a queue of this account and region; a second queue needs a second entry |
+| `ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE]` | the second account and region's queue, which needs an entry too |
 | `clusters[/QUEUE][@ROLE]` | the queues of the provider's clusters (`queues_from_clusters.py`) |
 
-QUEUE is a name. ROLE is an ARN, needed if the process's own credentials are of another account; it gives access to the
-first account.
+QUEUE is a name. ROLE is an ARN. It is needed if the process's own credentials belong to another account, and gives
+access to the first account of the entry.
 """
 
 from __future__ import annotations
@@ -30,14 +30,12 @@ REGION_DEAD = f"{PREFIX}{DEAD}"
 
 
 class Place(Model):
-    """An account and region whose instances are served."""
-
     account: str  # 12 digits
     region: str
     queue: str = PREFIX  # the name of its own queue
     role: str = ""  # the ARN of the role to assume; empty if the process's own credentials belong to the account
     shares: str = ""  # the ACCOUNT/REGION/QUEUE where its events arrive; empty if it has its own queue
-    senders: frozenset[str] = frozenset()  # other accounts whose events arrive in its queue
+    senders: frozenset[str] = frozenset()  # the other accounts whose events arrive in its queue
 
     @property
     def dead_letters(self) -> str:
@@ -56,7 +54,9 @@ class Place(Model):
 
 
 def places(texts: Iterable[str]) -> tuple[Place, ...]:
-    """The entries' places, without duplicates; ValueError for an invalid entry, or a shared queue no entry names."""
+    """The places of the entries, without duplicates. Raises ValueError for an invalid entry, or if no entry names a
+    shared queue.
+    """
     found = {str(place): place for place in map(place_of, texts)}
     senders: dict[str, set[str]] = {}
     for place in found.values():
@@ -78,7 +78,6 @@ def served(found: Sequence[Place]) -> frozenset[tuple[str, str]]:
 
 
 def place_of(text: str) -> Place:
-    """The place of an entry; raises ValueError."""
     path, at, role = text.partition("@")
     own, equals, shared = path.partition("=")
     account, region, queue = _parts(text, own)

@@ -13,7 +13,7 @@ _FIRST_DELAY, _LATER_DELAY = timedelta(seconds=15), timedelta(seconds=30)
 
 
 def waits_for_machine(handled: Handled, now: datetime) -> bool:
-    """Whether to keep the event: for ten minutes, or two hours for the hook of a launch."""
+    """Whether to keep the event. It is kept for ten minutes; an event of a launch's hook, for two hours."""
     event = handled.event
     longest = LONGEST_HOOK_TIMEOUT if event.kind is EventKind.LAUNCHING else UNMATCHED_AFTER
     young = now - event.received_at < longest
@@ -26,8 +26,8 @@ def unmatched_delay(waiting: Sequence[Handled], receives: int, now: datetime) ->
 
 
 def _by_age(handled: Handled, now: datetime) -> timedelta:
-    """A quarter of the event's age after ten minutes, else zero: SQS counts each receipt, and the fiftieth makes a dead
-    letter.
+    """A quarter of the event's age once it is ten minutes old, zero before. SQS counts each receipt, and after the
+    fiftieth the message becomes a dead letter.
     """
     age = now - handled.event.received_at
     return age / 4 if age >= UNMATCHED_AFTER else timedelta(0)

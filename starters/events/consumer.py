@@ -4,8 +4,8 @@
        ▲         │ full: stop receiving                                                  │
        └─ wait ──┘ Temporal is down, SQS refuses: back off             delete, keep, dead letter
 
-Messages in work stay invisible (`visibility.py`). A message is kept after an error, and given back (visibility 0) when
-the process stops. A missing queue is recreated by the workflow that maintains it.
+Messages in progress stay invisible (`visibility.py`). A message is kept after an error, and given back (visibility 0)
+when the process stops. A missing queue is recreated by the workflow that maintains the queue.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class Consumer:
     """Consumes the events of a queue.
 
     Args:
-        pollers: concurrent receives.
-        most: maximum number of messages in progress.
-        visibility: timeout of received messages.
-        drain: how long messages in progress may take to end.
-        patience: longest backoff, in seconds.
-        missing: called, at most once a minute, when the queue does not exist.
+        pollers: the number of concurrent receives.
+        most: the maximum number of messages in progress.
+        visibility: the visibility timeout of received messages.
+        drain: how long messages in progress may take to end once the consumer stops.
+        patience: the longest backoff, in seconds.
+        missing: called, at most once a minute, if the queue does not exist.
     """
 
     def __init__(
@@ -93,11 +93,11 @@ class Consumer:
         return len(self._in_work)
 
     def stalled(self) -> Iterable[str]:
-        """Why the process must be restarted; an unreadable queue is no reason."""
+        """Why the process must be restarted; empty if it need not be. A queue that cannot be read is no reason."""
         return self._turns.stalled()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until `stop`; then messages in progress finish, or are given back."""
+        """Run until `stop` is set. Then messages in progress finish, or are given back."""
         metrics.IN_WORK.labels(self.name).set_function(lambda: len(self._in_work))
         metrics.OLDEST.labels(self.name).set_function(lambda: self._in_work.oldest_age(datetime.now(UTC)))
         beating = asyncio.create_task(self._in_work.keep_hidden(self._hidings.add))
@@ -172,7 +172,7 @@ class Consumer:
             logger.warning("%s: nothing could be received (%d times): %s", self.name, failures, self.trouble)
 
     async def _tell_missing(self) -> None:
-        """Wake the workflow that maintains the queue, which by itself checks only once an hour."""
+        """Wake the workflow that maintains the queue. By itself, the workflow checks only once an hour."""
         if self._missing is None or (
             self._reported_missing and time.monotonic() - self._reported_missing < TELL_MISSING_EVERY
         ):
@@ -251,7 +251,7 @@ class Consumer:
         await self._in_work.give_back(message, delay, self._hidings.add)
 
     async def _deleted(self, message: Message) -> None:
-        """Delete the message, in two attempts; after that it is redelivered as a duplicate."""
+        """Delete the message, in two attempts. If both fail, the message is delivered again, as a duplicate."""
         for _ in range(2):
             if await self._deletions.add(message.receipt_handle):
                 return
@@ -270,7 +270,7 @@ class Consumer:
 
 
 def _own_attributes(message: Message) -> dict[str, dict[str, str]]:
-    """The message's own attributes in SendMessage's form; EventBridge's dead letters have their reason there."""
+    """The message's own attributes in SendMessage's form. A dead letter of EventBridge has its reason in them."""
     own = ((name, text) for name, text in sorted(message.attributes.items()) if text and not name.startswith("PERDURE"))
     attributes = [(name, {"DataType": "String", "StringValue": text}) for name, text in own]
     return dict(attributes[:_MOST_KEPT_ATTRIBUTES])

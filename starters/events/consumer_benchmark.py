@@ -35,8 +35,6 @@ ACCOUNT, REGION = "123456789012", "eu-central-1"
 
 
 class MemoryQueue:
-    """A queue in memory."""
-
     def __init__(
         self, *, visibility: timedelta = timedelta(seconds=60), wait: timedelta = timedelta(seconds=1)
     ) -> None:
@@ -232,7 +230,7 @@ def maintenance(instance_id: str, event_id: str, at: datetime) -> str:
 
 
 def mixture(instances: int) -> Iterator[str]:
-    """Messages about states, Spot notices and maintenance in equal parts, endlessly."""
+    """An endless sequence of messages: states, Spot notices and maintenance in equal parts."""
     for number in itertools.count():
         name, id_, now = instance_name(number % instances), f"event-{number}", datetime.now(UTC)
         if number % 3 == 0:
@@ -247,7 +245,7 @@ def mixture(instances: int) -> Iterator[str]:
 
 
 class Rehearsed(Model):
-    """The benchmark's result. Times are milliseconds, the look-up's microseconds; memory is MiB."""
+    """The benchmark's result. Times are in milliseconds, except `look_up_us` in microseconds; memory is in MiB."""
 
     events: int
     per_second: float

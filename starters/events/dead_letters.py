@@ -1,7 +1,7 @@
 """Lists and re-drives dead letters: messages that could not be parsed, or were received too often.
 
-SQS's own move task moves all or none and lists none. An interrupted redrive leaves a duplicate, which is applied once.
-Dead letters are sent only to queues in the settings.
+SQS's own task moves all messages or none, and lists none. An interrupted redrive leaves a duplicate message, whose
+events are applied once. Dead letters are sent only to queues in the settings.
 """
 
 from __future__ import annotations
@@ -27,12 +27,10 @@ Home = Callable[[Message], SqsQueue | None]
 
 
 class DeadLetter(Model):
-    """A message that could not be handled."""
-
     queue: str  # the dead-letter queue that holds it
     message_id: str
     reason: str
-    of: str = ""  # its message id in the queue that it comes from, empty if SQS or EventBridge put it here
+    of: str = ""  # its message id in the queue that it comes from; empty if SQS or EventBridge made it a dead letter
     sent_at: datetime
     told: str  # its events in words, or why it has none
     body: str
@@ -41,7 +39,7 @@ class DeadLetter(Model):
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
     """The one of `places` that a dead letter names, else the one that owns the dead-letter queue `dead`. If there is
-    neither: None for a letter that names a queue, else `whose`, for which `dead` was read.
+    neither, the result is None if the letter names a queue; otherwise `whose`, for which `dead` was read.
     """
     near = [each for each in places if each.where == whose.where]
     queue = message.attributes.get("PERDURE_QUEUE", "")
@@ -51,7 +49,9 @@ def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]
 
 
 async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -> list[DeadLetter]:
-    """Up to `most` dead letters, with `home` only those for which `home` returns a queue; all become visible again."""
+    """Up to `most` dead letters; if `home` is given, only letters for which it returns a queue. All letters become
+    visible again.
+    """
     found = [message async for message in _received(dead, most)]
     await _given_back(dead, found)
     messages = [message for message in found if home is None or home(message)]
@@ -59,7 +59,9 @@ async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -
 
 
 async def redrive(dead: SqsQueue, home: Home, chosen: Collection[str], *, most: int) -> list[DeadLetter]:
-    """Send dead letters to the queues that `home` returns: those with the `chosen` ids, or all; returns those sent."""
+    """Send dead letters to the queues that `home` returns: the letters with the `chosen` ids, or all if it is empty.
+    Returns the letters that were sent.
+    """
     found = [message async for message in _received(dead, most)]
     sent = []
     try:

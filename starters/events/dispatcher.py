@@ -2,11 +2,11 @@
 
     event ──► not served here ──────────────────────────────────────► foreign
        └────► not in the index ─────────────────────────────────────► unknown
-       └────► its group ──► results, wake, at most one a moment ────┐
+       └────► its group ──► results, wake, at most two a second ────┐
        └────► its instance ──► gathered with its other events ──────┴► the workflow's answer
 
-Without an answer in time the event is *unavailable* and its message is kept. While hand-overs fail (`troubled`),
-pollers pause: each receive brings a message closer to the dead letters.
+If there is no answer in time, the event is *unavailable* and its message is kept. While hand-overs fail (`troubled`),
+pollers pause, because each receive brings a message closer to the dead letters.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ logger = logging.getLogger(__name__)
 
 class Ownership(Protocol):
     def knows(self, event: InstanceEvent) -> bool:
-        """Whether an object has the event's instance or group."""
+        pass
 
     def remembers(self, instance_id: str) -> bool:
         """Whether an object had the instance until recently."""
@@ -71,7 +71,7 @@ class Ownership(Protocol):
 
     @property
     def may_appear(self) -> bool:
-        """Whether an AWSMachine has no instance yet."""
+        pass
 
 
 @dataclass
@@ -94,7 +94,7 @@ class _Waiting:
 
 class Dispatcher:
     """Hands events over to workflows. `doubtful`: whether the index may be incomplete. `at_once` limits concurrent
-    hand-overs, `patience` is the timeout of one.
+    hand-overs, `patience` is the timeout of a hand-over.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Dispatcher:
 
     @property
     def troubled(self) -> bool:
-        """Whether all recent hand-overs failed: then no more messages should be received."""
+        """Whether all recent hand-overs failed, so that no more messages should be received."""
         return self._failures >= TROUBLE_AFTER
 
     async def outcome(self, event: InstanceEvent, receives: int = 1) -> Handled:
@@ -152,7 +152,7 @@ class Dispatcher:
         self._begin()
 
     async def close(self) -> None:
-        """End; pending hand-overs are reported as unavailable."""
+        """Cancel the hand-overs in progress. All pending events are reported as unavailable."""
         tasks = [*self._telling.values(), *self._groups.values()]
         for task in tasks:
             task.cancel()
@@ -178,7 +178,7 @@ class Dispatcher:
     async def _delivered(self, event: InstanceEvent, receives: int) -> Handled:
         key = instance_of(event)
         if key is None:
-            raise ValueError(f"{event.key} is of no instance")
+            raise ValueError(f"{event.key} belongs to no instance")
         answer: asyncio.Future[Handled] = asyncio.get_running_loop().create_future()
         waiting = self._waiting.get(key)
         if waiting is None:
@@ -198,7 +198,6 @@ class Dispatcher:
                 self._telling[key] = loop.create_task(self._tell(key))
 
     def _room(self, urgency_: int) -> int:
-        """The number of hand-overs that may start now."""
         many = len(self._waiting) > 2 * self._at_once
         if urgency_ and many and any(each.lasts for each in self._reads.values()):
             return min(ROUTINE_WHILE_READING, self._at_once)
@@ -264,7 +263,7 @@ class Dispatcher:
         return Handled(event=event, outcome=Outcome.APPLIED if woken else Outcome.UNAVAILABLE)
 
     async def _woken(self, group: GroupKey) -> bool:
-        """Wake the group, once for all concurrent callers; returns whether that succeeded."""
+        """Wake the group, once for all concurrent callers. Returns whether that succeeded."""
         rest = self._woken_at.get(group, 0.0) + GROUP_REST_SECONDS - time.monotonic()
         if rest > 0:
             await asyncio.sleep(rest)

@@ -42,7 +42,7 @@ async def is_event_processed(dispatcher: Dispatcher, received: EventBridgeEvent)
 
 
 async def acknowledgement_of(dispatcher: Dispatcher, received: EventBridgeEvent) -> Acknowledgement:
-    """Hand the events over; returns the acknowledgement once each has an outcome."""
+    """Hand the events over. Returns the acknowledgement once each event has an outcome."""
     message, parsed = received.message, received.parsed
     handled: Sequence[Handled] = ()
     if isinstance(parsed, Events):

@@ -1,7 +1,7 @@
 """The cluster's instances: AWSMachines, AWSMachinePools, and Nodes if served, by instance id, host and group.
 
-A deleted object's instance is remembered for a while: EC2 reports its end at about the same time, and that event must
-not be kept until an object for it appears.
+The instance of a deleted object is remembered for a while. EC2 reports the instance's end at about the same time, and
+this event must not be kept until an object for it appears.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Holder:
     name: Name
     resource_version: str
     instances: tuple[str, ...] = ()
-    region: str = ""  # a machine's or Node's, empty if unknown
+    region: str = ""  # the region of a machine or Node; empty if unknown
     host: str = ""  # the dedicated host of a machine's instance
     group: GroupKey | None = None  # a pool's Auto Scaling group
     expectant: bool = False  # a machine that has no instance yet
 
     def lives_in(self, account: str, region: str) -> bool:
-        """Whether the object may be in this account and region; True if it does not say where it is."""
+        """Whether the object may be in this account and region; True if the object does not say where it is."""
         if self.group is not None:
             return (self.group.account, self.group.region) == (account, region)
         return self.region in ("", region)
@@ -78,7 +78,7 @@ def pool(obj: JsonObject) -> Holder:
 
 
 def node(obj: JsonObject) -> Holder:
-    """The search keys of a Node, which never waits for an instance: it may be another cloud's."""
+    """The search keys of a Node. It never counts as waiting for an instance, because it may belong to another cloud."""
     provider_id = text(obj, "spec", "providerID")
     instance = instance_of_node(provider_id)
     return Holder(
@@ -184,7 +184,6 @@ class Feed:
 
     @property
     def ready(self) -> bool:
-        """Whether all kinds are listed or known not to be installed."""
         return all(each.listed or not each.installed for each in self._reflectors)
 
     @property

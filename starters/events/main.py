@@ -35,7 +35,7 @@ from starters.events.temporal import hand_over, wake_group
 
 PROCESS = "events"
 
-# Maximum messages in work in one process, which handles the most urgent first.
+# The maximum number of messages in progress in one process, which handles the most urgent messages first.
 IN_WORK = 10_000
 # Concurrent receives for each queue.
 POLLERS = 2
@@ -102,7 +102,6 @@ async def _consume(settings: Settings, found: Sequence[Place], health: Health, s
 
 
 def _idle(settings: Settings, found: Sequence[Place]) -> str:
-    """Why no message is received, for the log; empty if some are."""
     if not found:
         return "PERDURE_INSTANCES_QUEUES names no queue here; consumer, worker and watcher each need it"
     return "in observe mode no message is taken from other readers of the queues" if settings.observing else ""
@@ -166,7 +165,7 @@ def _consumers(
     settings: Settings, found: Sequence[Place], client: Client, dispatcher: Dispatcher, threads: ThreadPoolExecutor
 ) -> list[Consumer]:
     callers = Places(connections=_most_calls(settings, found), observing=settings.observing)
-    # A flooded queue must leave the others their share.
+    # A flooded queue must leave the other queues their share.
     most = max(10, IN_WORK // len(found))
     return [
         Consumer(
@@ -188,13 +187,12 @@ def _consumers(
 
 
 def receive_wait(drain: timedelta) -> timedelta:
-    """The duration of a long poll: at most SQS's limit, and well within the drain."""
     return timedelta(seconds=min(20, max(1, drain // timedelta(seconds=1.5))))
 
 
 @contextmanager
 def _threads(settings: Settings, found: Sequence[Place]) -> Iterator[ThreadPoolExecutor]:
-    """Threads for calls to SQS; at the end, receives are not awaited."""
+    """Threads for calls to SQS. At the end, receives in progress are not awaited."""
     threads = ThreadPoolExecutor(_most_calls(settings, found), thread_name_prefix="sqs")
     try:
         yield threads

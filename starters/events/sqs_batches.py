@@ -1,6 +1,6 @@
 """Gathers single requests into calls of up to ten entries: SQS charges per call, and limits calls.
 
-If a call fails as a whole, so do its entries.
+If a call fails as a whole, all of its entries fail.
 """
 
 from __future__ import annotations

@@ -32,20 +32,20 @@ TextAttributes = Mapping[str, Mapping[str, str]]
 
 
 class Queue(Protocol):
-    """A queue; each call raises an ApiError if it fails as a whole."""
+    """A queue. Each call raises an ApiError if it fails as a whole."""
 
     @property
     def name(self) -> str:
-        """The name in logs and metrics."""
+        pass
 
     async def receive(self, most: int) -> list[Message]:
         pass
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        """Delete up to ten messages; returns the failed receipts."""
+        """Delete up to ten messages. Returns the receipts of those that failed."""
 
     async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
-        """Hide up to ten messages, each for a time; returns the failed receipts."""
+        """Hide up to ten messages, each for its own time. Returns the receipts of those that failed."""
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
         pass
@@ -64,8 +64,8 @@ class _Api(Protocol):
 
 
 class SqsQueue:
-    """An SQS queue. A receive occupies one of the `threads` for up to `wait`, a long poll's duration; `name` selects
-    another queue of the place, such as its dead letters.
+    """An SQS queue. A receive occupies one of the `threads` for up to `wait`, a long poll's duration. `name` selects
+    another queue of the account and region, such as the dead letters.
     """
 
     def __init__(

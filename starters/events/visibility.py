@@ -1,4 +1,4 @@
-"""Keeps messages in work invisible to other consumers; a killed process's messages reappear by themselves."""
+"""Keeps messages in progress invisible to other consumers. If the process is killed, they reappear by themselves."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ class VisibilityExtender:
         self._forget(now)
 
     async def give_back(self, message: Message, delay: timedelta, hide: Hide) -> None:
-        """Hide the message for the delay; an extension in flight ends first, or it could replace the delay."""
+        """Hide the message for the delay. An extension in flight is awaited first, because it could replace the delay.
+        """
         self.remove(message)
         if extending := self._extending.get(message.receipt_handle):
             await asyncio.wait((extending,))
@@ -63,13 +64,12 @@ class VisibilityExtender:
             await self._changed.wait()
 
     def oldest_age(self, now: datetime) -> float:
-        """The age in seconds of the oldest of the last minute's messages; 0 if there was none."""
+        """The age in seconds of the oldest message that was received in the last minute; 0 if there was none."""
         self._forget(self._clock())
         taken = [at for _, at in self._received]
         return max(0.0, (now - min(taken)).total_seconds()) if taken else 0.0
 
     def due(self) -> list[Message]:
-        """Messages with less than half of their visibility timeout left."""
         limit = self._clock() + self._visibility.total_seconds() / 2
         return [held.message for held in self._held.values() if held.visible_at <= limit]
 

@@ -26,7 +26,7 @@ CACHED = 1.0
 
 
 def read_machine(obj: JsonObject) -> View:
-    """Read an AWSMachine; it is settled once its label shows a state, or while it has no instance."""
+    """Read an AWSMachine. It is settled once its label shows a state, or while it has no instance."""
     instance = text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID"))
     state = text(obj, "metadata", "labels", STATE_LABEL)
     return View(
@@ -37,7 +37,7 @@ def read_machine(obj: JsonObject) -> View:
 
 
 def read_node(obj: JsonObject) -> View:
-    """Read a Node; it is settled once its label shows a state, or if it is not an EC2 instance."""
+    """Read a Node. It is settled once its label shows a state, or if it is not an EC2 instance."""
     state = text(obj, "metadata", "labels", STATE_LABEL)
     instance = instance_of_node(text(obj, "spec", "providerID"))
     return View(
@@ -62,7 +62,6 @@ def read_pool(obj: JsonObject) -> View:
 
 
 def opened_for(settings: Settings) -> tuple[Key, ...]:
-    """The lifecycles of queues and rules; none if Perdure does not maintain these."""
     if not settings.instances_setup:
         return ()
     return tuple(key_of(place, settings.cluster) for place in with_queues(places(settings.instances_queues)))

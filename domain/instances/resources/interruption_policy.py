@@ -56,8 +56,9 @@ class Selector(KubeModel):
 
     A Node without Cluster API belongs to no cluster and no namespace.
 
-    Of several policies that fit an instance the most specific one applies. Of two policies, the first field of pools,
-    tags, labels, clusters and namespaces that only one of them sets decides; then more tags or labels; then the name.
+    If several policies fit an instance, the most specific one applies. The fields pools, tags, labels, clusters and
+    namespaces are compared in this order: a policy that sets a field is more specific than a policy that does not. If
+    both set the same fields, the number of tags decides, then the number of labels, then the name.
     """
 
     clusters: Names = Field((), description="Names of Clusters of Cluster API.")
@@ -74,16 +75,16 @@ class LabelOnly(StrEnum):
 
 
 class Reactions(KubeModel):
-    """The reaction to each cause; if absent, that of the settings."""
+    """The reaction to each cause. If a cause is absent, the reaction of the settings applies."""
 
     terminated: Reaction | None = Field(None, description="The instance is being or has been terminated.")
     stopped: Reaction | None = Field(None, description="The instance is being or has been stopped.")
-    spot: Reaction | None = Field(None, description="Spot terminates or stops it; a hibernation is only labelled.")
+    spot: Reaction | None = Field(None, description="Spot ends or stops the instance; hibernation is only labelled.")
     ending: Reaction | None = Field(None, description="A scheduled retirement, stop or termination.")
     reboot: Reaction | None = Field(None, description="A scheduled reboot.")
     maintenance: Reaction | None = Field(None, description="A scheduled loss of network or power.")
     terminating_hook: Reaction | None = Field(
-        None, description="Auto Scaling waits before it terminates; label leaves the hook to its owner."
+        None, description="Auto Scaling waits before it terminates; with label, Perdure does not complete the hook."
     )
     rebalance: LabelOnly | None = Field(
         None, description="Spot recommends to rebalance: EC2 has no call that confirms this event."
@@ -102,9 +103,9 @@ ReplacementSeconds = Annotated[int, Marker(minimum=1, maximum=_LONGEST_REPLACEME
 
 
 class ReplaceFirst(KubeModel):
-    """The seconds that a replacement is waited for before the Machine is deleted, by the cause.
+    """For how many seconds the deletion of the Machine waits for a replacement, for each cause.
 
-    The wait ends sooner where AWS reclaims the instance sooner. The time left after the wait is for the drain.
+    The wait ends sooner if AWS reclaims the instance sooner. The time left after the wait is for the drain.
     """
 
     spot: ReplacementSeconds | None = Field(None, description="Spot leaves two minutes for replacement and drain.")
@@ -142,7 +143,7 @@ class DrainSettings(KubeModel):
         None, description="The grace period of every Pod, instead of its own."
     )
     node_grace_period_seconds: Seconds | None = Field(
-        None, description="How long the whole drain may take; it ends sooner where AWS reclaims the instance sooner."
+        None, description="How long the whole drain may take; it ends sooner if AWS reclaims the instance sooner."
     )
     disruption_budgets: Budgets | None = Field(
         None,
@@ -245,7 +246,7 @@ class InterruptionPolicySpec(KubeModel):
     replace_first_seconds: ReplaceFirst = ReplaceFirst()
     launching_hook: bool | None = Field(None, description="Complete the hook of a launch once the Node is ready.")
     abandon_failed_launch: bool | None = Field(
-        None, description="Have an instance terminated whose Node is not ready in time."
+        None, description="Abandon a launch whose Node is not ready in time; Auto Scaling then ends the instance."
     )
     # Zero would abandon every launch.
     launch_timeout_seconds: Annotated[int, Marker(minimum=10, maximum=LONGEST_SECONDS)] | None = Field(
@@ -256,7 +257,7 @@ class InterruptionPolicySpec(KubeModel):
     )
     hook_margin_seconds: Annotated[int, Marker(minimum=0, maximum=3600)] | None = Field(
         None,
-        description="How long before its timeout a hook is completed, drained or not; at most half of the timeout.",
+        description="How long before its timeout a hook is completed, even without a drain; at most half the timeout.",
     )
     heartbeat_seconds: Annotated[int, Marker(minimum=10, maximum=3600)] | None = Field(
         None,
@@ -266,7 +267,7 @@ class InterruptionPolicySpec(KubeModel):
         None, description="Longest time until a hook is completed; AWS's own limit if absent."
     )
     max_unavailable: Annotated[int, Marker(minimum=1)] | None = Field(
-        None, description="How many machines of a node group may be disrupted at once; in a control plane always one."
+        None, description="How many machines of a node group may be disrupted at a time; in a control plane only one."
     )
 
     notify: Annotated[

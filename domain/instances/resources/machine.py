@@ -91,7 +91,7 @@ class Machine(HeldObject):
 
     @property
     def etcd_healthy(self) -> bool:
-        """Whether KubeadmControlPlane finds its etcd member healthy; True for other machines, which have none."""
+        """Whether KubeadmControlPlane finds its etcd member healthy; True for a Machine that has no etcd member."""
         condition = condition_of(self.status.conditions, "EtcdMemberHealthy")
         return condition is None or condition.status == "True"
 

@@ -46,7 +46,7 @@ class Node(CustomResource):
 
     @property
     def instance_id(self) -> str:
-        """Its EC2 instance; empty if there is none yet, or it is another cloud's."""
+        """The id of its EC2 instance; empty if it has no instance yet, or belongs to another cloud."""
         return instance_of_node(self.spec.provider_id)
 
     @property

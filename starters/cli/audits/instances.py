@@ -1,8 +1,8 @@
-"""EC2 instances: differences between labels, EC2 and lifecycles, if two looks both show them.
+"""EC2 instances: differences between labels, EC2 and lifecycles that two observations in a row both show.
 
-- AWSMachines and Nodes against EC2 (200 instances a call), AWSMachinePools against Auto Scaling (100 groups a call);
-- lifecycles of instances that no object names;
-- with `--thorough`, queues and rules that the upkeep would correct.
+- AWSMachines and Nodes are compared with EC2 (200 instances a call), AWSMachinePools with Auto Scaling (100 groups);
+- lifecycles of instances that no object names are reported;
+- with `--thorough`, queues and rules that the upkeep would correct are reported.
 """
 
 from __future__ import annotations
@@ -71,7 +71,6 @@ async def _look(session: Session, served: ServedPlaces) -> list[Finding]:
 
 
 def unserved(open_: Collection[object]) -> Iterator[Finding]:
-    """The finding that the settings name no queue, although lifecycles are open."""
     if open_:
         yield Finding(
             area=AREA,

@@ -184,7 +184,7 @@ def test_values_of_the_queue_mode_change_nothing_in_imds_mode(values: dict[str, 
 def test_what_the_queue_mode_does_otherwise_is_said() -> None:
     scheduled, rebalance, launches = notes("enableSqsTerminationDraining", **QUEUED)
     assert "drains for a scheduled event at once" in scheduled
-    assert "24 hours before it" in scheduled
+    assert "24 hours before the date" in scheduled
     assert "recommendations to rebalance" in rebalance
     assert "launchingHook: true" in launches
 
