@@ -58,7 +58,6 @@ def started_at() -> datetime:
 
 
 def since() -> datetime:
-    """When the action was first scheduled (UTC)."""
     earlier = _earlier.get()
     return earlier.since if earlier else activity.info().scheduled_time
 
@@ -68,13 +67,13 @@ def age() -> timedelta:
 
 
 def growing(seconds: Sequence[float]) -> timedelta:
-    """The delay after this attempt, with jitter of 10%; `seconds` has one entry per attempt."""
+    """The delay after this attempt, with jitter of 10%. `seconds` lists delays; the last also serves later attempts."""
     base = seconds[min(number(), len(seconds)) - 1]
     return timedelta(seconds=base * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load, hides nothing
 
 
 def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
-    """The error as a temporary one while the action is younger than `window`, later unchanged.
+    """The error, made temporary (`Unavailable`) as long as the action is younger than `window`.
 
     Raise it `from error.__cause__`: an error that is its own cause cannot be sent to the server.
     """
@@ -86,7 +85,7 @@ def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
 
 
 def definite(error: ApiError, attempts: int) -> bool:
-    """Whether a refusal is definite: `Denied` only from attempt number `attempts` on, other errors always."""
+    """Whether a refusal is definite. `Denied` is definite from attempt `attempts` on, other errors always."""
     return not isinstance(error, Denied) or number() >= attempts
 
 

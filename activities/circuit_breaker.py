@@ -28,14 +28,15 @@ CHOSEN_SECONDS = 5.0
 
 
 class CallGuard:
-    """Limits the calls; thread-safe. A subclass has the words for messages; `clock` returns monotonic seconds."""
+    """Limits the calls; thread-safe. A subclass defines the words of messages; `clock` returns monotonic seconds."""
 
     one: ClassVar[str]  # what is limited: account, project or tenant
     cloud: ClassVar[str]
     busy: ClassVar[str]  # the code of refusals by the limit
     silent: ClassVar[str]  # the code of refusals by the circuit breaker
-    full_delay: ClassVar[timedelta]
-    tried_delay: ClassVar[timedelta] = timedelta(seconds=SILENT_SECONDS)  # while one call tests the connection
+    full_delay: ClassVar[timedelta]  # of calls that the limit refuses
+    # The delay of calls that are refused while one call tests the connection.
+    tried_delay: ClassVar[timedelta] = timedelta(seconds=SILENT_SECONDS)
 
     def __init__(self, whom: str, most: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._whom = whom
@@ -85,8 +86,8 @@ class CallGuard:
         """A hook, called under the lock: raise `Throttled` if another budget is used up."""
 
     def _after_pause(self) -> timedelta:
-        """A refused caller's delay after the end of the pause: none for one chosen caller. If it never calls, another
-        one is chosen later.
+        """A refused caller's delay after the end of the pause: zero for one chosen caller. If that caller never calls,
+        another caller is chosen later.
         """
         if self._clock() - self._chosen < CHOSEN_SECONDS:
             return spread(self.tried_delay)

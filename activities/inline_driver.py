@@ -61,7 +61,6 @@ class Passed(Generic[W]):
         return blocked_by(self.world, self.decision)
 
     def confirm(self) -> None:
-        """Raise the first refusal as ApiError, if there is one."""
         for refusal in self.refusals.values():
             raise as_error(refusal)
 
@@ -82,18 +81,16 @@ class Passed(Generic[W]):
 
 @dataclass(frozen=True)
 class Inline(Generic[W]):
-    """Runs passes of one kind."""
-
     decide: Callable[[W, datetime], Decision]
     effects: Mapping[str, Effect]  # the functions that run the actions, by activity name
-    # Reads the world; True: from the API, False: it may come from a cache. Without `observe`, a pass ends at the first
-    # refusal.
+    # Reads the world: from the API if called with True, possibly from a cache if called with False. If this is None, a
+    # pass ends at the first refusal.
     observe: Callable[[bool], Awaitable[W]] | None = None
     # Limits concurrent actions; passes over many objects share it.
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     cached: bool = False  # the first observation of a pass may come from a cache even after a wake
     in_order: bool = False  # each action of a decision depends on the actions before it
-    second_looks: int = SECOND_LOOKS  # the most immediate retries of outdated actions in a pass
+    second_looks: int = SECOND_LOOKS  # how many actions refused as outdated a pass retries at once
 
     async def carry_out(self, request: Pass, known: Model) -> Passed[W]:
         """Observe and act until the decision has no action that can run now.
@@ -187,7 +184,7 @@ def _ended(state: State[W], action: Action, result: Model | Exception | None) ->
 
 
 def _refusal(action: Action, error: ApiError, before: Refusal | None) -> Refusal:
-    """The error as a refusal; a temporary one has the pause that Temporal's server would make."""
+    """The error as a refusal. A temporary error gets the pause that Temporal's server would make."""
     pause = error.delay
     if pause is None and error.type in RETRIED_BY_SERVER:
         grown: timedelta = action.first_retry * (1 << min(before.attempts if before else 0, 10))

@@ -41,8 +41,8 @@ def custom_resources() -> tuple[type[CustomResource], ...]:
 class Belonging(NamedTuple):
     """An object's delegate and owner, as `Kind/namespace/name`; both are empty if the object cannot be read.
 
-    `delegate` is the object whose workflow does the work for this one; empty if it has its own. `owner` is the object
-    that this one exists for.
+    `delegate` is the object whose workflow does the work for this object; empty if this object has its own workflow.
+    `owner` is the object that this object exists for.
     """
 
     delegate: str = ""
@@ -131,7 +131,7 @@ def _object_schema(model: type[CustomResource]) -> Document:
 
 
 def _metadata_schema(definition: Definition) -> Document:
-    """The schema of metadata. The API server validates metadata itself, so a CRD may only restrict the name."""
+    """The API server validates metadata itself, so a CRD may only restrict the name."""
     rules: Document = {}
     if definition.name_length:
         rules["maxLength"] = definition.name_length

@@ -23,10 +23,10 @@ W = TypeVar("W", bound="World")
 
 
 class Queue(StrEnum):
-    """The task queues of activities. Their names lack the cluster, which `task_queue` puts before them.
+    """The task queues of activities. The values lack the cluster's name, which `task_queue` puts in front.
 
-    Areas have separate queues because their activities need what only their own workers hold: informer caches, template
-    evaluators, batched queries, and RBAC permissions.
+    Each area has queues of its own, because its activities need what only workers of that area have: informer caches,
+    template evaluators, batched queries, and RBAC permissions.
     """
 
     KUBE = "kube"
@@ -41,11 +41,11 @@ class Queue(StrEnum):
 
 
 class WhenUnwanted(StrEnum):
-    """What becomes of a running action that the decision no longer wants."""
+    """What happens to a running action that the decision no longer wants."""
 
     CANCELLED = "cancelled"
-    AWAITED = "awaited"  # cancelled, and its outcome is waited for
-    FINISHED = "finished"  # runs to its end
+    AWAITED = "awaited"  # the action is cancelled, and the loop waits for its outcome
+    FINISHED = "finished"  # the action runs to its end
 
 
 class Facts(Model):
@@ -55,19 +55,21 @@ class Facts(Model):
 class Earlier(Model):
     """The earlier attempts of an action that is scheduled again because its worker missed a heartbeat."""
 
-    since: datetime  # when it was first scheduled
-    attempts: int = 0  # the least number of attempts since then; each may have taken effect
+    since: datetime  # when the action was first scheduled
+    attempts: int = 0  # since then, at least this many attempts were made; each may have taken effect
 
 
 class Action(Model):
-    """One idempotent effect: the input of one activity, and how to run it.
+    """One idempotent effect: the input of one activity, and how to run that activity.
 
     `slot` identifies the target of the action within its object (e.g. one region). The loop runs at most one action per
-    slot, lets a running one finish while its slot is still wanted, and keeps the last refusal by slot. If a decision
-    has two actions with the same slot, the second one waits for the next decision.
+    slot, and keeps the last refusal of each slot. A running action continues while its slot is still wanted, unless
+    `superseded_by` says otherwise. If a decision has two actions with the same slot, the second one waits for the next
+    decision.
 
-    `title` is its line in the timeline and in `plan`, with fields in braces (`create port {name}`). `slot_by` names
-    the field whose value distinguishes its slots. `learns` is added to the world's memory on success.
+    `title` is the action's line in the timeline and in `plan`; it may name fields in braces (`create port {name}`).
+    `slot_by` is the field whose value distinguishes the slots of these actions. `learns` is added to the world's memory
+    when the action succeeds.
     """
 
     activity: ClassVar[str]
@@ -78,8 +80,8 @@ class Action(Model):
     result: ClassVar[type[Model] | None] = None
     start_to_close: ClassVar[timedelta] = timedelta(seconds=60)
     # If the worker sends no heartbeat for this long, the action is scheduled again, with twice the timeout. Quick
-    # actions end before their first heartbeat. The value still suits a worker and a Temporal server that each have only
-    # a twentieth of a core.
+    # actions end before their first heartbeat. The timeout is long enough for a worker and a Temporal server that each
+    # have only a twentieth of a core.
     heartbeat: ClassVar[timedelta] = timedelta(seconds=20)
     # The server's limit for all attempts together.
     schedule_to_close: ClassVar[timedelta | None] = None
@@ -100,8 +102,8 @@ class Action(Model):
     reads: ClassVar[bool] = False
     # Observe again after it, instead of folding its result.
     observed_after: ClassVar[bool] = False
-    # False: a Conflict or Absent refusal of the action requires no new observation. Its `refuse` then has to discard
-    # what earlier actions have read.
+    # False: if the action is refused as Conflict or Absent, no new observation follows. Its `refuse` method then has to
+    # discard what earlier actions have read.
     outdates: ClassVar[bool] = True
     # Temporary errors that the decision handles itself: the server does not retry them.
     reaches_decision: ClassVar[tuple[ErrorType, ...]] = ()
@@ -110,7 +112,6 @@ class Action(Model):
 
     @property
     def slot(self) -> str:
-        """The target of the action: its activity and, if `slot_by` is set, the value of that field."""
         return f"{self.activity}/{getattr(self, self.slot_by)}" if self.slot_by else self.activity
 
     @property
@@ -119,7 +120,7 @@ class Action(Model):
 
     @property
     def most_attempts(self) -> int:
-        """The attempts after which even a temporary error reaches the decision; 0: the server retries without limit."""
+        """After how many attempts even a temporary error reaches the decision; 0 if the server retries for ever."""
         return 0
 
     def superseded_by(self, wanted: Action) -> bool:
@@ -142,9 +143,9 @@ class World(Model):
     """The complete input of a decision: the observation, and the memory of results and messages.
 
     `hold` says why nothing may be changed now (observe mode, the replaced operator's lease, a pause): the loop then
-    starts only reads. `recorded` maps the digest of each notice recorded as an Event to the time. With `each_time`
-    the time is None, and the entry lasts only while the notice is reported. `news` are notices of results, not yet
-    recorded.
+    starts only reads. `recorded` maps the digest of each notice that was recorded as an Event to the time of recording.
+    For a notice with `each_time`, that time is None, and the entry lasts only while the notice is reported. `news` are
+    notices of results that are not recorded as Events yet.
     """
 
     key: Key
@@ -167,32 +168,31 @@ class World(Model):
         return self.model_copy(update={"news": (*self.news, *notices)})
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
-        """Apply Perdure's own write of the object; for worlds that contain their object."""
+        """Apply Perdure's own write of the object. Only worlds that contain their object implement this."""
         raise NotImplementedError(f"{type(self).__name__} holds no object to write")
 
     def refused(self, slot: str, *types: ErrorType) -> Refusal | None:
-        """The refusal of the slot, if it has one of the types (any type if none is given)."""
         refusal = self.refusals.get(slot)
         return refusal if refusal and (not types or refusal.type in types) else None
 
 
 class Outcome(StrEnum):
-    """How far a lifecycle is; a `failed` one can be retried by the `retry` lever."""
+    """How far a lifecycle has come. A `failed` one can be retried by the `retry` lever."""
 
     WORKING = "working"
     SETTLED = "settled"
-    WAITING = "waiting"  # a change outside can resolve it: decided again at each wake
-    FAILED = "failed"  # no observation can resolve it: only a new generation or a person's retry does
+    WAITING = "waiting"  # a change outside Perdure can end it, so each wake leads to a new decision
+    FAILED = "failed"  # no observation can end it, only a new generation of the object or a person's retry
     GONE = "gone"  # the object no longer exists: the workflow ends
 
 
 class Decision(Model):
-    """What a lifecycle is to do next. `phase` is in the kind's own words (shown by `kubectl get`), `why` a sentence for
-    people.
+    """What a lifecycle is to do next.
 
-    `deadline` (UTC) is the next time at which the decision may change without a wake, and `at_deadline` says what
-    happens then. If another lifecycle handles the deadline for many objects, this one decides again only `patience`
-    later.
+    `phase` is a word of the kind, which `kubectl get` shows; `why` is a sentence for people. `deadline` (UTC) is the
+    next time at which the decision may change without a wake, and `at_deadline` says what happens then. If another
+    lifecycle handles the deadline for many objects, this lifecycle decides again only when `patience` has passed since
+    the deadline.
     """
 
     phase: str
@@ -203,10 +203,10 @@ class Decision(Model):
     deadline: datetime | None = None
     at_deadline: str = ""
     patience: timedelta = timedelta(0)
-    owner: str = ""  # Kind/namespace/name of the object's owner, for lists
+    owner: str = ""  # Kind/namespace/name of the object's owner, shown in lists
     notices: tuple[Notice, ...] = ()
-    # Set by a pass that is one activity: `planned` has a line for each action that a dry run or a hold prevented,
-    # `blocked` the slots whose actions are still refused.
+    # Set by a pass that is one activity. `planned` has a line for each action that a dry run or a hold prevented.
+    # `blocked` has the slots whose actions are still refused.
     planned: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
 

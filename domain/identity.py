@@ -1,8 +1,8 @@
 """The identity of an object: its kind, and the key of its one workflow.
 
 The key contains the uid, so that an object which is deleted and recreated under the same name gets a second workflow
-while the old one finishes its clean-up. The workflow id is `<Kind>/<namespace>/<name>/<uid>`, with `-` for no
-namespace, prefixed with the cluster's name where several clusters share a Temporal namespace. Lifecycles without a
+while the old one finishes its clean-up. The workflow id is `<Kind>/<namespace>/<name>/<uid>`, with `-` in place of an
+empty namespace. Where several clusters share a Temporal namespace, the cluster's name comes first. Lifecycles without a
 custom resource have no uid.
 
 A worker sees only its own cluster and would report objects of other clusters as absent. Therefore task queue names
@@ -22,19 +22,19 @@ from domain.operator_domain import PLACEHOLDER
 
 
 class Kind(Model):
-    """A kind of object, or of lifecycle; without a `plural` it has no Kubernetes resource."""
+    """A kind of object or lifecycle. If `plural` is empty, Kubernetes has no resource of this kind."""
 
     name: str  # also the workflow type
-    # A placeholder where the group is the OPERATOR_DOMAIN; the same applies to `finalizer`. `under` replaces it with
-    # the domain, and Kubernetes clients call `under` themselves.
+    # `PLACEHOLDER` if the group is the OPERATOR_DOMAIN; the same applies to `finalizer`. `under` replaces it with the
+    # domain. Kubernetes clients call `under` themselves.
     group: str
     version: str
     plural: str
-    area: str  # its area (`domain.areas`) and workflow task queue (`task_queue`)
-    finalizer: str = ""  # set on its objects while they have external resources; empty if never set
+    area: str  # the name of its area (`domain.areas`) and the plain name of its workflow task queue (`task_queue`)
+    finalizer: str = ""  # set on the kind's objects while they have external resources; empty if never set
     lifecycle: bool = True  # False for kinds that are only read or written
     served: bool = False  # True for kinds whose objects are in the served cluster (`engine.kube.clusters`)
-    reporter: str = ""  # the component that its lifecycle's Events name; empty for the kind's name
+    reporter: str = ""  # the reporting component of the lifecycle's Events; if empty, the kind's name
     of_cluster: bool = True  # False for objects named by AWS: they have one lifecycle for all clusters
 
     @property
@@ -79,7 +79,7 @@ def all_kinds() -> dict[str, Kind]:
 
 @cache
 def reported_kinds() -> dict[str, Kind]:
-    """The kinds that Events may be about: Perdure's, and other products' from the `REPORTED_KINDS` of the areas."""
+    """The kinds that Events may be about: Perdure's own, and other products' kinds in the areas' `REPORTED_KINDS`."""
     others = {kind.name: kind for area in _packages() for kind in getattr(area, "REPORTED_KINDS", ())}
     return {**others, **all_kinds()}
 
@@ -126,7 +126,6 @@ def key_found(workflow_id: str, kind: str, namespace: str, name: str, cluster: s
 
 
 def _of_cluster(kind: str) -> bool:
-    """Whether each cluster has its own lifecycles of the kind; True for an unknown kind."""
     known = all_kinds().get(kind)
     return known is None or known.of_cluster
 

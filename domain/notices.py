@@ -24,13 +24,12 @@ class Notice(Model):
     about: Key | None = None  # the object of the Event; None for the lifecycle's own object
     # The object's cluster, as `namespace/name` of its Cluster (Cluster API); empty for Perdure's own cluster.
     cluster: str = ""
-    # True: each recurrence is another Event. False: it is recorded again only after the API server has deleted the
-    # Event, also across restarts.
+    # True: every recurrence is recorded as another Event. False: a recurrence is recorded only after the API server has
+    # deleted the first Event, even if Perdure was restarted in between.
     each_time: bool = False
 
     @property
     def digest(self) -> str:
-        """A digest of the content, apart from request ids."""
         content = f"{self.about.path if self.about else ''}\n{self.reason}\n{without_request(self.message)}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 

@@ -81,7 +81,7 @@ class ObjectWorld(World):
         return Decision(phase="Gone", outcome=Outcome.GONE, why=why)
 
     def given_up(self, done: str = "released") -> Decision | None:
-        """The decision to wait for the object's removal; None while the object has our finalizer."""
+        """The decision to wait for the object's removal; None if the object still has Perdure's finalizer."""
         if self.resource.kind_of.finalizer in self.resource.metadata.finalizers:
             return None
         if others := self.others_finalizers:

@@ -18,7 +18,7 @@ _LONGEST = 253
 
 
 def parse(configured: str) -> str:
-    """The domain; the default if empty.
+    """The configured domain; the default if `configured` is empty.
 
     Raises:
         ValueError: it is not a domain name that the API server accepts in keys.

@@ -12,12 +12,10 @@ from domain.refusal import Refusal
 
 
 class Pass(Action):
-    """One whole pass over an object, as an activity."""
-
     key: Key
     woken: bool = True  # something may have changed; False: only the deadline has passed
     dry_run: bool = False  # report the actions without running them
-    refusals: dict[str, Refusal] = {}  # of the last pass, by slot
+    refusals: dict[str, Refusal] = {}  # the refusals of the last pass, by slot
     recorded: dict[str, datetime | None] = {}  # the notices that were recorded as Events (see `World`)
 
 
@@ -27,7 +25,7 @@ class PassedWorld(World):
     gather: timedelta = timedelta(0)  # how long a wake waits for further wakes before the next pass
 
     def recall(self, before: Self) -> Self:
-        """The world to keep: the pass's result, which contains the old memory."""
+        """Return this world unchanged: the pass that made it has already included the old memory."""
         return self
 
 

@@ -4,7 +4,8 @@
 `all`; the value is JSON with the person, the reason and the time, or just the reason as text. An area resumes when both
 its key and `all` are gone.
 
-An annotation records when an area was resumed: a watcher that becomes leader just then wakes the area's lifecycles.
+An annotation records when an area was resumed, so that a watcher that becomes leader just then still wakes the area's
+lifecycles.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class ErrorType(StrEnum):
 
     ABSENT = "Absent"  # the object does not exist
     CONFLICT = "Conflict"  # it exists already, or has changed since it was read
-    THROTTLED = "Throttled"  # too many calls, or a temporary quota; has a delay
+    THROTTLED = "Throttled"  # too many calls, or a temporary quota; may have a delay
     INVALID = "Invalid"  # the request can never succeed unchanged
     DENIED = "Denied"  # the credentials do not allow it
     UNAVAILABLE = "Unavailable"  # no answer, or an error of the remote side
@@ -49,15 +49,15 @@ class UnusableAnswerError(ValueError):
 
 
 class Refusal(Model):
-    """An action that failed."""
+    """One failed action, as its lifecycle remembers it."""
 
     type: ErrorType
     message: str
     # The remote side's own error code, e.g. of AWS.
     code: str = ""
-    at: datetime  # when, in UTC
+    at: datetime  # when the action failed, in UTC
     attempts: int = 1  # the number of consecutive failures
-    since: datetime | None = None  # when the first of them failed; None if this is the first
+    since: datetime | None = None  # when the first of these failures happened; None if this failure is the first
     pause: timedelta | None = None  # the delay until the next attempt; None: it grows with the attempts
     asked: timedelta = timedelta(0)  # the delay that the remote side has requested
 

@@ -59,7 +59,7 @@ class Whom(Enum):
 
 
 class Linked(Enum):
-    """Whether a first reference wakes the referent."""
+    """Whether an object's first reference to a referent wakes the referent's lifecycle."""
 
     NEWS = "news"
     KNOWN = "known: no, because the link was written in the referent first, which woke it"
@@ -81,15 +81,15 @@ class News(Generic[T]):
     """Which changes of an object wake the lifecycles at the other end of a relation.
 
     Args:
-        value: the part of the object that those lifecycles depend on. Of a frozenset only additional elements count.
+        value: the part of the object that those lifecycles depend on. If it is a frozenset, only added elements count.
         on: whether creation, change and deletion count.
         whom: which of those lifecycles are woken.
-        linked: whether a first reference wakes the referent.
+        linked: whether an object's first reference to a referent wakes the referent's lifecycle.
         as_made: whether an object still looks as its referent's lifecycle creates it; if so, and if only Perdure has
             written it, its creation wakes nothing.
         onward: relations along which the wake is passed on.
         ours: whether Perdure's own writes count.
-        among: a filter by the `trait` of the changed object and of each related one.
+        among: whether to wake a related object, given the `trait` of the changed object and that of the related one.
         counts: which objects matter; others are treated as absent.
     """
 
@@ -118,7 +118,7 @@ class WhileNamed:
     """Referents that are watched only while objects refer to them by namespace and name.
 
     Many names or namespaces share one watch of the whole cluster, if permissions allow it. An empty name refers to all
-    objects, and is never missing.
+    objects, and never counts as a missing referent.
 
     Args:
         scope: what is watched.

@@ -21,7 +21,10 @@ EVENTS_KEPT = timedelta(minutes=65)
 
 
 class KubeModel(Model):
-    """A model with fields in snake_case, in camelCase on the wire; fields that Go spells otherwise have an alias."""
+    """A model whose fields are in snake_case in Python and in camelCase in JSON.
+
+    A field that Go spells differently has an alias.
+    """
 
     model_config = {**Model.model_config, "alias_generator": to_camel}
 
@@ -107,7 +110,7 @@ class Definition(Model):
     cluster_scoped: bool = False
     status_subresource: bool = True  # whether the status is written separately
     scale_subresource: bool = False  # whether `kubectl scale` works: on `spec.replicas`, shown by `status.replicas`
-    selectable_fields: tuple[str, ...] = ()  # field selectors of lists and watches (Kubernetes 1.30 on)
+    selectable_fields: tuple[str, ...] = ()  # the fields that lists and watches can select by (Kubernetes 1.30 on)
 
 
 class CustomResource(KubeModel):
@@ -131,7 +134,7 @@ class CustomResource(KubeModel):
 
     @property
     def owner(self) -> str:
-        """The object (`Kind/namespace/name`) that this one exists for; empty if none."""
+        """The object (`Kind/namespace/name`) that this one exists for; empty if there is none."""
         return self.delegate
 
     @property

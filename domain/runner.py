@@ -9,14 +9,15 @@ Two drivers run the steps of a `State`: `workflows/durable_driver.py` with activ
 `activities/inline_driver.py` within one activity.
 
 - One action per slot. A refusal is stored by slot; its action is retried with backoff, or at once after a wake.
-- Running actions that are no longer wanted are cancelled, and some also for another action of their slot
-  (`Action.superseded_by`). An action with `Action.last` starts only when no other runs.
-- After a conflict or an absence the world is observed again. The refused action is then retried at once while
-  `second_looks` are left, and a write based on an older version once even without them.
+- Running actions that are no longer wanted are cancelled. Some are also cancelled in favour of another action of their
+  slot (`Action.superseded_by`). An action with `Action.last` starts only when no other action runs.
+- After a Conflict or Absent refusal the world is observed again. The refused action is then retried at once while
+  `second_looks` are left. If none are left, only a write that was based on an older version is retried at once, and
+  only once.
 - A lost answer makes the world `unsure` until no action is left that may have taken effect already.
 - With `in_order`, an action starts after all actions before it in the decision; a refusal stops all actions after it.
-- While the world is held, and in a dry run, only reading actions start. While it cannot be observed, none starts, but
-  running actions continue.
+- While the world is held, and in a dry run, only reading actions start. While it cannot be observed, no action starts,
+  but running actions continue.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ class Step:
 
     decision: Decision
     start: tuple[Action, ...] = ()  # actions to start now, in order
-    cancel: tuple[str, ...] = ()  # slots whose actions are no longer wanted
+    cancel: tuple[str, ...] = ()  # slots whose running actions are no longer wanted
     until: datetime | None = None  # when to decide again without an event; None: only after an event
-    summary: str = ""  # the timeline's text for that wait
+    summary: str = ""  # what the timeline shows while waiting
     overdue: bool = False  # a deadline or retry time passed while the world was observed, so it is observed again
 
 
@@ -70,8 +71,8 @@ class State(Generic[W]):
     observes_at_deadline: bool = False  # a deadline requires an observation, not only a decision
     dirty: bool = True  # the world must be observed before the next decision
     outdated: bool = False  # a write was refused because the object has changed
-    asked: bool = True  # the next observation was requested by a wake; False: by time
-    woken: bool = True  # `asked`, but for the current or last observation
+    asked: bool = True  # True: a wake has requested the next observation. False: only time has passed
+    woken: bool = True  # the value of `asked` for the current or last observation
     observed_at: datetime | None = None
     eager: frozenset[str] = frozenset()  # refused slots that may be retried at once
     running: Mapping[str, Action] = field(default_factory=dict)  # actions in progress by slot, in start order
@@ -84,7 +85,7 @@ class State(Generic[W]):
         return self.copy(dirty=True, asked=True)
 
     def observing(self, now: datetime) -> State[W]:
-        """The state when an observation begins; later wakes request another one."""
+        """The state when an observation begins. Wakes that arrive from now on request another observation."""
         eager = frozenset(self.world.refusals) if self.asked else self.eager
         return self.copy(dirty=False, asked=False, woken=self.asked, eager=eager, observed_at=now)
 
@@ -133,7 +134,7 @@ class State(Generic[W]):
         return self.copy(dirty=self.dirty or self.observes_at_deadline or bool(self._waiting(decision)))
 
     def copy(self, **changes: object) -> State[W]:
-        """A copy, ten times as fast as `dataclasses.replace`; each action needs three."""
+        """A changed copy. Ten times as fast as `dataclasses.replace`, since each action needs three copies."""
         state: State[W] = object.__new__(type(self))
         state.__dict__.update(self.__dict__, **changes)
         return state
@@ -155,9 +156,9 @@ class State(Generic[W]):
             decide: the lifecycle's decision.
             now: the current time.
             ending: the workflow's run is about to end, so renewable reads are given up.
-            dry_run: as if the world were held.
+            dry_run: act as if the world were held.
             in_order: each action depends on the actions before it. An action that waits after a refusal holds up all
-                later ones; so does a second action of the same slot, until the next decision.
+                later ones. So does a second action of the same slot, until the next decision.
         """
         decision = decide(self.world, now)
         if OBSERVE in self.world.refusals:
@@ -196,7 +197,7 @@ class State(Generic[W]):
         return state, state._waits(decision, now, start, cancel)
 
     def pauses_until(self, decision: Decision, now: datetime) -> datetime | None:
-        """The end of a short pause that the remote side has requested, to be waited for; None to end the pass."""
+        """The end of the short pause that the remote side has requested; None if the pass should not wait for it."""
         requested = [
             refusal
             for slot, refusal in blocked_by(self.world, decision).items()
@@ -210,7 +211,7 @@ class State(Generic[W]):
         return None if self.world.hold else earliest(short)
 
     def handed_back(self, decision: Decision, *, dry_run: bool = False) -> Decision:
-        """The decision as a pass returns it to its workflow: with summaries and slots in place of actions."""
+        """The decision as a pass returns it to its workflow, with summaries and slots in place of actions."""
         lines = decision.summaries if dry_run or self.world.hold else ()
         blocked = tuple(blocked_by(self.world, decision)) if self.world.refusals else ()
         if not (decision.actions or lines or blocked or decision.blocked):
@@ -218,8 +219,9 @@ class State(Generic[W]):
         return decision.model_copy(update={"actions": (), "planned": lines, "blocked": blocked})
 
     def rests_until(self, rest: timedelta, gather: timedelta, now: datetime) -> datetime:
-        """When the next observation may begin: `rest` after the last one and, if already woken, `gather` from now to
-        batch further wakes.
+        """The earliest time of the next observation, `rest` after the last one.
+
+        If the lifecycle is already woken, it is also at least `gather` from now, so that further wakes join.
         """
         if self.observed_at is None:
             return now
@@ -228,14 +230,13 @@ class State(Generic[W]):
     # --- what people see ---
 
     def phase(self, decision: Decision) -> str:
-        """The decision's phase, or `BUG` if a bug of ours blocks it."""
         blocked = blocked_by(self.world, decision).values()
         return BUG if any(refusal.type is ErrorType.BUG for refusal in blocked) else decision.phase
 
     # --- parts ---
 
     def _new_notices(self, decision: Decision, now: datetime) -> tuple[Notice, ...]:
-        """The notices to record: those without an Event, and every `each_time` notice of a result."""
+        """The notices to record: notices without an Event, and each result's `each_time` notices."""
         world = self.world
         new = {notice.digest: notice for notice in world.news if notice.each_time}
         for notice in (*world.news, *decision.notices):
@@ -277,7 +278,7 @@ class State(Generic[W]):
         return Step(decision, start, cancel, until, summary, late or self._missed_retry(decision, now))
 
     def _missed_retry(self, decision: Decision, now: datetime) -> bool:
-        """Whether all retry times passed before the pass returned, so that no timer would fire."""
+        """Whether all retry times passed before the pass returned. No timer would fire for them."""
         if self.world.hold or OBSERVE in self.world.refusals:
             return False
         moments = [moment for slot, moment in self._waiting(decision).items() if slot in decision.blocked]
@@ -291,7 +292,7 @@ class State(Generic[W]):
 
 
 def blocked_by(world: World, decision: Decision) -> dict[str, Refusal]:
-    """The refusals of actions that are still wanted, by slot; other refusals are dropped."""
+    """The refusals of actions that are still wanted, by slot."""
     wanted = {OBSERVE, *(action.slot for action in decision.actions), *decision.blocked}
     return {slot: refusal for slot, refusal in world.refusals.items() if slot in wanted}
 
@@ -314,10 +315,10 @@ def unanswered(refusals: Mapping[str, Refusal]) -> bool:
 
 
 def _at_rest(world: W, decision: Decision, now: datetime) -> W:
-    """The world after a decision without actions: no longer `unsure`, unless a lost answer is among the refusals.
+    """The world after a decision without actions: no longer `unsure`, unless a refusal in it is a lost answer.
 
-    Recorded notices that are no longer reported are forgotten; those without `each_time` only after the API server has
-    deleted the Event.
+    Recorded notices that are no longer reported are forgotten. A notice without `each_time` is forgotten only after the
+    API server has deleted its Event, or when there are too many.
     """
     changes: dict[str, object] = {}
     if world.unsure and not unanswered(world.refusals):

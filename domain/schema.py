@@ -87,7 +87,7 @@ def schema_of(model: type[Model]) -> Document:
 
 
 def field_schema(field: FieldInfo) -> Document:
-    """The field's schema, in which its own description replaces that of its type."""
+    """The field's schema. If the field has a description, it replaces that of the field's type."""
     schema = _marked(_type(field.annotation), field.metadata)
     return {"description": field.description, **_without(schema, "description")} if field.description else schema
 
@@ -142,7 +142,6 @@ def _schema_of_marker(marker: Marker, schema: Document) -> Document:
 
 
 def _type(annotation: object) -> Document:
-    """The schema of a type: a scalar, a model, a free-form value, a tuple or map of one type, or an optional one."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _marked(_type(arguments[0]), arguments[1:])

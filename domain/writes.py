@@ -1,8 +1,8 @@
 """Writes of an object's own custom resource: actions that every lifecycle uses.
 
-A write is a merge patch of the changed fields, with the observed resourceVersion as precondition: if the object has
-changed meanwhile, the API server answers with a conflict, and the loop observes and decides again. Folding a write
-applies the same patch to the world, so nothing is read back.
+A write is a merge patch of the changed fields, with the observed resourceVersion as precondition. If the object has
+changed meanwhile, the API server answers with a conflict, and the loop observes and decides again. `fold` applies the
+same patch to the world, so nothing is read back.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ class Patch(Write):
         return world.written(self.patch, written.resource_version, gone=written.gone)
 
     def refuse(self, world: World, refusal: Refusal) -> World:  # type: ignore[override]
-        """Ignore a conflict: the loop observes again and decides on the result."""
+        """Ignore a conflict, because the loop observes again and decides on the result."""
         return world if refusal.type is ErrorType.CONFLICT else super().refuse(world, refusal)
 
 
 class LeverPatch(Patch):
-    """A patch for which a person waits: after `schedule_to_close` it is refused, and not written later.
+    """A patch for which a person waits. After `schedule_to_close` it is refused, and is not written later.
 
-    All attempts together take less time than a command waits (`starters.cli.lifecycle.ANSWER`).
+    All its attempts together take less time than a command waits (`starters.cli.lifecycle.ANSWER`).
     """
 
     start_to_close: ClassVar[timedelta] = timedelta(seconds=8)
@@ -86,7 +86,7 @@ class DropFinalizer(Patch):
 
 
 class Delete(Write):
-    """Delete the object. `dependent` is a lifecycle that counts deletions: it receives the signal `died` first."""
+    """Delete the object. If `dependent` is set, that lifecycle first gets the signal `died`, by which it counts."""
 
     observed_after: ClassVar[bool] = True
 
@@ -138,7 +138,7 @@ def merge(target: object, patch: object) -> object:
 
 
 def patched(resource: R, patch: JsonPatch, resource_version: str) -> R:
-    """The object with the patch applied; unchanged if it was observed after the patch was written.
+    """The object with the patch applied; unchanged if the object was observed after the write.
 
     resourceVersions of one object are comparable as numbers (guaranteed from Kubernetes 1.35, always true with etcd).
     """

@@ -63,7 +63,7 @@ async def _of_one(client: Client, key: Key, now: datetime) -> list[Backlog]:
         return []
     raw, who = found.raw_description, key.path
     backlogs = [
-        Backlog(what=f"{who}: {waits_for}", since=None, why="they are served in batches, one after another")
+        Backlog(what=f"{who}: {waits_for}", since=None, why="the lifecycle handles them in batches, one after another")
         for waits_for in found.typed_search_attributes.get(OP_WAITS_FOR) or ()
     ]
     task = raw.pending_workflow_task

@@ -17,7 +17,7 @@ from domain.refusal import RETRIED_BY_SERVER, ErrorType, Refusal
 
 class ApiError(Exception):
     """An error of another system. `message` names the object, what was tried, what came back, and what a person can do.
-    `code` is the other system's error code; `delay` is how long it asked us to wait.
+    `code` is the other system's error code; `delay` is how long that system asked us to wait (None: it did not).
     """
 
     type: ErrorType = ErrorType.UNAVAILABLE
@@ -40,8 +40,6 @@ class Conflict(ApiError):
 
 
 class Throttled(ApiError):
-    """Too many calls, or a temporary quota."""
-
     type = ErrorType.THROTTLED
 
 
@@ -66,7 +64,7 @@ class Pending(ApiError):
 
 
 def api_error(error: BaseException) -> ApiError | None:
-    """The error of another system, Temporal included; None for a bug."""
+    """The error of another system, Temporal included; None if it is a bug."""
     if isinstance(error, (RPCError, RPCTimeoutOrCancelledError)):
         return Unavailable(f"Temporal gave no answer: {error}")
     return error if isinstance(error, ApiError) else None

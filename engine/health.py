@@ -1,4 +1,4 @@
-"""`/healthz`, `/readyz` and `/metrics` of a process, over HTTP; its parts register checks with `Health.add`.
+"""`/healthz`, `/readyz` and `/metrics` of a process, over HTTP. The process's parts register checks with `Health.add`.
 
 | path | fails (503, with the reasons) |
 |---|---|
@@ -21,7 +21,7 @@ from engine.settings import Settings
 
 
 class AddressUnusable(Exception):  # noqa: N818
-    """The settings' address cannot be listened on."""
+    """The address in the settings cannot be listened on."""
 
 
 Check = Callable[[], Iterable[str]]
@@ -55,7 +55,7 @@ class Health:
         self._parts: dict[str, tuple[Check, Check, Check]] = {}
 
     def add(self, part: str, *, dead: Check = _nothing, unready: Check = _nothing, notes: Check = _nothing) -> None:
-        """Add a part's checks, which return lines: why to restart it, why it is not ready, and notes."""
+        """Add a part's checks. Each returns lines: why only a restart helps, why the part is not ready, and notes."""
         self._parts[part] = (dead, unready, notes)
 
     def remove(self, part: str) -> None:
@@ -101,7 +101,7 @@ async def serve(health: Health, settings: Settings) -> AsyncIterator[None]:
 
 
 async def listen(runner: web.BaseRunner, host: str, port: int, variables: str) -> None:
-    """Listen on an address. `variables` are the settings that name it; raises AddressUnusable."""
+    """Listen on an address. `variables` are the settings that name the address. Raises AddressUnusable."""
     try:
         await web.TCPSite(runner, host, port).start()
     except OSError as error:

@@ -33,8 +33,9 @@ log = logging.getLogger(__name__)
 class Request:
     """One HTTP exchange, reported at its end.
 
-    `kind` is the kind whose lifecycle sent it, empty outside of activities. `resource` is an API path without names, or
-    the host of a cloud. `status` is 0 without an answer, or if the client library reports it only in `error`.
+    `kind` is the kind whose lifecycle sent the request, empty outside of activities. `resource` is an API path without
+    names, or the host of a cloud. `status` is 0 if there was no answer, or if the client library reports the status
+    only in `error`.
     """
 
     kind: str
@@ -118,7 +119,7 @@ def subject() -> str:
 def nameless(path: str) -> str:
     """A Kubernetes API path as replaced operators label it: `group/version/namespaces/{NAMESPACE}/kind/{NAME}`.
 
-    Core resources have the group `core`; a subresource stays. Anything else is `{OTHER}`.
+    Core resources have the group `core`, and a subresource stays. Any other path becomes `{OTHER}`.
     """
     head, *tokens = [unquote(token) for token in path.strip("/").split("/")]
     if head == "api":
@@ -134,8 +135,6 @@ def nameless(path: str) -> str:
 
 
 class Histogram(prometheus_client.Histogram):
-    """A histogram whose bucket bounds are written as by Go's client: whole numbers without a fraction."""
-
     def collect(self) -> Iterable[Metric]:
         for metric in super().collect():
             metric.samples = [_as_go(sample) for sample in metric.samples]

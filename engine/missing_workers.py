@@ -1,4 +1,4 @@
-"""Lifecycles that no worker can run: no worker polls their task queue, or none of their version does.
+"""Lifecycles that no worker can run: no worker polls their task queue, or no worker of their version does.
 
 A worker polls each minute, so a poller last seen longer ago is gone (DescribeTaskQueue). The number of requests grows
 with areas and versions, never with objects.
@@ -31,7 +31,7 @@ class MissingWorker(Model):
     build_id: str = ""
     """The version whose workers are needed; empty for workers without a version."""
     open: int | None = None
-    """The number of lifecycles pinned to the version, if it is an older one; None if it takes new lifecycles."""
+    """The number of lifecycles pinned to an older version; None if the version takes new lifecycles."""
 
     @property
     def message(self) -> str:
@@ -68,7 +68,7 @@ async def missing_workers(
 
 
 async def missing_worker_of(client: Client, key: Key) -> MissingWorker | None:
-    """The missing worker of a lifecycle; None if a worker polls, or the lifecycle was not found. Raises RPCError."""
+    """The missing worker of a lifecycle; None if a worker polls its queue, or if it was not found. Raises RPCError."""
     area = all_kinds()[key.kind].area
     queue = task_queue(area, key.cluster)
     found = await described(client, key)

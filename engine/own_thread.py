@@ -34,7 +34,7 @@ async def own_thread(name: str) -> AsyncIterator[OwnThread]:
 
 
 class LastKnown(Generic[T]):
-    """Gives another thread a value that only one event loop may read, as of the previous call."""
+    """Gives other threads a value that only one event loop may read, as it was read after the previous call."""
 
     def __init__(self, read: Callable[[], T]) -> None:
         self._read = read
@@ -42,7 +42,6 @@ class LastKnown(Generic[T]):
         self._known = read()
 
     def __call__(self) -> T:
-        """The cached value, without waiting; it is read again for the next call."""
         self._loop.call_soon_threadsafe(self.refresh)
         return self._known
 

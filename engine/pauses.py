@@ -38,7 +38,7 @@ def paused_area(area: str) -> str:
 
 
 def held(area: str, annotations: Mapping[str, object], settings: Settings) -> str:
-    """Why the object may not be changed: observe mode, its own pause or its area's; empty if it may."""
+    """Why the object may not be changed: observe mode, its own pause or its area's pause; empty if it may."""
     return held_itself(annotations, observing=settings.observing) or paused_area(area)
 
 

@@ -41,7 +41,7 @@ class Reachability:
     Args:
         server: its name and address, for people.
         ask: sends a request; raises `NotReached` if the server does not answer.
-        due: whether to ask, given the seconds since its last answer.
+        due: whether to ask, given the seconds since the server's last answer.
     """
 
     def __init__(self, server: str, ask: Callable[[], Awaitable[None]], due: Callable[[float], bool]) -> None:
@@ -127,7 +127,7 @@ async def api_server_reached(health: Health, api: KubeApi, process: str) -> Asyn
     reachability = Reachability(server, ask, due)
 
     def starved() -> Iterable[str]:
-        """Watches without a list or stream; none while the API server does not answer at all, which explains them."""
+        """Watches without a list or stream. Empty while the API server does not answer at all: that explains them."""
         return () if reachability.failing else api.starved_watches()
 
     async with _reported(health, f"{process}, {server}", reachability):

@@ -44,7 +44,6 @@ _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def _duration(value: object) -> object:
-    """Parse seconds and Go's notation; anything else is left to pydantic."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -138,7 +137,7 @@ class Temporal(_Group):
     codec_token_file: str = Field(
         "",
         description="File with the tokens that the codec server accepts, one per line; read for each request. "
-        "Without it, the server answers only its own machine.",
+        "Without this file, only callers on the server's own machine get answers.",
     )
     codec_guarded: bool = Field(
         False,
@@ -146,8 +145,8 @@ class Temporal(_Group):
     )
     worker_build_id: str = Field(
         "",
-        description="The workers' version. With one, a lifecycle stays on the version of its run and moves to another "
-        "one between runs; without one, any worker takes any task.",
+        description="The workers' version. If it is set, a lifecycle stays on one version during a run, and moves to "
+        "another version between runs. If it is empty, any worker takes any task.",
     )
 
 
@@ -171,13 +170,13 @@ class Load(_Group):
         timedelta(0),
         ge=timedelta(0),
         description="Longest wait for one answer of OpenStack or 3scale; 0 for 20 s (OpenStack) and 30 s (3scale). "
-        "Raise it where these are slow.",
+        "Raise it if these APIs are slow.",
     )
     worker_cached_workflows: int = Field(
         250,
         ge=1,
-        description="Workflows that a worker keeps in memory, about 100 KiB each. Raise it if more workflows are "
-        "active within minutes: those that are not in memory are replayed from their histories.",
+        description="Workflows that a worker keeps in memory, about 100 KiB each. Raise it if more workflows than this "
+        "have work every few minutes: a workflow that is not in memory is replayed from its history.",
     )
     worker_organization_rate: float = Field(
         4.0,
@@ -360,8 +359,8 @@ class LoadBalancers(_Group):
     loadbalancers_unclassed: bool = Field(True, description="Serve Services without a class, too.")
     loadbalancers_release_foreign: bool = Field(
         False,
-        description="Remove our finalizer from a Service whose class has changed to another one; false keeps it, as "
-        "yawol does.",
+        description="Remove Perdure's finalizer from a Service whose class has changed to another one; false keeps it, "
+        "as yawol does.",
     )
     loadbalancers_target_kubeconfig: str = Field(
         "",
@@ -369,7 +368,8 @@ class LoadBalancers(_Group):
     )
     loadbalancers_yawol_namespace: str = Field(
         "kube-system",
-        description="Namespace of yawol's controllers: a kind is left alone while the lease of its leader is live.",
+        description="Namespace of yawol's controllers: Perdure leaves a kind alone while its controller's leader has a "
+        "live lease.",
     )
 
 
@@ -378,16 +378,16 @@ class Instances(_Group):
 
     instances_queues: Names = Field(
         (),
-        description="Accounts and regions whose EC2 instances are served, comma-separated, "
-        "each as ACCOUNT/REGION[/QUEUE][@ROLE]: the name of the queue, the ARN of a role to assume. "
-        "ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE] is an account whose events arrive in the queue of another one, "
-        "named second; clusters[/QUEUE][@ROLE NAME] are the accounts and regions of the AWS provider's clusters. If "
+        description="Accounts and regions whose EC2 instances are served, comma-separated, each as "
+        "ACCOUNT/REGION[/QUEUE][@ROLE]. QUEUE is the name of the queue, ROLE the ARN of a role to assume. With "
+        "ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE], the events of the first account arrive in the queue of the "
+        "second one. clusters[/QUEUE][@ROLE NAME] means the accounts and regions of the AWS provider's clusters. If "
         "empty, no instances are served.",
     )
     instances_nodes: bool = Field(
         False,
         description="Serve Nodes of Perdure's own cluster whose instances no AWSMachine and no AWSMachinePool has, for "
-        "clusters without Cluster API. Takes further rights: rbac/instances-nodes.yaml.",
+        "clusters without Cluster API. Requires further rights: rbac/instances-nodes.yaml.",
     )
     instances_reactions: Names = Field(
         (),
@@ -459,7 +459,7 @@ class InvalidSettings(ValueError):  # noqa: N818
 
 
 def unknown_variables(environment: Iterable[str]) -> dict[str, str]:
-    """The unknown variables, each with the nearest setting's name, or an empty string.
+    """The unknown variables, each with the name of the nearest setting; empty if no name is near.
 
     The variables that Kubernetes adds for a Service whose name begins with `perdure` are not included.
     """
@@ -496,7 +496,7 @@ def no_setting(variable: str, nearest: str) -> str:
 
 
 def range_of(field: str) -> str:
-    """What a setting may be: `act or observe`, `at least 5s`, `0 to 65535`; empty if only its type limits it."""
+    """The values that a setting accepts: `act or observe`, `at least 5s`, `0 to 65535`; empty if any of its type."""
     found = Settings.model_fields[field]
     if get_origin(found.annotation) is Literal:
         return " or ".join(each for each in get_args(found.annotation) if each)
@@ -511,7 +511,6 @@ def range_of(field: str) -> str:
 
 
 def present_variables(names: Iterable[str]) -> tuple[str, ...]:
-    """Those of the variables that are set in the environment."""
     return tuple(name for name in names if name in os.environ)
 
 

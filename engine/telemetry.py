@@ -76,7 +76,6 @@ def path(workflow_id: str, kind: str) -> str:
 
 
 def configure_logging(settings: Settings, process: str) -> None:
-    """Configure logging; `process` is a field of each JSON line."""
     handler = logging.StreamHandler(sys.stderr)
     if logs_json():
         handler.addFilter(_TemporalFields())

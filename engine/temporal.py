@@ -114,7 +114,7 @@ async def wake_open(client: Client, key: Key, seen: Mapping[str, str] | None = N
 
 
 async def signal_if_open(client: Client, key: Key, signal: str, about: BaseModel) -> None:
-    """Signal an open lifecycle, but start none: the object may be gone. RPCError as for `wake`."""
+    """Signal an open lifecycle, but start none: the object may be gone. Raises RPCError as `wake` does."""
     await _signal_open(client, key.workflow_id, signal, about)
 
 
@@ -124,7 +124,6 @@ async def wake_listed(client: Client, workflow_id: str) -> bool:
 
 
 async def _signal_open(client: Client, workflow_id: str, signal: str, *about: BaseModel | dict[str, str]) -> bool:
-    """Signal the workflow; False if none is open."""
     try:
         await client.get_workflow_handle(workflow_id).signal(signal, args=about)
     except RPCError as error:
@@ -149,7 +148,7 @@ async def is_open(client: Client, key: Key) -> bool:
 
 
 async def open_with(client: Client, key: Key, world: PassedWorld, *, signal: str = "") -> None:
-    """Start the lifecycle with a first pass's result; an open lifecycle gets the result by `signal`, if given."""
+    """Start the lifecycle with a first pass's result. If it is open, it gets the result by `signal`, if given."""
     known_by = _known_by(key, shown(State(world).phase(world.decision), world.decision))
     carry = Carry(key=key, world=world.model_dump(mode="json"))
     while True:
@@ -172,7 +171,6 @@ def shown(phase: str, decision: Decision) -> list[SearchAttributePair[Any]]:
 
 
 async def signal_with_start(client: Client, key: Key, signal: str, about: BaseModel) -> None:
-    """Signal the object's lifecycle, which is started if it is not open."""
     await client.start_workflow(
         key.kind, Carry(key=key), start_signal=signal, start_signal_args=[about], **_known_by(key)
     )
@@ -184,9 +182,9 @@ async def ask(client: Client, key: Key, update: str, about: BaseModel, *, id_: s
     A repeated request with the same id gets the first answer.
 
     Raises:
-        RPCError: as for `wake`.
+        RPCError: Temporal refused or did not answer.
         WorkflowUpdateFailedError: the lifecycle refused, or ended meanwhile.
-        WorkflowUpdateRPCTimeoutOrCancelledError: it gave no answer in time.
+        WorkflowUpdateRPCTimeoutOrCancelledError: the lifecycle gave no answer in time.
     """
     answered: M = await client.execute_update_with_start_workflow(
         update, about, start_workflow_operation=start_of(key), id=id_, result_type=answer
@@ -195,7 +193,7 @@ async def ask(client: Client, key: Key, update: str, about: BaseModel, *, id_: s
 
 
 def start_of(key: Key) -> WithStartWorkflowOperation[Any, Any]:
-    """A start to be sent together with an update. An open lifecycle only gets the update. KeyError as for `wake`."""
+    """A start to be sent together with an update. An open lifecycle gets only the update. Raises KeyError."""
     return WithStartWorkflowOperation(
         key.kind, Carry(key=key), id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING, **_known_by(key)
     )

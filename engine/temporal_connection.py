@@ -5,7 +5,8 @@ may also come from a file (`PERDURE_TEMPORAL_API_KEY_FILE`), since a process's v
 processes read all of them again every 30 s. A new API key is used from the next call on. New certificates lead to a new
 connection under the same client: workers switch to it, and calls under way end on the old one.
 
-If changed credentials do not work, this is logged, the old connection stays, and they are tried again 30 s later.
+If changed credentials do not work, this is logged, the old connection stays, and the credentials are tried again 30 s
+later.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Connection(ServiceClient):
 
     @property
     def worker_service_client(self) -> Any:
-        """The client for the SDK's workers. They have to be notified when it is replaced (`follow`)."""
+        """The client for the SDK's workers, which have to be told (`follow`) when this client is replaced."""
         return self._made.worker_service_client
 
     def update_rpc_metadata(self, metadata: Mapping[str, str | bytes]) -> None:
@@ -84,7 +85,7 @@ class Connection(ServiceClient):
                 log.warning("the changed credentials cannot be used, the connection stays unchanged: %s", refused)
 
     async def renew(self, settings: Settings) -> bool:
-        """Use changed credentials; True if there were any. Raises TemporalRefused if they cannot be used."""
+        """Use changed credentials; True if any have changed. Raises TemporalRefused if they cannot be used."""
         read = read_config(settings)
         config = dataclasses.replace(self.config, **{"api_key": None, "tls": None, **_proofs(read)})
         if (config.tls, config.api_key) == (self.config.tls, self.config.api_key):

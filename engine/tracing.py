@@ -43,7 +43,7 @@ _tracers: list[Tracer] = []  # the process's tracer; empty without tracing
 
 @cache
 def configure_tracing(endpoint: str, process: str, version: str) -> TracingInterceptor | None:
-    """Set up tracing, once per process; returns None, and costs nothing, without an endpoint.
+    """Set up tracing, once per process. Without an endpoint this returns None and costs nothing.
 
     Args:
         endpoint: base URL of an OTLP/HTTP collector.
@@ -110,7 +110,7 @@ def ids() -> Mapping[str, str]:
 
 @dataclass
 class _Change:
-    """A change being traced. `context` is that of its span, which is made for the first wake."""
+    """A change being traced. `context` is the context of its span, which is made for the first wake."""
 
     name: str
     attributes: Mapping[str, str]

@@ -4,7 +4,7 @@ docs/temporal.md describes how they are used. A run stays on its version, so onl
 it. A waiting lifecycle may have no task for months, so making a version current also wakes the lifecycles on older
 versions (`wake_pinned`).
 
-    v1 current ── v2's workers poll ── v2 made current ── those on v1 are woken ── v1 drained ── v1's workers end
+    v1 current ── v2's workers poll ── v2 made current ── v1's lifecycles are woken ── v1 drained ── v1's workers end
                                        new ones: v2       each continues on v2
 
 Workflows that began without versions belong to no version; the current version has to replay them.
@@ -57,7 +57,7 @@ class Version(Model):
     build_id: str
     status: VersionStatus
     open: int = 0
-    """The number of open lifecycles that are pinned to it."""
+    """The number of open lifecycles that are pinned to this version."""
 
 
 def deployment_config(settings: Settings) -> WorkerDeploymentConfig:
@@ -123,7 +123,7 @@ async def polled_queues(client: Client, deployment: str, build_id: str) -> set[t
 
 
 async def make_current(client: Client, deployment: str, build_id: str) -> str:
-    """Make the version current, so that new runs are sent to it; returns the former one.
+    """Make the version current, so that new runs are sent to it; returns the former version.
 
     Raises RPCError: `FAILED_PRECONDITION` if its workers do not poll all queues of the current version.
     """
@@ -140,7 +140,7 @@ async def make_current(client: Client, deployment: str, build_id: str) -> str:
 
 
 async def count_pinned(client: Client, deployment: str, build_id: str, queue: str = "") -> int:
-    """The number of open lifecycles pinned to the version, in one workflow task queue if given."""
+    """The number of open lifecycles pinned to the version; if `queue` is given, only those in that task queue."""
     query = _pinned_to(deployment, build_id) + (f" AND TaskQueue = '{queue}'" if queue else "")
     return (await client.count_workflows(query)).count
 

@@ -48,7 +48,7 @@ class Limit:
     def __init__(self, most: int, least: int = 1, *, longest: float = float("inf"), first: int = 0) -> None:
         """The limit starts at `first`, or at `most` if `first` is 0.
 
-        A task is slow after `longest` seconds; infinity for tasks that wait for other systems.
+        A task is slow after `longest` seconds. Infinity is for tasks that wait for other systems.
         """
         self._most = most
         self._least = float(min(least, most))
@@ -60,7 +60,7 @@ class Limit:
         return int(self._exact)
 
     def ended(self, began: float, ended: float, late: float) -> None:
-        """Adapt the limit after a task. Concurrent tasks cause one decrease, not one each."""
+        """Adapt the limit when a task has ended. Concurrent slow tasks cause only one decrease."""
         if ended - began <= self._longest and late <= LATE:
             self._exact = min(self._most, self._exact + 1 / self._exact)
         elif began >= self._decreased_at:
@@ -83,7 +83,7 @@ class PacedSlots(CustomSlotSupplier):
         self.limit = limit
         self._clock = clock
         self._lock = threading.Lock()
-        self._polling: Counter[bool] = Counter()  # slots of polls under way, by whether they are of the sticky queue
+        self._polling: Counter[bool] = Counter()  # polls under way; True counts those of the sticky queue
         self._used = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._room = asyncio.Event()
@@ -96,8 +96,10 @@ class PacedSlots(CustomSlotSupplier):
         return permit
 
     def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
-        """Reserve a slot for a poll; None while no task may begin. One poll each of the sticky and the ordinary queue
-        always passes: with a limit of one, a poll of one queue would otherwise block the other queue.
+        """Reserve a slot for a poll; None if no task may begin now.
+
+        While a slot is unused, one poll each of the sticky and the ordinary queue is admitted. With a limit of one, a
+        poll of one queue would otherwise block the other queue.
         """
         with self._lock:
             limit, sticky = int(self.limit), ctx.is_sticky
@@ -131,7 +133,7 @@ class PacedSlots(CustomSlotSupplier):
 
 
 def workflow_tasks(most: int, *, waiting: bool = False) -> WorkerTuner:
-    """A tuner for `most` workflow tasks at once; `waiting` if they wait for local activities."""
+    """A tuner for `most` workflow tasks at once; `waiting` says that the tasks wait for local activities."""
     limit = _waiting(most) if waiting else Limit(most, longest=LONGEST_WORKFLOW_TASK, first=FIRST_WORKFLOW_TASKS)
     return _tuner(workflows=PacedSlots(limit), local=FixedSizeSlotSupplier(most))
 

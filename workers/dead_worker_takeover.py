@@ -60,7 +60,7 @@ async def _take_over(client: Client, key: Key) -> None:
 def is_dead(identity: str) -> bool:
     """Whether the worker with this identity was a process of this machine that has ended.
 
-    Our own process id counts as ended too: a restarted container's process may have the same one.
+    Our own process id counts as ended too: a restarted container's process may have the same id.
     """
     process, _, host = identity.partition("@")
     pid = process.rpartition(":")[2]

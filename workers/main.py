@@ -56,7 +56,7 @@ SLOTS: dict[str, int] = {
 # The most workflow tasks of an area at once (`workers.adaptive_concurrency`). They share a core: with too many, none
 # ends in time.
 WORKFLOW_TASKS = 12
-# The same for instances, whose local activities mostly wait for answers.
+# The most workflow tasks of `instances` at once. Their local activities mostly wait for answers.
 MOST_WAITING = 100
 LONGEST_HEARTBEAT_PAUSE = timedelta(seconds=5)
 

@@ -35,7 +35,7 @@ def _is_workflow_of(module: ModuleType, value: object) -> TypeGuard[type]:
 
 
 def actions() -> Mapping[str, type[Action]]:
-    """Every action that names an activity, by that name."""
+    """Every action that names an activity, by the activity's name."""
     import domain
 
     for module in pkgutil.walk_packages(domain.__path__, "domain."):
@@ -78,7 +78,6 @@ def observing_queues(area: str) -> set[str]:
 
 
 def local_activities(activities: Iterable[Callable[..., object]]) -> Sequence[Callable[..., object]]:
-    """The local activities, which the workflows' worker runs."""
     known = actions()
     return [each for each in activities if known[activity._Definition.must_from_callable(each).name or ""].local]
 

@@ -45,7 +45,8 @@ def recorded(directory: Path) -> list[WorkflowHistory]:
 async def open_histories(client: Client, query: str = "", most_of_a_kind: int = 0) -> AsyncIterator[WorkflowHistory]:
     """The histories of open lifecycles, newest first.
 
-    `query` is a further condition as in the web UI's search; `most_of_a_kind` limits each kind (0: no limit).
+    `query` is a further condition, written as in the web UI's search. `most_of_a_kind` limits the histories of each
+    kind (0: no limit).
     """
     known = {str(each) for each in kinds()}
     read: dict[str, int] = {}

@@ -71,14 +71,15 @@ class Timer:
 
 
 class Entity(Generic[W]):
-    """A lifecycle: the loop above for one object. With `looks_at_deadline` it observes again at a deadline: for kinds
-    whose pass is one activity.
+    """A lifecycle: the loop above for one object.
+
+    With `looks_at_deadline`, it observes again at each deadline; kinds whose pass is one activity need this.
     """
 
     observe: ClassVar[type[Action]]
     looks_at_deadline: ClassVar[bool] = False
     has_object: ClassVar[bool] = True  # False: there is no custom resource that could be annotated
-    retryable_phases: ClassVar[Container[str]] = ()  # the cause of these phases may be repaired without an event
+    retryable_phases: ClassVar[Container[str]] = ()  # phases whose cause a person may repair without an event
 
     def __init__(self, carry: Carry, before: W, decide: Callable[[W, datetime], Decision]) -> None:
         self.key: Key = carry.key
@@ -98,7 +99,7 @@ class Entity(Generic[W]):
         self._unheard = carried  # a carried or signalled world has not been decided upon yet
         self._activities: dict[str, Running] = {}
         self._timer: Timer | None = None
-        self._missed_heartbeats = 0  # consecutive, each within `SLOW_FOR` of the one before
+        self._missed_heartbeats = 0  # missed in a row, each within `SLOW_FOR` of the previous one
         self._missed_heartbeat_at: datetime | None = None
         self._shown = _shown_at_start() if carried else ()
         self._looks = 0  # observations started
@@ -122,7 +123,7 @@ class Entity(Generic[W]):
 
     @property
     def woken(self) -> bool:
-        """Whether the observation has another cause than a deadline."""
+        """Whether anything but a deadline has caused the observation."""
         return self.state.woken
 
     @property
@@ -132,11 +133,11 @@ class Entity(Generic[W]):
 
     @property
     def gather(self) -> timedelta:
-        """How long a wake waits for further wakes, so that one observation serves all."""
+        """How long a wake waits for further wakes, so that one observation serves all of them."""
         return timedelta(0)
 
     def observation(self, *, dry_run: bool = False) -> Action:
-        """The activity that observes, or makes the whole pass; it gets the fields of `offered` that it declares."""
+        """The activity that observes or makes the whole pass. It gets those fields of `offered` that it declares."""
         offered = {**self.offered(), "dry_run": dry_run}
         fields = self.observe.model_fields
         return self.observe(**{name: value for name, value in offered.items() if name in fields})
@@ -228,7 +229,7 @@ class Entity(Generic[W]):
         )
 
     def _set_timer(self, step: Step) -> None:
-        """Set the timer, unless it already runs until then: a new timer for each result would fill the history."""
+        """Set the timer, unless it already runs until then. A new timer for each result would fill the history."""
         until = step.until
         if self._timer and self._timer.until != until:
             self._timer.task.cancel()
@@ -264,7 +265,7 @@ class Entity(Generic[W]):
                 action = self._again(action, since)
 
     def _again(self, action: Action, since: datetime) -> Action:
-        """Count a missed heartbeat; returns the action, marked as one that may have taken effect."""
+        """Count a missed heartbeat. Returns the action with a note (`earlier`) that it may have taken effect."""
         self._missed_heartbeats = self._missed_heartbeats + 1 if self._is_slow else 1
         self._missed_heartbeat_at = workflow.now()
         before = action.earlier or Earlier(since=since)
@@ -276,7 +277,6 @@ class Entity(Generic[W]):
         return missed is not None and workflow.now() < missed + SLOW_FOR
 
     def _heartbeat_of(self, action: Action) -> timedelta:
-        """The heartbeat timeout, doubled for each recent miss."""
         if not self._is_slow:
             return action.heartbeat
         longer: timedelta = action.heartbeat * 2**self._missed_heartbeats
@@ -318,9 +318,7 @@ class Entity(Generic[W]):
         )
 
     def _queue_of(self, action: Action) -> str:
-        """The action's queue. A write goes to the queue of the observation, as other areas' workers may lack the
-        permission.
-        """
+        """A write goes to the queue of the observation, because workers of other areas may lack the permission."""
         return self.observation().queue if isinstance(action, Write) else action.queue
 
     @property
@@ -331,7 +329,7 @@ class Entity(Generic[W]):
 
     @property
     def _moves(self) -> bool:
-        """Whether another version of the workers is current; the next run begins on it (engine.worker_versions)."""
+        """Whether another version of the workers is current. The next run begins on it (engine.worker_versions)."""
         return workflow.info().is_target_worker_deployment_version_changed()
 
     @property
@@ -389,7 +387,7 @@ class Entity(Generic[W]):
         self.state = self.state.wake()
 
     def replace_world(self, world: W) -> None:
-        """Replace the world by the one after a message; for message handlers of the areas."""
+        """Replace the world by the world after a message. Message handlers of the areas call this."""
         self.world = world
         self._world_replaced = self._unheard = True
 
@@ -399,7 +397,7 @@ class Entity(Generic[W]):
         return not self.dirty and self._looks == self._looks_ended and OBSERVE not in self.world.refusals
 
     async def look_now(self) -> bool:
-        """Await an observation that begins now, for update handlers; True if it succeeded."""
+        """Await an observation that begins now; True if it succeeded. Update handlers call this."""
         wanted = self._looks + 1
         self.wake()
         await workflow.wait_condition(lambda: self._looks_ended >= wanted)
@@ -407,7 +405,7 @@ class Entity(Generic[W]):
 
     @workflow.update(description="Retry what has failed or was refused; fails if there is nothing to retry.")
     async def retry(self, reason: str) -> str:
-        """Annotate the object with the retry, which so outlives this workflow; returns a sentence for the person."""
+        """Annotate the object, so that the retry outlives this workflow. Returns a sentence for the person."""
         await workflow.wait_condition(lambda: self.decision is not None)
         why = self._why()
         if not self.retryable(why):
@@ -431,7 +429,7 @@ class Entity(Generic[W]):
         await self.retry_signal(reason)
 
     def retryable(self, why: Why) -> bool:
-        """Whether a retry has an effect: never without an object to annotate, where a wake is enough."""
+        """Whether a retry has an effect. Never if there is no object to annotate: a wake is enough then."""
         standing = why.outcome == Outcome.FAILED or why.phase in self.retryable_phases
         return self.has_object and (standing or bool(why.hindrances))
 
@@ -468,7 +466,7 @@ class Entity(Generic[W]):
         return await self.planned(seen, workflow.now, self._answer)
 
     async def planned(self, seen: W, now: Callable[[], datetime], ask: Callable[[Action], Awaitable[Any]]) -> Why:
-        """What would be done after this observation; `ask` runs a read, and returns its result or a `Refusal`."""
+        """What would be done after the observation `seen`. `ask` runs a read; it returns the result or a `Refusal`."""
         beside = self.state.observed(seen).copy(running={})
         for _ in range(MOST_READS):
             beside, step = beside.step(self._decide, now(), dry_run=True)

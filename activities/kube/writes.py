@@ -32,7 +32,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=Patch.activity)
     async def patch(self, write: Patch) -> Written:
-        """Patch the object, only if it has the key's uid."""
+        """Patch the object if it has the key's uid."""
         key = write.key
         body = {**write.patch, "metadata": {**_metadata(write.patch), "uid": key.uid}}
         kind = all_kinds()[key.kind]
@@ -55,7 +55,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=Delete.activity)
     async def delete(self, deletion: Delete) -> None:
-        """Delete the object, only if it has the key's uid; a `dependent` lifecycle is signalled before."""
+        """Delete the object if it has the key's uid. A `dependent` lifecycle is signalled first."""
         key = deletion.key
         if deletion.dependent is not None:
             await self._notify(deletion.dependent, key)
@@ -74,7 +74,7 @@ class KubeActivities(Activities):
         return self._served if kind.served else self._kube
 
     async def _notify(self, dependent: Key, dead: Key) -> None:
-        """Signal the deletion to a lifecycle, if it runs; one that has ended has lost its count anyway."""
+        """Signal the deletion to a lifecycle if it is open. A lifecycle that has ended has lost its count anyway."""
         try:
             await self._client.get_workflow_handle(dependent.workflow_id).signal("died", dead)
         except RPCError as error:

@@ -1,7 +1,7 @@
 """Encryption of what Temporal stores of our lifecycles: keys in files, and the codec.
 
 Payloads and failures' messages are encrypted. What Temporal searches stays readable: ids, names of workflows,
-activities and queues, search attributes. They hold names and phases, never contents.
+activities and queues, search attributes. These contain names and phases, never contents.
 """
 
 from engine.encryption.codec import EncryptionCodec, data_converter

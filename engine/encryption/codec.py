@@ -43,7 +43,7 @@ class EncryptionCodec(PayloadCodec):
         """Decrypt payloads; unencrypted ones are returned unchanged.
 
         Raises:
-            UnknownKey: there is no key of that id.
+            UnknownKey: there is no key with the id that a payload names.
             Undecryptable: a different key of that id encrypted the payload, or the payload was changed.
         """
         return [self._decrypted(payload) for payload in payloads]
@@ -63,8 +63,9 @@ class EncryptionCodec(PayloadCodec):
 
 
 def data_converter(settings: Settings) -> DataConverter:
-    """The data converter, which encrypts if the settings name keys. A process with a different one fails workflow tasks
-    for ever. Raises KeysUnreadable.
+    """The data converter, which encrypts if the settings name keys. Raises KeysUnreadable.
+
+    A process with a different data converter fails workflow tasks for ever.
     """
     if not settings.temporal_keys:
         return unencrypted

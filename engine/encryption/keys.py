@@ -1,7 +1,7 @@
 """The keys that encrypt payloads: files in a directory, such as a mounted Secret.
 
 A file's name is the key's id, its content 32 random bytes in base64. The file `current` names the key that encrypts;
-without this file the last key by name encrypts; if it is empty, none does. All keys decrypt.
+without this file the last key by name encrypts; if the file is empty, no key encrypts. All keys decrypt.
 
 The directory is read again every few seconds, and at once for an unknown key; if that fails, the old keys stay. A key
 may encrypt 2^32 payloads with random nonces (NIST SP 800-38D, section 8.3).
@@ -69,7 +69,7 @@ class KeyRing:
 
 
 def read_keys(directory: Path) -> tuple[Mapping[str, bytes], str]:
-    """The keys by id, and the id of the one that encrypts (empty for none).
+    """The keys by id, and the id of the key that encrypts (empty if none does).
 
     Raises KeysUnreadable: a file is not a key, `current` names an unknown key, or there are no keys.
     """

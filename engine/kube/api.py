@@ -116,7 +116,7 @@ class KubeApi:
             settings: mode and domain.
             process: part of the User-Agent.
             kubeconfig: a file to use instead of the environment's.
-            connections: the most for requests; watches have their own.
+            connections: the limit for requests; watches have connections of their own.
         """
         connection = Connection(kubeconfig)
         await connection.load()
@@ -200,7 +200,7 @@ class KubeApi:
     async def list(
         self, kind: Kind, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
     ) -> Listing:
-        """All objects of a kind, in one namespace or in all, in pages of `limit` (0: in one)."""
+        """All objects of a kind, in one namespace or in all, read in pages of `limit` objects (0: in one page)."""
         try:
             return await self._list(kind, namespace, label_selector, field_selector, limit)
         except Expired:
@@ -534,7 +534,7 @@ async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 
 def _hang_up(response: aiohttp.ClientResponse) -> None:
-    """Disconnect without waiting for the server to close TLS, which would leave the socket open if the loop ends."""
+    """Disconnect without waiting for the server to close TLS. Waiting would leave the socket open if the loop ends."""
     connection = response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()

@@ -1,7 +1,7 @@
 """The address of the API server and our credentials, loaded by the `kubernetes` package.
 
-They come from `KUBECONFIG` or `~/.kube/config`, else from the pod's service account, whose token is read every minute.
-On a 401 all credentials are loaded again and the request, which had no effect, is repeated.
+The credentials come from `KUBECONFIG` or `~/.kube/config`, else from the pod's service account, whose token is read
+every minute. On a 401 all credentials are loaded again and the request, which had no effect, is repeated.
 """
 
 from __future__ import annotations
@@ -75,7 +75,6 @@ class Connection:
 
 
 def _kubeconfig_of_environment() -> str:
-    """The path from KUBECONFIG, or of the default file; empty if no file exists."""
     paths = os.environ.get("KUBECONFIG", "") or _DEFAULT_KUBECONFIG
     return paths if any(Path(path).expanduser().is_file() for path in paths.split(os.pathsep)) else ""
 
@@ -91,7 +90,6 @@ def _tls(configuration: kubernetes_client.Configuration) -> ssl.SSLContext:
 
 
 def _proxy_of_environment(host: str) -> str | None:
-    """The proxy by HTTPS_PROXY and NO_PROXY; None if none applies."""
     parts = urlsplit(host)
     if parts.hostname is None or urllib.request.proxy_bypass(parts.hostname):
         return None

@@ -46,7 +46,8 @@ class Discovery:
     async def served(self, api_version: str, kind: str) -> Served:
         """The kind as the API serves it, from the last lookup that found it.
 
-        Raises Absent if the API does not serve it, or did not some seconds ago; another ApiError if a lookup fails.
+        Raises Absent if the API does not serve the kind, or did not serve it some seconds ago. Raises another ApiError
+        if a lookup fails.
         """
         version = self._versions.setdefault(api_version, _Version())
         async with version.reading:
@@ -58,7 +59,7 @@ class Discovery:
         return version.kinds[kind]
 
     async def in_any_version(self, api_version: str, kind: str) -> Served | None:
-        """The kind in a version that is served; None if there is none. ApiError as for `served`."""
+        """The kind in a version that is served; None if there is none. Raises ApiError as `served` does."""
         for each in await self._versions_of(api_version.rpartition("/")[0]):
             try:
                 return await self.served(each, kind)

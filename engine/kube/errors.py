@@ -65,7 +65,7 @@ def _parsed(body: str) -> object:
 
 
 def _cause(details: object) -> str:
-    """`NamespaceTerminating` if that is the cause, which callers distinguish from other 403s; else empty."""
+    """Callers distinguish a terminating namespace from other 403s; empty for those."""
     reasons = {text(cause, "reason") for cause in sequence(details, "causes")}
     return NAMESPACE_TERMINATING if NAMESPACE_TERMINATING in reasons else ""
 

@@ -52,7 +52,7 @@ class Subject(NamedTuple):
 
 
 class EventContent(NamedTuple):
-    """What an Event says. `type` is Normal or Warning, `component` the reporter, `host` its host if that matters."""
+    """What an Event says. `type` is Normal or Warning, `component` the reporter, `host` where the reporter runs."""
 
     type: str
     reason: str
@@ -96,7 +96,7 @@ def named(subject: Subject, *what: str) -> str:
 
 
 def lasting_name(subject: Subject, content: EventContent) -> str:
-    """The name of an Event that is not repeated while the API server keeps it; a request id makes no difference."""
+    """The name of an Event that is recorded once while the API server keeps it. It does not depend on request ids."""
     return named(subject, content.reason, without_request(content.message[:LONGEST_MESSAGE]))
 
 

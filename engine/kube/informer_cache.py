@@ -89,7 +89,7 @@ class Mirror:
 
     @property
     def newest(self) -> str:
-        """The version of the newest change that it shows, own writes included."""
+        """The version of the newest change that the mirror shows, own writes included."""
         return newest_version(self.reflector.newest, self._learned)
 
     async def settled(self) -> None:
@@ -196,7 +196,6 @@ class InformerCache:
         return {mirror.followed.kind.name: mirror.newest for mirror in mirrors if mirror.newest}
 
     async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """The object from the API server; None if it does not exist."""
         try:
             answer = await self._api.get(kind, namespace, name)
         except Absent:
@@ -238,7 +237,7 @@ class Store:
 
 
 async def reached(mirrors: Iterable[Mirror], versions: Mapping[str, str]) -> bool:
-    """Wait until the mirrors have reached these versions, by kind; False after `LONGEST_BEHIND`."""
+    """Wait until the mirrors have reached the version of their kind; False after `LONGEST_BEHIND`."""
     try:
         async with asyncio.timeout(LONGEST_BEHIND):
             for mirror in mirrors:

@@ -143,7 +143,6 @@ class LeaderElection:
         return lease_duration(self._seen) > self._lease and not self.annotation(STANDBY)
 
     async def _taken(self) -> bool:
-        """Take the Lease, if free; False if another process holds it, or the API server fails."""
         try:
             self._observe(await self._read())
             self.trouble = ""
@@ -231,7 +230,7 @@ class LeaderElection:
         return self._seen_at + lease_duration(self._seen).total_seconds() - time.monotonic()
 
     async def _announced(self) -> JsonObject:
-        """Announce this process in the Lease: the holder's next renewal then conflicts, and it reads the Lease."""
+        """Announce this process in the Lease. At its next renewal the holder gets a conflict and reads the Lease."""
         annotations = {**mapping(self._seen, "metadata", "annotations"), STANDBY: self._identity}
         metadata = {**mapping(self._seen, "metadata"), "annotations": annotations}
         return await self._api.replace(LEASE, self._namespace, self._name, {**self._seen, "metadata": metadata})
@@ -304,7 +303,6 @@ def _annotated_leader(lock: JsonObject, now: datetime) -> str:
 
 
 async def _leader_for_life(api: KubeApi, namespace: str, lock: JsonObject) -> str:
-    """The ConfigMap's owning Pod, if it exists and has not ended."""
     for owner in sequence(lock, "metadata", "ownerReferences"):
         if text(owner, "kind") != "Pod":
             continue

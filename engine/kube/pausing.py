@@ -1,7 +1,7 @@
 """Follows the pauses of areas, by one small watch on one ConfigMap.
 
-A process that may not read it is not ready, says why, and pauses nothing. While the API server does not answer, the
-last pauses stay in force.
+A process that may not read that ConfigMap is not ready, says why, and pauses nothing. While the API server does not
+answer, the last pauses stay in force.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 EVENTS = Counter("perdure_watch_events", "Watch events received.", ["kind"])
 RELISTS = Counter("perdure_watch_relists", "Full lists read.", ["kind"])
 RECONNECTS = Counter("perdure_watch_reconnects", "Watches that broke or fell silent.", ["kind"])
-OBJECTS = Gauge("perdure_watch_objects", "Objects known.", ["kind"])
+OBJECTS = Gauge("perdure_watch_objects", "Objects that are mirrored.", ["kind"])
 
 Name = tuple[str, str]  # namespace and name
 
@@ -73,7 +73,7 @@ class Changes(Protocol[M]):
         pass
 
     def changed(self, before: M | None, after: M | None, *, seen_live: bool) -> None:
-        """Called after each change; `seen_live`: it is one event, not the difference of two lists."""
+        """Called after each change. `seen_live`: the change is one event, not a difference of two lists."""
 
     def absent(self) -> None:
         pass
@@ -109,8 +109,8 @@ class Selection(Protocol):
 class Timing:
     duration: timedelta = timedelta(minutes=30)
     silence: timedelta = timedelta(seconds=70)
-    unserved: timedelta = timedelta(seconds=30)  # without list or stream, before a watch counts as starved
-    rights: timedelta = timedelta(seconds=300)  # between two checks whether we may watch more
+    unserved: timedelta = timedelta(seconds=30)  # how long a watch may lack list or stream before it counts as starved
+    rights: timedelta = timedelta(seconds=300)  # the time between two checks whether we may watch more
 
 
 class Reflector(Generic[M]):
@@ -132,7 +132,7 @@ class Reflector(Generic[M]):
         self._changes = changes
         self._timing = timing or Timing()
         self._broken_streams = 0
-        self.position = ""  # the resource version up to which everything is known
+        self.position = ""  # the resource version up to which all changes are applied
         # The resource version of the newest change: of an object or event, or of a list from which a known object is
         # missing. Bookmarks advance only `position`.
         self.newest = ""
@@ -140,13 +140,13 @@ class Reflector(Generic[M]):
         self._refreshing = asyncio.Lock()
         self.listed = False
         self.installed = installed
-        self.failure: ApiError | None = None  # of the last attempt; none after a list and while the stream runs
+        self.failure: ApiError | None = None  # of the last attempt; None after a list and while the stream runs
         self.attempted = asyncio.Event()  # set once the first list was read or refused
         self.denied = False  # whether the last attempt failed for lack of permission
         self.running = asyncio.Event()  # set from the opening of a stream to the next failure
         self.last_sign = time.monotonic()
         self._last_turn = time.monotonic()
-        self._unserved_since: float | None = time.monotonic()  # none while the stream runs
+        self._unserved_since: float | None = time.monotonic()  # None while the stream runs
         self._ended_by: BaseException | None = None
 
     async def run(self) -> None:
@@ -188,7 +188,6 @@ class Reflector(Generic[M]):
         return time.monotonic() - self._unserved_since
 
     def starved(self) -> Iterable[str]:
-        """Why changes of these objects may go unnoticed."""
         if self.unserved > self._timing.unserved.total_seconds():
             lacks = "has had no watch" if self.listed else "has not been listed"
             why = self.trouble or "no answer"
@@ -212,9 +211,10 @@ class Reflector(Generic[M]):
                 await asyncio.sleep(self._backoff(failures))
 
     async def refresh(self, version: str) -> None:
-        """List again, unless the version is reached; callers share a list. A list older than the stream is dropped.
+        """List again, unless `version` is already reached. Callers share a list.
 
-        A failed list raises; a kind that is not installed has no objects.
+        A list that is older than the stream is dropped. Raises ApiError if the list fails; a kind that is not installed
+        counts as a kind without objects.
         """
         async with self._refreshing:
             if version and newer(version, self.position):

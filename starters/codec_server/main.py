@@ -89,8 +89,6 @@ def _answering(work: Work) -> Handler:
 
 
 def _across_origins(origins: frozenset[str]) -> Middleware:
-    """The middleware that lets pages of these origins read the answers (CORS)."""
-
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         origin = request.headers.get("Origin", "")
@@ -110,7 +108,7 @@ def _across_origins(origins: frozenset[str]) -> Middleware:
 
 
 async def _answered(handler: Handler, request: web.Request) -> web.StreamResponse:
-    """The handler's answer. An HTTP error becomes an answer, too: it needs CORS headers for the page to read it."""
+    """Turn an HTTP error into an answer, which gets CORS headers, so that the page can read it."""
     try:
         return await handler(request)
     except web.HTTPException as refusal:
