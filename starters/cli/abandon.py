@@ -1,7 +1,8 @@
-"""`perdure abandon`: complete a deletion that cannot finish, and list what it leaves behind.
+"""`perdure abandon`: completes a deletion that cannot finish, and lists what stays behind in the cloud.
 
-Who, why and when is recorded in the call that removes the finalizers, as the object may be gone after it. Only objects
-that are being deleted are accepted: for others, the lifecycle would restore the finalizer.
+The call that removes the finalizers also records the person, the reason and the time, because the object may be gone
+after that call. The command refuses an object that is not being deleted, because the object's lifecycle would put the
+finalizer back.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def abandon(
     skip_cleanup: Annotated[
         bool,
         typer.Option(
-            "--skip-cleanup", help="For an AccountClaim or Account: end it without the clean-up that AWS refuses."
+            "--skip-cleanup", help="For an AccountClaim or Account: delete it without the clean-up that AWS refuses."
         ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
@@ -57,7 +58,8 @@ def abandon(
 ) -> None:
     """Remove Perdure's finalizer from an object whose deletion is stuck, and list what stays behind in the cloud.
 
-    With --skip-cleanup the lifecycle itself ends the claim, and no other claim gets the account.
+    With --skip-cleanup, the lifecycle completes the deletion of an AccountClaim or Account, and no other claim gets the
+    AWS account.
 
     Example: perdure abandon loadbalancer shop/web --reason "the project was deleted"
     """
@@ -89,7 +91,7 @@ async def _stuck(session: ClusterSession, reference: Target) -> JsonObject:
     if not set(_finalizers(obj)) & _ours(reference.kind):
         held = ", ".join(_finalizers(obj))
         raise CommandError(
-            f"{reference} has no finalizer of Perdure's", f"it is held by {held}" if held else "nothing holds it"
+            f"{reference} has no finalizer of Perdure's", f"it is held by {held}" if held else "it has no finalizers"
         )
     if not text(obj, "metadata", "deletionTimestamp"):
         raise CommandError(
@@ -102,7 +104,6 @@ async def _stuck(session: ClusterSession, reference: Target) -> JsonObject:
 async def _release(
     session: ClusterSession, reference: Target, seen: JsonObject, why: str, shown: Sequence[str]
 ) -> Abandoned:
-    """Remove Perdure's finalizers; the object is read again, as it may have changed."""
     from engine.errors import Absent
     from engine.kube.json import text
     from starters.cli.records import record
@@ -110,7 +111,9 @@ async def _release(
 
     obj = await _stuck(session, reference)
     if text(obj, "metadata", "uid") != text(seen, "metadata", "uid"):
-        raise CommandError(f"{reference} is another object with that name now", "check it, and run the command again")
+        raise CommandError(
+            f"{reference} was deleted, and a new object has that name now", "check it, and run the command again"
+        )
     left = outside(reference, obj)
     if left != tuple(shown):
         _say_what_stays(reference, left)
@@ -164,7 +167,7 @@ def outside(reference: Target, obj: JsonObject) -> tuple[str, ...]:
 
 
 def _say_what_stays(reference: Target, left: Sequence[str]) -> None:
-    warn(f"{reference} leaves behind" + (":" if left else " nothing known"))
+    warn(f"{reference} leaves behind" + (":" if left else " no object that is known"))
     for line in left:
         warn(f"  {line}")
 

@@ -1,7 +1,8 @@
-"""`perdure audit`: cloud objects with Perdure's marks and no owner, and differences between cluster and cloud.
+"""`perdure audit`: finds cloud objects that Perdure has marked but that have no owner, and differences between cluster
+and cloud.
 
-Exits with 1 if something was found or an area could not be read; with `--report` (`audit_report.py`) findings are no
-failure.
+The command exits with 1 if it found something, or if an area could not be read. With `--report` (`audit_report.py`),
+findings are no failure.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def audit(
         str,
         typer.Argument(
             metavar="AREA",
-            help="One area: accounts, claims, instances, loadbalancers, threescale; else every area that is served.",
+            help="One of accounts, claims, instances, loadbalancers, threescale. Without it: every served area.",
             autocompletion=complete_areas,
         ),
     ] = "",
@@ -47,7 +48,7 @@ def audit(
 ) -> None:
     """Find cloud objects without an owner, and differences between cluster and cloud. Changes nothing.
 
-    Exits with 1 if something was found, or if the audit was not possible.
+    Exits with 1 if something was found, or if an audit was not possible.
 
     Example: perdure audit loadbalancers -o json
     """
@@ -73,9 +74,6 @@ def audit(
         return [finding for name, each in served for finding in await of_one(name, each, session)]
 
     async def of_one(name: str, each: Audit, session: Session) -> list[Finding]:
-        """The findings of one area. A failed audit, or an area whose kinds are not installed, does not stop the other
-        audits.
-        """
         try:
             return await each(session, thorough=thorough)
         except ApiError as error:
@@ -99,7 +97,6 @@ def audit(
 
 
 def served_audits(known: Mapping[str, Audit], settings: Settings) -> Mapping[str, Audit]:
-    """The audits of served areas only: objects of other areas may be unreadable."""
     return {area: each for area, each in known.items() if not settings.areas or area in settings.areas}
 
 

@@ -1,6 +1,7 @@
-"""`perdure audit --report`, run by a scheduled job. Findings go into a ConfigMap (`domain/audit_report.py`).
+"""`perdure audit --report`: writes the findings into a ConfigMap (`domain/audit_report.py`).
 
-The watcher exports them as metrics for alerts. The job fails only if an audit could not be made.
+A scheduled job runs this command, and fails only if an audit could not be made. The watcher exports the findings as
+metrics for alerts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from starters.cli.session import Session
 async def report(
     session: Session, known: Mapping[str, Audit], *, thorough: bool, now: Callable[[], datetime]
 ) -> Mapping[str, AreaReport]:
-    """Run the audits in sequence; each result is written when it is done."""
+    """Run the audits in sequence, and write each result as soon as its audit is done. Areas whose kinds are not
+    installed are left out.
+    """
     before = reports_in(await read_config_map(session, CONFIG_MAP_NAME))
     done: dict[str, AreaReport] = {}
     for area, each in known.items():

@@ -1,6 +1,7 @@
-"""`perdure retry` of many lifecycles, found by a visibility query, each retried individually.
+"""`perdure retry` of many lifecycles: a visibility query finds the lifecycles, and each is retried individually.
 
-A lifecycle with nothing to retry refuses, which is no failure: most recover by themselves, and visibility lags.
+A lifecycle that has nothing to retry refuses. This is no failure, because most lifecycles recover by themselves, and
+the visibility store lags behind.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ class Sought:
     everything: bool = False
 
     def as_query(self) -> str:
-        """The selection as a query; raises typer.BadParameter if nothing limits it, and `--all` was not given."""
+        """The selection as a visibility query.
+
+        Raises typer.BadParameter if a value is malformed, or if neither a phase nor a query nor `--all` was given.
+        """
         if not (self.everything or self.phase or self.query):
             raise typer.BadParameter(
                 "name an object, KIND NAMESPACE/NAME, or select objects by --phase, --query or --all", param_hint="NAME"
@@ -52,13 +56,13 @@ class Retried(Model):
     namespace: str
     name: str
     phase: str
-    """The phase in the list; empty if the command named one object."""
+    """The phase according to the visibility query; empty if the command named one object."""
     retried: bool
     said: str
 
 
 def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Format) -> None:
-    """Retry all lifecycles that match; exits with 1 if a request failed."""
+    """Retry all lifecycles that match. Exits with 1 if a request failed; a refusal is no failure."""
     query = sought.as_query()
     rows = perform(lambda session: found_lifecycles(session, query))
     if not rows:

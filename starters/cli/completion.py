@@ -1,7 +1,7 @@
 """Shell completion of kinds, objects and areas, and its scripts (`perdure install completion SHELL`).
 
-The cluster is read with a short timeout, and errors mean no completion. kubectl completes plugins by a program named
-`kubectl_complete-...`, which prints one candidate per line and finally a directive.
+Completion reads the cluster with a short timeout. After an error, it offers no candidates. To complete the arguments of
+a plugin, kubectl runs a program named `kubectl_complete-...`, which prints one candidate per line and then a directive.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ def complete_areas(incomplete: str) -> list[str]:
 
 
 def complete_objects(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete names of objects of the kind in the preceding argument."""
     from starters.cli.object_reference import kind_named
 
     try:
@@ -101,7 +100,7 @@ def candidates(arguments: list[str]) -> list[str]:
 
 
 def requested_completion(what: str, **variables: str) -> str:
-    """The answer to a completion request, which a shell makes by environment variables."""
+    """Set the environment variables by which a shell requests a completion, and return what the command prints."""
     from starters.cli.main import build
 
     asking = {_VARIABLE: what, **variables}

@@ -1,4 +1,4 @@
-"""ConfigMaps in Perdure's namespace, in which commands record pauses and audits; created if missing."""
+"""ConfigMaps in Perdure's namespace, into which commands write pauses and the findings of audits."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ async def read_config_map(session: ClusterSession, name: str) -> JsonObject | No
 async def write_config_map(
     session: ClusterSession, name: str, data: Mapping[str, str | None], annotations: Mapping[str, str] | None = None
 ) -> None:
-    """Write the entries; None removes one. Raises CommandError if the ConfigMap is deleted repeatedly, ApiError if
-    the cluster refuses.
+    """Write the entries, and create the ConfigMap if it is missing. A value of None removes the entry.
+
+    Raises CommandError if the ConfigMap is missing at each of three attempts, ApiError if the cluster refuses.
     """
     namespace, patch = _namespace(session), {"data": dict(data), "metadata": {"annotations": dict(annotations or {})}}
     for _ in range(_TIMES):

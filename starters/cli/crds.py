@@ -48,7 +48,6 @@ def crds(
 
 
 def crd_files(domain: str, *, selectable_fields: bool = True) -> dict[str, str]:
-    """The CRDs' texts by file name, `<group>_<plural>.yaml` as controller-gen names them."""
     crds = all_crds(domain, selectable_fields=selectable_fields)
     return {_file_name(crd): HEADER + yaml.safe_dump(crd, sort_keys=False, width=120) for crd in crds}
 

@@ -1,7 +1,7 @@
-"""How a command finds its servers: `--state DIR`, else the environment, else the local deployment.
+"""How a command finds its servers: by `--state DIR`, else by the environment, else by the default state directory.
 
-The state directory's file `env` replaces the shell's Temporal variables. The default directory is used only if the
-environment names neither a cluster nor a Temporal server, so never in place of a real one.
+A state directory's variables replace the shell's Temporal variables. The default directory is used only if the
+environment names neither a cluster nor a Temporal server, so a command never uses it in place of a real deployment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ POINTERS = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "TEMPORAL_ADDRESS", "TEMPOR
 
 
 def enter(state: Path | None) -> Path | None:
-    """As the option's callback, load the state directory's variables before settings are read."""
+    """Load the variables of the state directory, if there is one, into the environment, before settings are read."""
     directory = state or _named() or _default()
     if directory is None:
         return None
@@ -61,7 +61,6 @@ def _named() -> Path | None:
 
 
 def _default() -> Path | None:
-    """The default directory, or None if the local deployment is not up, or the environment names another server."""
     directory = platformdirs.user_state_path("perdure") / "local"
     named = any(os.environ.get(name) for name in POINTERS)
     return directory if not named and (directory / "env").is_file() else None

@@ -1,6 +1,6 @@
-"""`perdure events`, the event consumer; `perdure events list|show|redrive`, a person's access to its dead letters.
+"""`perdure events` runs the event consumer; `perdure events list`, `show` and `redrive` handle its dead letters.
 
-Reading dead letters hides them from other readers for some seconds.
+A dead letter that a command reads is hidden from other readers for some seconds.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ T = TypeVar("T")
 MOST = 1000
 
 QueueOption = Annotated[
-    str, typer.Option("--queue", metavar="NAME", help="Only this queue: ACCOUNT/REGION/NAME or a part of it.")
+    str, typer.Option("--queue", metavar="NAME", help="Only queues whose ACCOUNT/REGION/NAME contains this text.")
 ]
-MessageArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of a dead letter, or how it begins.")]
+MessageArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of a dead letter, or its beginning.")]
 MessagesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="ID...", help="The ids of dead letters, or how they begin.")
+    list[str] | None, typer.Argument(metavar="ID...", help="The ids of dead letters, or their beginnings.")
 ]
 
 
@@ -128,9 +128,9 @@ def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter
 
 
 def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -> list[T]:
-    """The results of `work` for all queues, or for queues whose name contains `queue`.
+    """Run `work` for the dead letters of all queues whose name contains `queue`, and return the results.
 
-    A region's dead letter queue may serve several queues, and is read once.
+    Several queues of a region may share a dead letter queue. `work` runs once for a shared one.
     """
     from activities.aws.instances_session import Places
     from domain.instances.served_queues import REGION_DEAD, with_queues

@@ -25,10 +25,11 @@ class Released(Model):
 
 
 def release(reference: Target, reason: str, output: Format) -> None:
-    """End a deleted AccountClaim or Account without a clean-up; the account stays unavailable until it is cleaned.
+    """Have the lifecycle complete the deletion of an AccountClaim or Account without a clean-up.
 
     Raises:
-        CommandError: another kind, no reason, or the object is not being deleted or holds no account.
+        CommandError: if the kind is another one, the reason is empty, the object is not being deleted, or the claim
+            holds no Account.
     """
     from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
     from domain.accounts.constants import OPERATOR_NAMESPACE
@@ -60,7 +61,7 @@ def release(reference: Target, reason: str, output: Format) -> None:
         return obj
 
     async def account_of(session: ClusterSession, reference: Target, obj: JsonObject) -> Target:
-        """The Account to annotate, as the annotation has no effect on a pool's claim, which tenants can write."""
+        """The Account to annotate. The annotation has no effect on a pool's claim, because tenants can write claims."""
         if reference.kind == ACCOUNT:
             return reference
         uid = text(obj, "metadata", "uid")

@@ -1,7 +1,7 @@
-"""`perdure install iam`: the rights that Perdure needs in the clouds, from tables of all calls that its code makes.
+"""`perdure install iam`: prints the rights that Perdure needs in the clouds, from tables of all calls of its code.
 
-A test keeps `deploy/iam/` current; its README gives the reasons. With PERDURE_INSTANCES_QUEUES the ARNs in
-`instances*.json` name the setting's accounts, regions and queues.
+A test checks that `deploy/iam/` is current. `deploy/iam/README.md` gives the reason for each right. If
+PERDURE_INSTANCES_QUEUES is set, the ARNs in `instances*.json` name the accounts, regions and queues of the setting.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def iam(
 ) -> None:
     """Print the IAM policy of the payer, or write the policies for all clouds, with the reason for each call.
 
-    Files for EC2 instances cover what PERDURE_INSTANCES_QUEUES names, if it is set.
+    If PERDURE_INSTANCES_QUEUES is set, files for EC2 instances cover the accounts, regions and queues that it names.
     """
     files = iam_files(places_of_settings())
     if output is None:
@@ -104,7 +104,6 @@ def iam(
 
 
 def iam_files(places: Sequence[Place] = ()) -> dict[str, str]:
-    """Policies by file name; policies for EC2 instances cover these places."""
     from activities.aws.permissions import PERMISSIONS, Role
 
     rows = [f"| {item.role.value} | `{item.action}` | {item.why} |\n" for item in _in_order(PERMISSIONS)]

@@ -1,7 +1,7 @@
 """Access to one object's lifecycle: finding its workflow, explaining its state, retry, wake.
 
-The object's uid gives the workflow's id; if the object is gone, search attributes find the workflow. A query starts a
-lifecycle that is not open, which is always harmless.
+The workflow's id contains the object's uid. If the object is gone, search attributes find the workflow. The commands
+start a lifecycle that is not open, which is always harmless.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ T = TypeVar("T")
 ANSWER = timedelta(seconds=30)
 _QUERY = timedelta(seconds=10)
 _LOOK_AGAIN = timedelta(milliseconds=200)
-_MOST_DESCRIBED = 50  # lifecycles with one name, one after the other
+_MOST_DESCRIBED = 50  # lifecycles of objects that had the same name one after the other
 
 # The phase of a lifecycle that has not observed its object yet.
 UNDECIDED = "Unknown"
@@ -61,7 +61,6 @@ _NO_WORKER = "is a worker running? On a local deployment: perdure status; elsewh
 
 
 async def find_object(session: ClusterSession, target: Target) -> JsonObject:
-    """The object; raises CommandError if it cannot be found."""
     if not target.kind.plural:
         raise CommandError(
             f"{target} is not a custom resource",
@@ -88,7 +87,7 @@ async def look_for_object(session: ClusterSession, target: Target) -> JsonObject
 
 
 async def find_key(session: Session, target: Target) -> Key:
-    """The key of the object, which may be gone while its lifecycle still runs; raises CommandError if both are gone."""
+    """The key of the object's lifecycle. Raises CommandError if the object is gone and its lifecycle has ended."""
     obj = await look_for_object(session, target) if target.kind.plural else None
     if obj is not None:
         return await key_of_object(session, target, obj)
@@ -100,7 +99,9 @@ async def find_key(session: Session, target: Target) -> Key:
 
 
 async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The key of the lifecycle of the object, or of the instance behind it; raises CommandError without one."""
+    """The key of the object's lifecycle or, for a Node or an object of Cluster API, of the lifecycle behind it
+    (`machines.py`).
+    """
     if machines.others(target):
         return await machines.lifecycle_behind(session, target, obj)
     return key_of(session, target, text(obj, "metadata", "uid"))
@@ -121,7 +122,7 @@ def key_of(session: Session, target: Target, uid: str) -> Key:
 
 
 async def why(session: Session, key: Key) -> Why:
-    """Ask the lifecycle; one that is not open is started, and answers after its first pass."""
+    """Ask the lifecycle for its state. A lifecycle that is not open is started, and answers after its first pass."""
     if not await is_open(session.temporal, key):
         await wake(session.temporal, key)
     handle = session.temporal.get_workflow_handle(key.workflow_id)
@@ -134,19 +135,19 @@ async def why(session: Session, key: Key) -> Why:
 
 
 async def plan(session: Session, key: Key) -> Why:
-    """What the lifecycle would do; it observes again, but does not act."""
+    """What the lifecycle would do now. The lifecycle observes again, but does not act."""
     answer = await _with_attempts(session.temporal, key, await _update(session.temporal, key, "plan", Why))
     return await _with_pause(session, key, answer)
 
 
 async def _with_pause(session: Session, key: Key, answer: Why) -> Why:
-    """The answer with its area's pause, of which the lifecycle may not know yet."""
+    """Add the area's pause to the answer, because the lifecycle may not have read it yet."""
     paused = why_paused(await current_pauses(session), all_kinds()[key.kind].area)
     return answer.model_copy(update={"hold": answer.hold or paused})
 
 
 async def _with_attempts(client: Client, key: Key, answer: Why) -> Why:
-    """The answer with running actions that are being retried, of which only Temporal knows."""
+    """Add the actions that Temporal is retrying to the answer, because the lifecycle does not know of the failures."""
     return answer.model_copy(update={"hindrances": (*answer.hindrances, *await _attempts_of(client, key))})
 
 
@@ -156,7 +157,6 @@ async def _attempts_of(client: Client, key: Key) -> tuple[Blocker, ...]:
 
 
 def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Blocker, ...]:
-    """Running actions whose last attempt failed."""
     return tuple(
         Blocker(
             action=activity.activity_type.name,
@@ -171,10 +171,10 @@ def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Blocker, ...]:
 
 
 async def retry(session: Session, key: Key, reason: str) -> str:
-    """Ask for a retry and return the answer; raises CommandError if there is nothing to retry.
+    """Ask the lifecycle for a retry, and return its answer. Raises CommandError if there is nothing to retry.
 
-    The lifecycle does not know of actions that Temporal is retrying, and would refuse. For those the retry is written
-    to the object, and the action starts over.
+    While Temporal retries an action, the lifecycle does not know of the failure and would refuse. In that case the
+    retry is written to the object as an annotation, and the action starts over.
     """
     kind = all_kinds()[key.kind]
     if kind.plural and await is_open(session.temporal, key):
@@ -239,7 +239,6 @@ async def _refused(client: Client, key: Key, request: str, error: RPCError) -> N
 
 @asynccontextmanager
 async def _answered_in_time(client: Client, key: Key, request: str) -> AsyncIterator[None]:
-    """Wait for the worker's answer, at most `ANSWER`."""
     try:
         async with asyncio.timeout(ANSWER.total_seconds()):
             yield
@@ -252,7 +251,9 @@ async def _unanswered(client: Client, key: Key, request: str) -> CommandError:
 
 
 async def _why_unanswered(client: Client, key: Key, request: str, symptom: str) -> CommandError:
-    """The error with the reason why no answer came: failing tasks, or no worker; otherwise only the symptom."""
+    """An error that says why no answer came: workflow tasks fail, or no worker polls. If the reason is unknown, the
+    error contains only the symptom.
+    """
     if found := await stuck(client, key):
         return found
     with suppress(RPCError):
@@ -265,7 +266,7 @@ async def _last_lifecycle(session: Session, target: Target) -> tuple[Key | None,
     kind, namespace, name = target.kind.name, target.namespace, target.name
     query = f"OpKind = '{kind}' AND OpNamespace = '{namespace}' AND OpName = '{name}'"
     ours: list[tuple[Key, WorkflowExecution]] = []
-    async for each in session.temporal.list_workflows(query):  # other clusters' have the same names
+    async for each in session.temporal.list_workflows(query):  # lifecycles of other clusters may match
         if (key := key_found(each.id, kind, namespace, name, session.settings.cluster)) is not None:
             ours.append((key, each))
         if len(ours) == _MOST_DESCRIBED:

@@ -1,7 +1,7 @@
 """A person's commands for one lifecycle: why, plan, retry, pause, resume, wake.
 
-`pause` and `resume` are written to the custom resource (for areas to a ConfigMap, `pause_areas.py`); `retry` is an
-update that the lifecycle may refuse; `why` and `plan` change nothing. Pausing, resuming and waking need no worker.
+`pause` and `resume` write to the custom resource, or for an area to a ConfigMap (`pause_areas.py`). `retry` sends an
+update, which the lifecycle may refuse. `why` and `plan` change nothing. `pause`, `resume` and `wake` need no worker.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def plan(
     file: Annotated[
         Path | None, typer.Option("--file", "-f", help="Manifests that are not applied yet.", exists=True)
     ] = None,
-    namespace: Annotated[str, typer.Option("--namespace", "-n", help="For manifests without a namespace.")] = "",
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="For manifests that name no namespace.")] = "",
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
@@ -133,7 +133,7 @@ def retry(
     everything: Annotated[bool, typer.Option("--all", help="All objects of KIND, or of all kinds.")] = False,
     phase: Annotated[str, typer.Option("--phase", help="All objects in this phase, such as Failed.")] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only objects in this namespace.")] = "",
-    query: Annotated[str, typer.Option("--query", help="A query as in Temporal's web UI, in addition.")] = "",
+    query: Annotated[str, typer.Option("--query", help="Only lifecycles that match this visibility query.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be retried, and retry nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     reason: ReasonOption = "",
@@ -218,7 +218,7 @@ def wake(
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Reconcile an object now. Harmless at any time; starts the lifecycle if it does not run.
+    """Reconcile an object now. This is harmless at any time, and starts the lifecycle if it does not run.
 
     Example: perdure wake --all
     """

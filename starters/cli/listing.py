@@ -1,7 +1,7 @@
 """`perdure list`: every lifecycle with its phase, what it waits for and until when.
 
-Open lifecycles come from one visibility query, objects from one list per kind; a lifecycle without an object is marked,
-and vice versa. If the cluster cannot be read, only the lifecycles are shown.
+One visibility query finds the open lifecycles, and one list per kind finds the objects. A lifecycle without an object
+is shown as gone, an object without a lifecycle as NoLifecycle. If the cluster cannot be read, objects are left out.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ IDLE = (NO_LIFECYCLE, CARRIED)
 
 
 class Row(Model):
-    """One object and its lifecycle, times in UTC.
+    """One object and its lifecycle. Times are in UTC.
 
-    `phase` is NoLifecycle if no lifecycle is open, Carried if the owner's lifecycle does the work. `gone`: only the
-    lifecycle exists; `stuck`: the workers' code cannot continue it.
+    `phase` is NoLifecycle if no lifecycle is open, and Carried if the lifecycle of another object does the work. If
+    `gone`, only the lifecycle exists. If `stuck`, the workers' code cannot continue the lifecycle.
     """
 
     kind: str
@@ -120,9 +120,9 @@ async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list
 
 
 def branched(found: Sequence[Row], selected: Sequence[Row], kind: str, namespace: str) -> list[tuple[int, Row]]:
-    """Each row below its owner's row, with its depth; only branches that contain a selected row.
+    """Each row with its depth, below its owner's row. Branches without a selected row are left out.
 
-    With a kind, each of its objects starts a branch; without, each row whose owner has no row.
+    If a kind is given, each object of this kind starts a branch. Otherwise, each row whose owner has no row does.
     """
     paths = {f"{row.kind}/{row.namespace}/{row.name}": row for row in found}
     below: dict[str, list[Row]] = defaultdict(list)
@@ -142,7 +142,7 @@ def branched(found: Sequence[Row], selected: Sequence[Row], kind: str, namespace
 
 
 def _joined(lifecycle: Row, obj: Row | None, readable: frozenset[str]) -> Row:
-    """The lifecycle's row with the object's pause, owner and age, which continuing as new does not reset."""
+    """The lifecycle's row. The age is the object's, because continue-as-new resets a workflow's start time."""
     if obj is not None:
         known = {"created": obj.created, "paused": obj.paused, "owner": lifecycle.owner or obj.owner}
         return lifecycle.model_copy(update=known)
@@ -186,7 +186,6 @@ def row_of(execution: WorkflowExecution) -> Row:
 
 
 async def object_rows(session: Session, kind: Kind | None, namespace: str) -> tuple[list[Row], frozenset[str]]:
-    """The objects' rows, and the readable kinds; both are empty if the cluster cannot be read."""
     from engine.errors import Absent, ApiError, Denied
     from starters.cli.wake_lifecycles import kinds_with_objects
 
@@ -200,7 +199,7 @@ async def object_rows(session: Session, kind: Kind | None, namespace: str) -> tu
         except Absent:
             continue  # not installed here
         except Denied as error:
-            # A user of one area need not be able to read the others.
+            # A user of one area may lack the rights to read other areas.
             output.warn(f"warning: {each.plural} without a lifecycle are not shown: {error.message}")
             continue
         except ApiError as error:

@@ -4,8 +4,8 @@
     AWSMachine, Node ──► its instance ───────────────────────────────────┴─► Ec2Instance ACCOUNT/REGION/INSTANCE
     AWSMachinePool ──► its group, by the group's ARN ──────────────────────► AutoScalingGroup ACCOUNT/REGION/GROUP
 
-An instance with a lifecycle is found by its id, which is unique in AWS. Without a lifecycle, it is found only if a
-single account is served in its region.
+An instance that has a lifecycle is found by its id, which is unique in AWS. An instance without a lifecycle is found
+only if exactly one account is served in its region.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHOWN_BY = f"kubectl shows them; `perdure list {EC2_INSTANCE.name}` shows the in
 
 
 class Named(Model):
-    """An instance as a provider id names it; `region` is empty without a zone."""
+    """An instance, as a provider id names it. `region` is empty if the provider id contains no zone."""
 
     instance: str = ""
     region: str = ""
@@ -41,8 +41,8 @@ def others(target: Target) -> bool:
 
 
 async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The lifecycle of the object's instance or group; raises CommandError without one, or if the account and region
-    are not served.
+    """The lifecycle of the object's instance or group. Raises CommandError if the object has neither yet, or if the
+    account and region are not served.
     """
     if target.kind == AWS_MACHINE_POOL:
         group = group_of_arn(text(obj, "spec", "providerID"))
@@ -66,10 +66,10 @@ async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) ->
 def instance_of(
     target: Target, named: Named, lifecycles: Mapping[str, bool], at: Collection[tuple[str, str]]
 ) -> InstanceKey:
-    """The instance with its account. Raises CommandError unless exactly one account and region is possible.
+    """The instance with its account and region. Raises CommandError if none or several of these are possible.
 
-    `lifecycles` says by workflow id whether each lifecycle with that instance id is open; `at`: the served accounts and
-    regions.
+    `lifecycles` maps the workflow ids of the instance's lifecycles to whether each is open. `at` contains the served
+    accounts and regions.
     """
     had = {_place_of(id_): is_open for id_, is_open in lifecycles.items() if named.region in ("", _place_of(id_)[1])}
     among = [where for where, is_open in had.items() if is_open] or list(had)
@@ -101,7 +101,7 @@ def named_in(obj: JsonObject) -> Named:
 
 
 async def _of_its_awsmachine(session: Session, machine: Target) -> Named:
-    """The instance in the Machine's AWSMachine, which names it earlier than the Machine."""
+    """The instance that the Machine's AWSMachine names: the AWSMachine has the id earlier than the Machine."""
     listing = await session.cluster_of(AWS_MACHINE).list(AWS_MACHINE, machine.namespace)
     return next((named_in(each) for each in listing.items if owner_of(each) == machine.name), Named())
 

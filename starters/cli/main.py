@@ -1,7 +1,8 @@
 """The `perdure` command line.
 
-Each module adds its commands in `register(app)`, another package by an entry point of the group `perdure.commands`.
-Temporal and Kubernetes are imported only when a command runs, to keep help and completion fast.
+Each module adds its commands in `register(app)`. Another package adds commands by an entry point of the group
+`perdure.commands`, which names such a function. Temporal and Kubernetes are imported only when a command runs, to keep
+help and completion fast.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 """
@@ -115,7 +116,6 @@ def main() -> None:
 
 
 def in_new_form(words: list[str]) -> list[str]:
-    """The command line with a former verb replaced; prints the new form."""
     if not words or words[0] not in MOVED:
         return words
     new = MOVED[words[0]]
@@ -128,7 +128,6 @@ def program_name() -> str:
 
 
 def _end(code: str | int | None) -> None:
-    """Exit, without the interpreter's finalisation if Temporal's Rust core has been loaded."""
     if "temporalio.bridge.runtime" not in sys.modules or not isinstance(code, int | None):
         sys.exit(code)
     exit_now(code or 0)

@@ -38,8 +38,8 @@ def nth(
 ) -> None:
     """Print the InterruptionPolicy that does what the AWS Node Termination Handler does with the values of its chart.
 
-    Comments before it name values without a counterpart, or whose counterpart differs. Nothing is written anywhere.
-    Secret values are not printed.
+    Comments before the policy name the values that have no counterpart, or one that differs. Nothing is written
+    anywhere. Secret values are not printed.
 
     Example: helm get values -n kube-system aws-node-termination-handler -o yaml | perdure install migrate nth -
     """

@@ -1,4 +1,4 @@
-"""The object of a command: KIND NAMESPACE/NAME, the kind by any name that kubectl accepts, in any case."""
+"""The object of a command: KIND NAMESPACE/NAME. KIND is any name that kubectl accepts for the kind, in any case."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from starters.cli.completion import complete_kinds, complete_objects
 # RFC 1123 subdomains: the names of namespaces and of custom resources.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
-# Names of AWS and its users, without quotes since they are used in queries.
+# Names of AWS objects and accounts. Quotes are not allowed, because the names are used in queries.
 _OUTSIDE = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
 
 # Short names of Kubernetes' own kinds.
@@ -61,13 +61,12 @@ class Target:
 
 
 def path(namespace: str, name: str) -> str:
-    """The object as `NAMESPACE/NAME`; lifecycles without an object may have no namespace."""
     return f"{namespace}/{name}" if namespace else name
 
 
 def target(kind: str, name: str) -> Target:
-    """The object that the arguments name; raises typer.BadParameter if the kind is unknown or has no lifecycles, or the
-    name is malformed.
+    """The object that the arguments name. Raises typer.BadParameter if the kind is unknown or has no lifecycles, or if
+    the name is malformed.
     """
     found = _of_others(kind) or kind_named(kind)
     if not found.plural:
@@ -107,14 +106,17 @@ def _of_others(word: str) -> Kind | None:
 
 
 def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
-    """The name, if it is valid in Kubernetes and thus safe in queries and paths."""
+    """Return the name. Raises typer.BadParameter unless it is valid in Kubernetes, and so safe in queries and paths."""
     if not _NAME.fullmatch(name):
         raise typer.BadParameter(f"{name!r} is not a valid name of a Kubernetes object", param_hint=hint)
     return name
 
 
 def kind_named(word: str) -> Kind:
-    """The kind of a word: kind, plural or short name, in any case, with or without group (`accounts.example.com`)."""
+    """The kind whose name, plural or short name this is, in any case, with or without group (`accounts.example.com`).
+
+    Raises typer.BadParameter if there is none, or if its objects have no lifecycles.
+    """
     domain = settings().claims_domain
     kinds = [kind.under(domain) for kind in all_kinds().values()]
     names = {name: kind for kind in kinds for name in _with_group(kind, _names(kind))}
@@ -133,7 +135,7 @@ def _names(kind: Kind) -> tuple[str, ...]:
 
 
 def _short_names(domain: str) -> dict[str, Kind]:
-    """Kinds by short name, from the CRDs, whose generation is slow."""
+    """The kinds by short name. This is slow, because it generates the CRDs."""
     from domain.custom_resources import custom_resources
 
     models = [(each.kind_of.under(domain), each.definition.short_names) for each in custom_resources()]

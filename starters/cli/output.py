@@ -56,7 +56,7 @@ def console() -> Console:
 
 
 def show(drawn: RenderableType) -> None:
-    """Print; in a pipe rows are neither wrapped nor padded."""
+    """Print a table or text. In a pipe, rows are neither wrapped nor padded."""
     found = console()
     if found.is_terminal:
         found.print(drawn)
@@ -80,7 +80,7 @@ def print_json(value: Model | Sequence[Model]) -> None:
 
 
 def printed(value: Model | Sequence[Model], form: Format) -> bool:
-    """Print the value as JSON or YAML; False, and nothing is printed, for other formats."""
+    """Print the value if the format is JSON or YAML, and return whether it is."""
     if form is Format.JSON:
         print_json(value)
     elif form is Format.YAML:
@@ -102,7 +102,6 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
 
 
 def grid(*columns: str) -> Table:
-    """A table in kubectl's style: a heading in capitals, no lines."""
     found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         found.add_column(column.upper(), overflow="fold")
@@ -133,7 +132,6 @@ def span(duration: timedelta) -> str:
 
 
 def until(moment: datetime | None, now: datetime) -> str:
-    """The moment as local time, and its distance from now."""
     if moment is None:
         return ""
     distance = f"in {span(moment - now)}" if moment >= now else f"{span(now - moment)} ago"

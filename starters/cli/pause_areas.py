@@ -1,4 +1,4 @@
-"""`perdure pause` and `resume` of areas or everything, in a ConfigMap (`domain/pauses.py`) that all processes read."""
+"""`perdure pause` and `resume` of areas or everything, written to a ConfigMap (`domain/pauses.py`)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from starters.cli.session import ClusterSession, perform_on_cluster, person
 
 
 class Held(Model):
-    """What was paused or resumed: an object, an area, or `all`."""
-
     kind: str = ""
     namespace: str = ""
     name: str = ""
@@ -25,7 +23,9 @@ class Held(Model):
 
 
 def named(kind: str, name: str, area: str, *, everything: bool) -> str:
-    """The area, `all`, or empty for an object; raises typer.BadParameter unless exactly one is named."""
+    """The named area, `all` for everything, or an empty string for an object. Raises typer.BadParameter unless exactly
+    one of these is named.
+    """
     if sum((bool(kind or name), bool(area), everything)) != 1 or (not area and not everything and not name):
         raise typer.BadParameter("name one object, KIND NAMESPACE/NAME, or --area AREA, or --all", param_hint="KIND")
     if area and area not in all_areas():
@@ -64,7 +64,7 @@ def resume(what: str, reason: str, form: Format) -> None:
 
 
 async def current_pauses(session: ClusterSession) -> Pauses:
-    """The pauses; none if unreadable, as paused lifecycles report their pause."""
+    """The pauses. Empty if they cannot be read: the paused lifecycles also report their pause."""
     try:
         return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))
     except Denied:

@@ -1,7 +1,7 @@
-"""`perdure plan -f FILE`: what would be done if these objects were applied, with nothing written anywhere.
+"""`perdure plan -f FILE`: shows what would be done if the file's objects were applied. Nothing is written anywhere.
 
-A server-side dry run returns each object as applied. The lifecycle's pass then runs here in observe mode, with the
-caller's rights. Recent refusals, which only an open lifecycle remembers, are not known.
+A server-side dry run returns each object as the API server would store it. The lifecycle's pass then runs in this
+process, in observe mode and with the caller's rights. Recent refusals are ignored: only an open lifecycle knows them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ def plan_file(file: Path, namespace: str, form: Format) -> None:
 
 
 def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:
-    """The file's objects; raises CommandError if it is unusable."""
     try:
         found = [each for each in yaml.safe_load_all(file.read_text()) if each]
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -134,7 +133,6 @@ def lifecycle_of(kind: Kind, key: Key) -> Entity[World]:
 
 
 def key_of(session: Session, kind: Kind, obj: JsonObject) -> Key:
-    """The object's key; a new object has the uid of its dry run."""
     return Key(
         kind=kind.name,
         namespace=text(obj, "metadata", "namespace"),
@@ -149,7 +147,7 @@ def target_of(kind: Kind, obj: JsonObject) -> Target:
 
 
 class SupposedKube(KubeApi):
-    """A client that returns the file's objects in place of stored ones, in observe mode."""
+    """A client that returns the file's objects in place of stored objects."""
 
     _supposed: dict[tuple[str, str, str], JsonObject] = {}
 
@@ -170,7 +168,9 @@ class SupposedKube(KubeApi):
         limit: int = 500,
         metadata_only: bool = False,
     ) -> AsyncGenerator[Listing, None]:
-        """The pages with the file's objects; the last has the new objects, unless a selector is given."""
+        """The pages, with the file's objects in place of stored ones. Unless a selector is given, objects that are not
+        stored yet follow on a last page.
+        """
         ours = {(where, name): obj for (of, where, name), obj in self._supposed.items() if of == kind.name}
         new = {name: obj for name, obj in ours.items() if namespace in ("", name[0])}
         version = ""
@@ -196,7 +196,7 @@ class SupposedKube(KubeApi):
 
 
 class OnlyAsking:
-    """A client of Temporal, or a workflow's handle, that only sends queries."""
+    """A Temporal client or workflow handle that only sends queries. All else raises Denied."""
 
     def __init__(self, real: Any) -> None:
         self._real = real
@@ -208,7 +208,7 @@ class OnlyAsking:
         return await self._real.query(*what, **how)
 
     def __getattr__(self, name: str) -> object:
-        raise Denied(f"{name} cannot be read from Temporal by a plan", code="Plan")
+        raise Denied(f"{name} is not possible: a plan sends only queries to Temporal", code="Plan")
 
 
 def _environment(key: Key) -> ActivityEnvironment:

@@ -1,6 +1,7 @@
-"""`perdure run`, for small installations, and its parts `worker`, `watch` and `codec`; and `version`.
+"""`perdure run` for small installations, its subcommands `worker`, `watch` and `codec`, and `perdure version`.
 
-A process ends after SIGTERM or SIGINT, once it has drained. In `run`, the end of one process ends the others.
+After SIGTERM or SIGINT, a process finishes its running work and ends. If worker, watcher or event consumer ends within
+`perdure run`, the other two end as well.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ log = logging.getLogger(__name__)
 
 OnlyOption = Annotated[str, typer.Option("--only", metavar="AREA,...", help="Serve only these areas; by default all.")]
 BuildOption = Annotated[
-    str, typer.Option("--build-id", help="The version of this worker; else PERDURE_WORKER_BUILD_ID, or none.")
+    str, typer.Option("--build-id", help="The version of this worker; by default PERDURE_WORKER_BUILD_ID.")
 ]
 PortOption = Annotated[
     int, typer.Option("--port", min=1, max=65535, help="The port to listen on, at PERDURE_LISTEN_HOST.")
@@ -129,7 +130,9 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
 
 
 def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
-    """Execute a process; entries `clusters` in its settings are replaced by the clusters' accounts and regions."""
+    """Execute a process. Each entry `clusters` in its PERDURE_INSTANCES_QUEUES is replaced by the accounts and regions
+    of the AWS provider's clusters. The process ends when these change, to be started again.
+    """
     from domain.instances.queues_from_clusters import cluster_entries
 
     def end() -> None:
@@ -138,7 +141,7 @@ def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]
     def run(settings: Settings) -> Awaitable[None]:
         if not cluster_entries(settings.instances_queues)[1]:
             return process(settings)
-        # It loads boto3, which the watcher does not need otherwise.
+        # This module loads boto3, which the watcher does not need otherwise.
         from activities.instances.queues_from_clusters import run_with_cluster_places
 
         return run_with_cluster_places(settings, name, process, end)
@@ -147,7 +150,7 @@ def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]
 
 
 async def _watching(settings: Settings) -> None:
-    # It reads the settings when imported, so logging must be configured first.
+    # This module reads the settings when it is imported, so logging must be configured first.
     from starters.watch.main import run_watcher
 
     await run_watcher(settings)

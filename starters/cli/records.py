@@ -1,4 +1,4 @@
-"""What a person's commands record: annotations on the custom resource, and Kubernetes Events."""
+"""Records of what people do by commands: annotations on the custom resource, and Kubernetes Events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ async def annotate(session: ClusterSession, target: Target, annotations: Mapping
 
 
 async def record(session: ClusterSession, target: Target, obj: JsonObject, reason: str, message: str) -> None:
-    """Write an Event of what a person did, and why; if the cluster refuses, warn."""
     kind = "Warning" if reason == "Abandoned" else "Normal"
     who = f"by {person()}: {message}" if message else f"by {person()}"
     document = event(Subject.of(target.kind, obj), EventContent(kind, reason, who, FIELD_MANAGER), utc_now())

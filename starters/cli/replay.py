@@ -1,6 +1,7 @@
-"""`perdure temporal replay`, the gate before a release: can this code continue lifecycles that other code has begun?
+"""`perdure temporal replay`: checks before a release whether this code can continue lifecycles that other code began.
 
-Histories come from files or, with `--open`, from running lifecycles. Exits with 1 if one cannot be continued.
+Histories come from files or, with `--open`, from running lifecycles. The command exits with 1 if this code cannot
+continue one of them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def replay(
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Replay histories with this version's workflows, and list those that it cannot continue."""
+    """Replay histories with this version's workflows, and list the histories that it cannot continue."""
     if (directory is None) is not running:
         raise typer.BadParameter("name a directory of recorded histories, or --open", param_hint="DIR")
     found = _over_recorded(directory) if directory else _over_open(query, most)

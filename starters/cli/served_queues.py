@@ -1,6 +1,7 @@
 """The accounts, regions and queues that PERDURE_INSTANCES_QUEUES names, for commands.
 
-The API server is asked only for an entry `clusters`: for the accounts and regions of the AWS provider's clusters.
+An entry `clusters` names the accounts and regions of the AWS provider's clusters. Without such an entry, the API server
+is not asked.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from starters.cli.session import ClusterSession, perform_on_cluster
 
 
 async def places_of(session: ClusterSession) -> tuple[Place, ...]:
-    """The places; raises CommandError if the setting is wrong, ApiError if the clusters' places cannot be found."""
+    """The accounts, regions and queues. Raises CommandError if the setting is malformed, ApiError if the accounts of
+    clusters cannot be found.
+    """
     texts = session.settings.instances_queues
     try:
         check_entries(texts)
         if cluster_entries(texts)[1]:
-            # It loads boto3, which few commands need.
+            # This module loads boto3, which few commands need.
             from activities.instances.queues_from_clusters import resolved
 
             texts = (await resolved(session.settings, session.kube)).instances_queues
@@ -28,7 +31,6 @@ async def places_of(session: ClusterSession) -> tuple[Place, ...]:
 
 
 def places_of_settings() -> tuple[Place, ...]:
-    """Like `places_of`, but without a session; raises CommandError in both cases."""
     texts = settings().instances_queues
     try:
         others, of_clusters = cluster_entries(texts)

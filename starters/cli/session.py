@@ -40,7 +40,7 @@ _ADVICE = {
     ErrorType.ABSENT: "`perdure list` lists the objects",
     ErrorType.CONFLICT: "it was changed at the same time: try again",
     ErrorType.DENIED: "these credentials may not do that in the cluster; deploy/rbac has roles for people",
-    ErrorType.UNAVAILABLE: "is the cluster up, and is KUBECONFIG right? A local one: perdure status",
+    ErrorType.UNAVAILABLE: "is the cluster up, and is KUBECONFIG right? For a local deployment: perdure status",
 }
 
 
@@ -51,7 +51,6 @@ class ClusterSession:
     served: KubeApi | None = None  # the cluster whose Services are served, if it is not `kube`
 
     def cluster_of(self, kind: Kind) -> KubeApi:
-        """The API server that stores objects of the kind."""
         return self.served or self.kube if kind.served else self.kube
 
 
@@ -61,7 +60,7 @@ class Session(ClusterSession):
 
 
 def perform(work: Callable[[Session], Awaitable[T]]) -> T:
-    """Do the work with Temporal and the cluster; raises CommandError if either cannot be reached, or refuses."""
+    """Do the work with Temporal and the cluster. Raises CommandError if one of them cannot be reached, or refuses."""
     return _run(_within(session(), work))
 
 
@@ -115,7 +114,7 @@ async def cluster_session() -> AsyncIterator[ClusterSession]:
     except ConfigException as error:
         raise CommandError(
             f"no Kubernetes cluster is configured: {error}",
-            "set KUBECONFIG, or start a local deployment with `perdure up` (one elsewhere: --state DIR)",
+            "set KUBECONFIG, or start a local deployment with `perdure up`; --state DIR names another state directory",
         ) from error
     async with kube, served_cluster(found, kube, "cli") as served:
         yield ClusterSession(found, kube, served)
@@ -134,12 +133,12 @@ async def _temporal(found: Settings) -> Client:
         ) from error
     except TemporalRefused as error:
         raise CommandError(
-            str(error), "is it up, and are TEMPORAL_ADDRESS and TEMPORAL_TLS_* right? A local one: perdure status"
+            str(error),
+            "is Temporal up, and are TEMPORAL_ADDRESS and TEMPORAL_TLS_* right? For a local deployment: perdure status",
         ) from error
 
 
 def person() -> str:
-    """Who runs the command: `PERDURE_USER`, else the login name and the machine."""
     named = os.environ.get("PERDURE_USER")
     if named:
         return named
@@ -154,4 +153,4 @@ def _rpc(error: RPCError) -> str:
         return "these credentials may not do that in this Temporal namespace"
     if error.status is RPCStatusCode.NOT_FOUND:
         return "is TEMPORAL_NAMESPACE right?"
-    return "is it up, and is TEMPORAL_ADDRESS right? A local one: perdure status"
+    return "is Temporal up, and is TEMPORAL_ADDRESS right? For a local deployment: perdure status"

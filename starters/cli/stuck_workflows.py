@@ -1,7 +1,8 @@
-"""Lifecycles whose workflow tasks fail: a worker runs, but its code cannot replay their history.
+"""Lifecycles whose workflow tasks fail: a worker runs, but its code cannot replay their history, or has a bug.
 
-Their queries and updates time out. The cause is in the last WorkflowTaskFailed event and, from server 1.30, in
-`TemporalReportedProblems`. Terminate and wake such a lifecycle: its next run observes the objects again.
+Queries and updates of such a lifecycle time out. The cause is in the last WorkflowTaskFailed event and, from server
+1.30 on, in the search attribute `TemporalReportedProblems`. If the history cannot be replayed, terminate and wake the
+lifecycle: its next run observes the objects again.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _NON_DETERMINISM = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERM
 
 
 async def stuck(client: Client, key: Key) -> CommandError | None:
-    """Why the workflow cannot continue; None if its last task did not fail, or Temporal did not answer."""
+    """Why the workflow cannot continue. None if its last task did not fail, or if Temporal did not answer."""
     try:
         answer = await client.workflow_service.get_workflow_execution_history_reverse(
             GetWorkflowExecutionHistoryReverseRequest(

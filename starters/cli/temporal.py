@@ -1,7 +1,7 @@
-"""`perdure temporal`: Temporal's part of an installation, for people and for Jobs of a rollout.
+"""`perdure temporal`: prepares Temporal, and rolls out versions of the workers. People and Jobs of a rollout run it.
 
-`bootstrap` prepares the namespace; `versions` lists the workers' versions, `promote` makes one current, `move` wakes
-lifecycles on older ones. All are idempotent.
+`bootstrap` prepares the namespace. `versions` lists the workers' versions, `promote` makes a version current, and
+`move` wakes the lifecycles on older versions. All of these are idempotent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BETWEEN_LOOKS = 2.0
 
 DeploymentOption = Annotated[
     str,
-    typer.Option("--deployment", metavar="NAME", help="The worker deployment; by default PERDURE_INSTALLATION's."),
+    typer.Option("--deployment", metavar="NAME", help="The worker deployment; else that of PERDURE_INSTALLATION."),
 ]
 WaitOption = Annotated[float, typer.Option("--wait", metavar="SECONDS", min=0, help="How long to wait, in seconds.")]
 RateOption = Annotated[float, typer.Option("--rate", min=0.1, help="Lifecycles woken per second.")]
@@ -73,7 +73,7 @@ def bootstrap(
         return
     retention = f"closed lifecycles are kept {done.retention_days:g} days"
     retention += f" (before: {done.retention_before_days:g})" if done.retention_before_days is not None else ""
-    say(f"namespace {done.namespace}: {'made' if done.created else 'was there'}, {retention}")
+    say(f"namespace {done.namespace}: {'created' if done.created else 'existed already'}, {retention}")
     say(f"search attributes: {', '.join(done.attributes_added) or 'none was missing'}")
 
 
@@ -157,7 +157,7 @@ def queues(settings: Settings, areas: str) -> set[tuple[str, str]]:
 async def _until_polled(
     client: Client, deployment: str, build_id: str, wanted: set[tuple[str, str]], wait: float
 ) -> None:
-    """Wait until workers poll: a current version without workers would block new workflows."""
+    """Wait until workers poll, because a current version without workers would block new workflows."""
     from engine import worker_versions
 
     deadline = time.monotonic() + wait
@@ -186,9 +186,10 @@ async def wake_older(client: Client, deployment: str, rate: float) -> int:
 
 
 async def moved(client: Client, deployment: str, wait: float, rate: float) -> Sequence[Version]:
-    """Wake repeatedly, as running activities delay a move; returns the versions still in use.
+    """Wake the lifecycles on older versions repeatedly, because running activities delay a move.
 
-    Raises RPCError if Temporal refuses until the time is up.
+    Returns the older versions that still have open lifecycles after `wait` seconds. Raises RPCError if Temporal still
+    refuses after that time.
     """
     from temporalio.service import RPCError
 

@@ -1,4 +1,4 @@
-"""`perdure top`: counts by area, the backlog, and the worst lifecycles."""
+"""`perdure top`: shows the lifecycles' number by area, the backlog, and the ten worst lifecycles."""
 
 from __future__ import annotations
 
@@ -30,14 +30,12 @@ if TYPE_CHECKING:
 
 # The phases that show that a person is needed.
 FAILING = ("Bug", "Failed", "Error", "Invalid", "GivenUp", "Rejected", "Stalled", "Unhealthy", "Unservable")
-# A deadline that is past by more than this was missed.
+# A lifecycle is overdue if its deadline is past by more than this.
 OVERDUE = timedelta(minutes=1)
 WORST = 10
 
 
 class AreaAtAGlance(Model):
-    """An area's counts, of which `failing`, `stuck` and `missing_workers` need a person."""
-
     area: str
     open: int
     waiting: int = 0
@@ -49,8 +47,8 @@ class AreaAtAGlance(Model):
 
 
 class Glance(Model):
-    """What `perdure top` shows. `worst`: longest open first. `backlog`: work that was not started or was interrupted;
-    without failures, it shows an overloaded system.
+    """What `perdure top` shows. `worst` lists stuck lifecycles first, then failing ones; the longest open come first.
+    `backlog` lists work that was not started or was interrupted. A backlog without failures shows overload.
     """
 
     at: datetime
@@ -150,7 +148,6 @@ async def count_area(session: Session, area: str, now: datetime) -> AreaAtAGlanc
 
 
 def queried(cluster: str, *areas: str) -> str:
-    """The query for the areas' open lifecycles in this cluster; several clusters may share a namespace."""
     kinds = [kind.name for kind in all_kinds().values() if kind.area in areas and kind.lifecycle]
     ids = " OR ".join(f"WorkflowId STARTS_WITH '{id_prefix(kind, cluster)}'" for kind in kinds)
     return f"ExecutionStatus = 'Running' AND ({ids})"

@@ -1,4 +1,4 @@
-"""`perdure wake`: wakes one lifecycle, or all of a kind (after a restore, or at the start of a migration)."""
+"""`perdure wake`: wakes one lifecycle, or many (after a restore, or at the start of a migration)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def kinds_with_objects() -> tuple[Kind, ...]:
 
 
 def wake_lifecycle(reference: Target, obj: JsonObject) -> None:
-    """Wake the lifecycle; if that fails, warn: the watcher wakes it later."""
+    """Wake the object's lifecycle. If this fails, only warn, because the watcher wakes the lifecycle later."""
 
     async def wake_it(session: Session) -> None:
         await wake_one(session, await lifecycle.key_of_object(session, reference, obj))
@@ -53,10 +53,10 @@ class Woken(Model):
 
 
 async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
-    """Wake all lifecycles; a failed wake does not stop the others.
+    """Wake all lifecycles of these kinds. A failed wake does not stop the other wakes.
 
-    Of several kinds, only those of served areas are woken, and one that may not be listed is no failure, since a user
-    of one area may lack rights in others.
+    If several kinds are given, kinds of areas that are not served are left out. A kind that may not be listed is then
+    no failure, because a user of one area may lack rights in other areas.
     """
     free = asyncio.Semaphore(_AT_ONCE)
 
@@ -69,7 +69,7 @@ async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
                 return False
         return True
 
-    # A lifecycle without a worker would only hang.
+    # A woken lifecycle for which no worker runs would only hang.
     executed = areas() if len(kinds) == 1 else _served(session.settings)
     keys: list[Key] = []
     unlisted = 0
@@ -115,7 +115,7 @@ async def keys_of(session: Session, kind: Kind) -> list[Key]:
 
 
 def concerns(kind: Kind, obj: JsonObject) -> bool:
-    """Whether an object has a lifecycle: most Services have none."""
+    """Whether the object has a lifecycle. Most Services have none."""
     if not kind.served:
         return True
     held = kind.finalizer in sequence(obj, "metadata", "finalizers")

@@ -58,7 +58,6 @@ def _several(name: str, lines: Iterable[str]) -> list[tuple[str, str | Text]]:
 
 
 def _blocked(answer: Why, now: datetime) -> list[tuple[str, str | Text]]:
-    """What blocks the lifecycle: cloud operations with their next check, refusals with their next attempt."""
     pending = [item for item in answer.hindrances if item.type == ErrorType.PENDING]
     refused = [item for item in answer.hindrances if item.type != ErrorType.PENDING]
     pairs = _several("in progress", (_progress(item, now) for item in pending))

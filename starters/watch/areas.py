@@ -1,12 +1,12 @@
-"""How areas join the watcher: by names that modules of this package and of other packages' areas define.
+"""How areas join the watcher. A module of this package, or the module `watch` of another package's area, may define:
 
-- `WATCHED`, or `watched_for` if the settings matter: watched kinds (`watched_kinds.py`);
+- `WATCHED`, or `watched_for` if the watched kinds depend on settings: watched kinds (`watched_kinds.py`);
 - `opened_for`: lifecycles without an object, woken at each start (`objectless_lifecycles.py`);
 - `GAUGES`: metrics (`gauges.py`);
 - `duties_for`: background tasks of the leading watcher (`background_tasks.py`).
 
-A module that defines any of these except `GAUGES` names its area in `AREA` (empty for none), and is skipped if the
-settings exclude the area.
+A module that defines any of these except `GAUGES` names its area in `AREA` (empty if it has no area). The module is
+skipped if the settings exclude its area.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ def modules() -> list[ModuleType]:
 
 
 def modules_served(settings: Settings) -> list[ModuleType]:
-    """The modules of the served areas; raises ValueError for an unknown area."""
     found = modules()
     known = sorted({area for area in map(_area, found) if area})
     if unknown := set(settings.areas) - set(known):

@@ -1,6 +1,6 @@
-"""Exports the scheduled audits' findings as metrics, from their report in a ConfigMap (`domain/audit_report.py`).
+"""Exports the findings of scheduled audits as metrics. The findings are read in a ConfigMap (`domain/audit_report.py`).
 
-`perdure_audit_timestamp_seconds` is 0 until an audit succeeds, so that alerts fire.
+For each area, `perdure_audit_timestamp_seconds` is 0 until an audit succeeds, so that an alert fires.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Background tasks that areas run in the leading watcher.
 
-An area joins with `duties_for` in its module, which returns endless functions of the API client and the index. Nothing
-may depend on them: a failed task is only restarted later.
+An area joins by defining `duties_for` in its module, which returns functions that run forever with the API client and
+the index. No other part may depend on these tasks, because a failed task is restarted only a minute later.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ def duties_of_areas(settings: Settings) -> tuple[Duty, ...]:
 
 
 async def attend(duty: Duty, api: KubeApi, index: Index) -> None:
-    """Run the task, and restart it after failures, forever."""
     while True:
         try:
             await duty(api, index)

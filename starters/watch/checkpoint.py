@@ -1,6 +1,7 @@
-"""By kind, the resource version up to which all wakes were acknowledged; the Lease stores it for the next watcher.
+"""The checkpoint: for each kind, the resource version up to which Temporal has accepted all wakes.
 
-Without it, changes made while no watcher runs would be missed, unless the objects' status shows them.
+The Lease stores the checkpoint for the next watcher. Without it, the next watcher would miss changes that were made
+while no watcher ran, unless the objects' status shows them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ class Checkpoint:
         self._reached: dict[str, str] = {}
 
     def covers(self, name: str) -> bool:
-        """Whether the previous watcher's checkpoint has the kind."""
         return name in self._inherited
 
     def is_behind(self, name: str, known: Projection) -> bool:
@@ -29,8 +29,8 @@ class Checkpoint:
         return bool(seen) and newer(known.resource_version, seen)
 
     def renew(self, positions: Mapping[str, str], watched: Collection[str]) -> None:
-        """Record the positions. A watched kind without a position keeps its old version; a kind that is not watched any
-        more is dropped, since annotations are limited to 256 KiB.
+        """Record the positions. A watched kind without a position keeps its old version. A kind that is not watched any
+        more is dropped, because annotations are limited to 256 KiB.
         """
         known = {**self._inherited, **self._reached, **positions}
         self._reached = {name: version for name, version in known.items() if name in watched}

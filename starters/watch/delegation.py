@@ -1,8 +1,8 @@
-"""Decides which workflow does an object's work: its own, or that of its delegate (see `watched_kinds.py`), which
-*carries* the object.
+"""Decides which workflow does an object's work: the object's own workflow, or the workflow of its delegate (see
+`watched_kinds.py`). In the second case, the delegate *carries* the object.
 
-The object's own workflow is woken after a delegate has taken over, opened when the work returns, and woken, if it is
-still open, when the object is deleted while carried.
+After a delegate has taken over the work, the object's own workflow is woken. When the delegate gives the work back, the
+object's own workflow is opened. When a carried object is deleted, its own workflow is woken if it is still open.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ IsOpen = Callable[[Key], Awaitable[bool]]
 LONGEST_CHAIN = 4
 
 
-# Seconds, at most, from the deletion of a carried object to the wake of its workflow. A workflow that deletes many
-# objects at once needs the Temporal server more urgently.
+# Seconds, at most, from the deletion of a carried object to the wake of its workflow. This wake is delayed because a
+# workflow that deletes many objects at once needs the Temporal server more urgently.
 ENDS_WITHIN = 1.0
 
 
@@ -46,12 +46,12 @@ class Delegation:
         return known.key
 
     def of_all(self, keys: Iterable[Key]) -> dict[Key, None]:
-        """The delegates in order, without duplicates; an object not indexed is its own delegate."""
+        """The delegates in order, without duplicates. An object that is not in the index is its own delegate."""
         known = ((key, self._known(key)) for key in keys)
         return dict.fromkeys(self.of(one) if one is not None else key for key, one in known)
 
     def carried(self, key: Key) -> bool:
-        """Whether another workflow does the object's work; False if it is not indexed."""
+        """Whether another workflow does the object's work; False if the object is not in the index."""
         known = self._known(key)
         return known is not None and self.of(known) != key
 
@@ -87,7 +87,7 @@ class Handover:
         task.add_done_callback(self.opening.discard)
 
     def _is_carried(self, known: Projection | None) -> bool:
-        """Whether another workflow does the object's work; True also for None."""
+        """Whether another workflow does the object's work; True also if `known` is None."""
         return known is None or self._delegation.of(known) != known.key
 
     async def _open(self, key: Key, seconds: float) -> None:
@@ -101,7 +101,7 @@ class Handover:
             self._queue.put(key)
 
     async def _opened(self, key: Key) -> bool | None:
-        """Whether the workflow is open; None if Temporal did not answer, and the caller must wake it."""
+        """Whether the workflow is open. None if Temporal did not answer: the caller must then wake the workflow."""
         try:
             return self._is_open is not None and await self._is_open(key)
         except Exception:

@@ -1,7 +1,7 @@
 """Gauges computed from the projections at each scrape, while this watcher leads.
 
-An area joins with `GAUGES` in its module: a function from the index to metric families. A standby exports none, since
-several replicas' values would be added up.
+An area joins by defining `GAUGES` in its module: a function that returns metric families for the index. A standby
+exports no gauges, because sums over all replicas would count objects twice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ def gauges_of_areas() -> tuple[Gauges, ...]:
 
 
 def lifecycles(phases: Mapping[tuple[str, str], int]) -> Metric:
-    """`perdure_lifecycles`, from counts by kind and phase."""
     family = GaugeMetricFamily(
         "perdure_lifecycles", "Objects with a lifecycle, by the phase that they show.", labels=["kind", "phase"]
     )
@@ -53,7 +52,7 @@ class _Projected(Collector):
         self._index = index
 
     def describe(self) -> Iterable[Metric]:
-        """The families without samples, to reserve the names in the registry."""
+        """The families without samples, which reserve the names in the registry."""
         return families(Index())
 
     def collect(self) -> Iterable[Metric]:
@@ -61,7 +60,6 @@ class _Projected(Collector):
 
 
 def families(index: Index) -> Iterable[Metric]:
-    """The metric families of all areas, except of areas whose gauges fail."""
     families: dict[str, Metric] = {}
     for gauges in gauges_of_areas():
         try:

@@ -1,7 +1,8 @@
-"""Objects whose status is a heartbeat: only a missed report, and the first report after it, wake lifecycles.
+"""Objects whose status is a heartbeat: only a missed report, and the first report after a missed one, wake lifecycles.
 
-Each object's projection has the time at which its last report expires, which is compared with the clock every two
-seconds. The first comparison wakes lifecycles for all silent objects, because earlier changes are unknown.
+Each projection contains the time at which the object's last report expires. The watcher compares these times with the
+clock every two seconds. The first comparison wakes lifecycles for all silent objects, because earlier changes are
+unknown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The watcher's process: connect, lead, watch, until SIGTERM.
+"""The watcher's process: it connects, leads and watches until SIGTERM.
 
-One replica leads by a Lease. A standby is ready too, since a rollout would otherwise deadlock. Two leaders at once only
-send superfluous wakes. In observe mode nothing is written, so every replica watches.
+The replica that holds the Lease leads. A standby is ready too, because a rollout would otherwise wait for it forever.
+Two leaders at once do no harm: they only send superfluous wakes. In observe mode no Lease is written, so every replica
+watches.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ logger = logging.getLogger(__name__)
 
 
 async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, health: Health | None = None) -> None:
-    """Watch until `stop` or, without it, SIGTERM or SIGINT. A caller that serves its own health passes `health`."""
+    """Watch until `stop` is set or, if it is None, until SIGTERM or SIGINT. A caller that serves health itself passes
+    `health`.
+    """
     async with (
         stopped_by_signals(stop) as stopped,
         await KubeApi.open(settings, PROCESS) as api,
@@ -94,7 +97,7 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
 
 @asynccontextmanager
 async def _lease_client(settings: Settings, thread: OwnThread) -> AsyncIterator[KubeApi]:
-    """An API client in the thread, to renew the Lease even while the main event loop is busy."""
+    """An API client in the thread, which renews the Lease even while the main event loop is busy."""
     api = await thread.run(KubeApi.open(settings, PROCESS))
     try:
         yield api
@@ -107,8 +110,6 @@ async def _hold(thread: OwnThread, election: LeaderElection, annotations: Annota
 
 
 def stand_by(election: LeaderElection, health: Health) -> None:
-    """Make this process ready once it knows that another process holds the Lease."""
-
     def unready() -> list[str]:
         if election.trouble or election.leader:
             return [election.trouble] if election.trouble else []
@@ -178,5 +179,5 @@ def _watcher(settings: Settings, api: KubeApi, served: KubeApi, client: Client, 
 
 
 def identity(settings: Settings) -> str:
-    """The process's name in the Lease. It survives a crash, so a restarted process takes its Lease back at once."""
+    """The process's name in the Lease. A restarted process has the same name, so it gets its Lease back at once."""
     return f"{socket.gethostname()}_{settings.health_port or os.getpid()}"

@@ -1,4 +1,4 @@
-"""Metrics of areas and worker versions that no worker serves. A standby exports none."""
+"""Metrics of areas and worker versions that no worker serves. A standby does not export these metrics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ logger = logging.getLogger(__name__)
 
 
 async def report_missing_workers(client: Client, settings: Settings) -> None:
-    """Update the metrics every minute; a failed check leaves them unchanged."""
     try:
         while True:
             try:

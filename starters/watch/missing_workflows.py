@@ -1,6 +1,6 @@
 """Finds objects without a workflow and workflows without an object, by listing each kind's open workflows.
 
-The watcher wakes both slowly, once after each start. Visibility lags, so some wakes are superfluous.
+After each start, the watcher wakes both slowly. The visibility store lags behind, so some wakes are superfluous.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PARTS = 4  # Kind/namespace/name/uid
 
 
 async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]) -> list[Key]:
-    """Open workflows without an object, then objects without an open workflow."""
+    """The keys of open workflows without an object, then of objects without an open workflow."""
     known = {key.workflow_id: key for key in keys}
     query = f"WorkflowType = '{kind}' AND ExecutionStatus = 'Running'"
     running = {execution.id async for execution in client.list_workflows(query)}

@@ -1,6 +1,7 @@
-"""Lifecycles without an object, woken at each start, so that they use changed settings.
+"""Wakes the lifecycles that have no object at each start of the watcher, so that they use changed settings.
 
-An area joins with `opened_for` in its module, which returns their keys. Failed wakes are repeated.
+An area joins by defining `opened_for` in its module, which returns the keys of such lifecycles. Failed wakes are
+repeated.
 """
 
 from __future__ import annotations

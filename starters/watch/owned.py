@@ -18,14 +18,14 @@ from starters.watch.watched_kinds import Watched, read_nothing
 
 
 def objects(kind: Kind) -> Watched:
-    """The watch of a kind whose lifecycles are woken when the spec, a retry or pause annotation, or (by another client)
-    the status changes.
+    """The watch of a kind with lifecycles. A lifecycle is woken when its object's spec or a retry or pause annotation
+    changes, or when another client changes the status.
     """
     return Watched(Followed(kind), read=_read_object)
 
 
 def owned(kind: Kind, *, by: Kind, label: str) -> Watched:
-    """The watch of objects with this label: a change wakes the object's owners of kind `by`."""
+    """The watch of objects with this label. A change of such an object wakes its owners of kind `by`."""
 
     def owners(obj: KubeObject) -> list[tuple[str, str]]:
         references = obj.metadata.owner_references

@@ -1,7 +1,8 @@
 """Wakes open lifecycles when their area is paused or resumed.
 
-A worker may not see a resume until its frozen watch of the ConfigMap is detected, so a resumed area's lifecycles are
-woken again after that. A new leader repeats recent resumes, as its predecessor may not have sent those wakes.
+If a worker's watch of the ConfigMap is frozen, the worker sees a resume only after it has detected that. So the
+lifecycles of a resumed area are woken again after this time. A new leader repeats the wakes of recent resumes, because
+its predecessor may not have sent them.
 """
 
 from __future__ import annotations
@@ -87,7 +88,6 @@ class _Notifier:
 
 
 async def wake_open_of(client: Client, areas: Iterable[str], cluster: str) -> int:
-    """Wake the open lifecycles of these areas in this cluster; returns their number."""
     chosen = set(areas)
     kinds = [kind for kind in all_kinds().values() if kind.lifecycle and kind.area in chosen]
     prefixes = tuple(id_prefix(kind.name, cluster) for kind in kinds)

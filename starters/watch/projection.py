@@ -1,7 +1,7 @@
 """What the watcher keeps of an object: only the fields that wakes depend on, in 2 to 5 KB.
 
-An event that leaves the *fingerprint* unchanged wakes no lifecycle. The *facts* are named values for delegation,
-delays and metrics.
+An event that leaves the *fingerprint* unchanged wakes no lifecycle. The *facts* are named values that delegation,
+delays and metrics use.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ Place = tuple[Relation, Side]
 
 
 class Shown(NamedTuple):
-    """An object at one end of a relation: its names there, and hashes of what the other end depends on.
+    """An object at one end of a relation: the names by which the other end finds it, and hashes of the values that the
+    other end depends on.
 
-    `as_made`: the object looks as the other end creates it. `counts`: it matters to the other end.
+    `as_made`: whether the object looks as the other end creates it. `counts`: whether it matters to the other end.
     """
 
     names: tuple[Hashable, ...]
@@ -48,18 +49,16 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What the watcher keeps of one object."""
-
     key: Key
     resource_version: str
     fingerprint: int
-    handed: int  # a hash of what other objects' workflows write
+    handed: int  # a hash of the values that other objects' workflows write
     settled: bool
     ours: bool  # the newest writer was certainly Perdure
     deleting: bool
     facts: Mapping[str, str] = field(default_factory=dict)
-    others: int = 0  # a hash of other writers' entries in managedFields; `own`: Perdure's entries
-    own: tuple[tuple[str, str, int], ...] = ()
+    others: int = 0  # a hash of other writers' entries in managedFields
+    own: tuple[tuple[str, str, int], ...] = ()  # Perdure's entries in managedFields: operation, time and size
     shown: Mapping[Place, Shown] = field(default_factory=dict)
     levers: int = 0  # a hash of the retry and pause annotations
 
@@ -76,9 +75,9 @@ class View:
     """What an area reads from an object.
 
     Args:
-        fingerprint: hashable values that the object's own decision reads and other clients write.
-        handed: values, such as a binding, that other objects' workflows write; a change always wakes the object.
-        settled: its status shows that nothing is left to do.
+        fingerprint: hashable values that the object's own decision reads and that other clients write.
+        handed: values, such as a binding, that other objects' workflows write. A change always wakes the lifecycle.
+        settled: whether the object's status shows that nothing is left to do.
     """
 
     fingerprint: tuple[object, ...]
@@ -103,7 +102,6 @@ def project(
     writer: str = FIELD_MANAGER,
     shown: Callable[[KubeModel | None], Mapping[Place, Shown]] = _shows_nothing,
 ) -> Projection:
-    """The projection of an object; writes by the field manager `writer` count as Perdure's."""
     metadata = mapping(obj, "metadata")
     view = _readable(kind, obj, read)
     places = shown(view.model)
@@ -128,15 +126,14 @@ def project(
 
 
 def is_urgent(before: Projection | None, after: Projection | None) -> bool:
-    """Whether the object is gone or being deleted, or a retry or pause annotation has changed."""
     return after is None or after.deleting or (before is not None and before.levers != after.levers)
 
 
 def own_write(before: Projection | None, after: Projection | None) -> bool:
-    """Whether a change is certainly Perdure's: Perdure wrote last, or only its entries in managedFields changed.
+    """Whether a change is certainly Perdure's: Perdure wrote last, or only its own entries in managedFields changed.
 
-    Times there have a resolution of one second. Deletions leave no entry, and removing fields only shrinks the
-    entries of former writers, so neither counts as Perdure's.
+    Times in managedFields have a resolution of one second. A deletion leaves no entry there, and a removal of fields
+    only shrinks the entries of former writers, so neither change counts as Perdure's.
     """
     if before is None or after is None:
         return after is not None and after.ours
@@ -149,7 +146,7 @@ def own_write(before: Projection | None, after: Projection | None) -> bool:
 
 
 def _readable(kind: str, obj: JsonObject, read: Read) -> View:
-    """The view; an unreadable object's fingerprint is all its content, so that each change wakes it."""
+    """The view. If the object is unreadable, its whole content is the fingerprint, so that each change wakes it."""
     try:
         return read(obj)
     except Exception:  # one malformed object must not stop the watch of all others
@@ -159,9 +156,9 @@ def _readable(kind: str, obj: JsonObject, read: Read) -> View:
 
 
 def written_by_us(obj: JsonObject, writer: str = FIELD_MANAGER) -> bool:
-    """Whether the newest change is Perdure's, by field manager; False if another manager's entry is as new.
+    """Whether `writer` made the newest change; False if another field manager's entry has the same time.
 
-    People's requests through the command line have another field manager, because they must wake the object.
+    The command line writes with another field manager, because its changes must wake the lifecycle.
     """
     entries = [(text(entry, "time"), text(entry, "manager")) for entry in sequence(obj, "metadata", "managedFields")]
     newest = max((time for time, _ in entries), default="")
@@ -191,7 +188,6 @@ def others_finalizers(obj: JsonObject, ours: str) -> tuple[str, ...]:
 
 
 def chosen(values: Mapping[str, object], names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """The values in the order of `names`, for comparison."""
     return tuple((name, str(values[name])) for name in names if name in values)
 
 

@@ -16,7 +16,6 @@ class Index:
         self._kinds: dict[str, Indexer[Projection]] = {}
 
     def of(self, kind: str) -> Indexer[Projection]:
-        """The kind's objects by namespace and name, written by its reflector."""
         return self._kinds.setdefault(kind, Indexer())
 
     def get(self, kind: str, namespace: str, name: str) -> Projection | None:

@@ -1,9 +1,9 @@
-"""The reflectors of one watcher: one for each watched kind, and for each *declared* kind while objects refer to it.
+"""The reflectors of one watcher: one for each watched kind, and one for each *declared* kind.
 
-A kind that is not installed, or a declared kind that is denied, neither delays others nor makes the watcher unready.
-A declared kind is looked up until the API server serves it; its reflector ends minutes after the last reference. If the
-API server allows it, one cluster-wide watch replaces many watches of parts of a kind, such as a single Secret
-(`WatchedWhileNamed.wider`).
+A declared kind is watched only while objects refer to it. It is looked up until the API server serves it, and its
+reflector ends minutes after the last reference. If a kind is not installed, or a declared kind may not be read, this
+neither delays other kinds nor makes the watcher unready. If the API server allows it, one cluster-wide watch replaces
+many watches of parts of a kind, such as single Secrets (`WatchedWhileNamed.wider`).
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ logger = logging.getLogger(__name__)
 @dataclass
 class _Declared:
     entry: WatchedWhileNamed
-    by: int = 0  # number of declaring objects
-    trouble: str = ""  # why it is not watched
-    awaited: bool = False  # it was missing, so objects that name it may wait for it
+    by: int = 0  # number of objects that refer to the kind
+    trouble: str = ""  # why the kind is not watched
+    awaited: bool = False  # the kind was missing, so objects that refer to it may wait for it
     task: asyncio.Task[None] | None = None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     tried: asyncio.Event = field(default_factory=asyncio.Event)
@@ -91,11 +91,11 @@ class Mirrors:
         self._group: asyncio.TaskGroup | None = None
 
     def run_in(self, group: asyncio.TaskGroup) -> None:
-        """Run all tasks in this group; must be called before `start`."""
+        """Run all tasks in this group. Must be called before `start`."""
         self._group = group
 
     def start(self, entry: Watched, *, missing: bool = False) -> None:
-        """Start a watch; `missing` if the kind was not found before."""
+        """Start a watch. `missing`: whether the kind was not found before."""
 
         def read(obj: JsonObject) -> Projection:
             return entry.project(self._cluster, obj)
@@ -142,7 +142,6 @@ class Mirrors:
         return any(declared.entry.name == entry.name for declared in self._declared.values())
 
     def awaited(self, entry: Watched) -> bool:
-        """Whether the kind, which is listed now, was missing or denied before."""
         waiting = any(one.awaited for one in self._declared.values() if one.entry.name == entry.name)
         return waiting or bool(self.reflectors[entry.name].trouble if entry.name in self.reflectors else "")
 
@@ -188,7 +187,6 @@ class Mirrors:
         self._stop(declared.entry)
 
     async def _serve(self, declared: _Declared) -> None:
-        """Look up the kind and watch it until it is removed; repeat forever."""
         failures = 0
         while True:
             try:
@@ -264,7 +262,6 @@ class Mirrors:
                     await parts.news.wait()
 
     async def _may_watch(self, entry: Watched, *, otherwise: bool) -> bool:
-        """Whether the kind may be watched; `otherwise` if the API server does not answer."""
         api = self._served if entry.kind.served else self._api
         try:
             return await api.may(("list", "watch"), entry.kind, entry.followed.namespace)
@@ -304,7 +301,6 @@ class Mirrors:
         return (declared for declared in self._declared.values() if declared.entry.name == entry.name)
 
     async def declared_tried(self, seconds: float) -> None:
-        """Wait up to `seconds` until each declared kind is listed or known to be missing."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 for declared in tuple(self._declared.values()):
@@ -322,7 +318,7 @@ class Mirrors:
 
     def newest(self, area: str) -> dict[str, str]:
         """By kind, the newest resource version that the area's watches have seen. Watches of parts of a kind are left
-        out, as they have separate versions.
+        out, because each has its own version.
         """
         apart = {one.entry.name for one in self._declared.values() if not one.entry.whole}
         names = (name for name, of in self._areas.items() if of == area and name not in apart)
@@ -330,17 +326,14 @@ class Mirrors:
         return {each.selection.kind.name: each.newest for each in mirrors if each.listed and each.newest}
 
     def names(self) -> set[str]:
-        """The names of the watches, without parts that a cluster-wide watch covers."""
         return {*self.reflectors, *(one.entry.name for one in self._declared.values() if one.task is not None)}
 
     def unlisted(self) -> list[Reflector[Projection]]:
-        """Reflectors without a first list, except of declared kinds and kinds not installed."""
         declared = self._declared_names()
         mirrors = self.reflectors.items()
         return [m for name, m in mirrors if m.installed and not m.listed and name not in declared]
 
     def denied(self) -> Iterable[str]:
-        """Messages about kinds, except declared ones, that may not be watched any more."""
         declared = self._declared_names()
         for name, mirror in self.reflectors.items():
             if mirror.listed and mirror.denied and name not in declared:

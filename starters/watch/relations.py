@@ -1,7 +1,7 @@
 """Which lifecycles a change wakes, derived from the areas' relations (`domain/relations.py`).
 
 A projection contains, for each relation, the names by which the other end finds the object, and hashes of the values
-that the other end depends on. An object that cannot be parsed has neither, as if it did not exist.
+that the other end depends on. The projection of an object that cannot be parsed contains neither.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _places_of(relations: Relations, kind: str) -> Iterator[tuple[Place, End]]:
 
 
 def _shows(relation: Relation) -> bool:
-    """Whether more of a referent matters than its namespace and name."""
+    """Whether referrers depend on more of a referent than its namespace and name."""
     return bool(relation.matters or relation.required) or relation.known_as is not by_name
 
 
@@ -69,8 +69,6 @@ def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel 
 
 @dataclass(frozen=True)
 class _Reading:
-    """How objects of a kind are read for their relations."""
-
     model: type[KubeModel]
     # Pairs of a conversion and the function whose result it converts, without duplicates.
     asked: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...]
@@ -106,7 +104,7 @@ def _as_it_is(value: Hashable) -> Hashable:
 def woken(
     relations: Relations, kind: str, before: Projection | None, after: Projection | None, index: Index
 ) -> set[Key]:
-    """Lifecycles at the other ends that depend on a changed value."""
+    """The lifecycles at the other ends of the kind's relations that depend on a changed value."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, kind):
         news = _news(*place)
@@ -123,7 +121,7 @@ def woken(
 
 
 def referents(relations: Relations, known: Projection, index: Index) -> set[Key]:
-    """Lifecycles that depend on this object, which refers to them."""
+    """The lifecycles of the objects that this object refers to, if they depend on it."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, known.key.kind):
         news = _news(*place)
@@ -133,7 +131,6 @@ def referents(relations: Relations, known: Projection, index: Index) -> set[Key]
 
 
 def missing_referents(relations: Relations, kind: str, index: Index, is_missing: Missing | None = None) -> set[Key]:
-    """Lifecycles that require a missing object of this kind."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, kind):
         if place[1] is Side.REFERENT and place[0].required:
@@ -151,7 +148,7 @@ def _is_missing(place: Place, name: Hashable, index: Index) -> bool:
 def ending_with_referrer(
     relations: Relations, kind: str, before: Projection | None, after: Projection | None, index: Index
 ) -> bool:
-    """Whether an object is gone or being deleted while an object that it wakes is being deleted."""
+    """Whether an object is gone or being deleted while one of the objects that this change wakes is being deleted."""
     if after is not None and not after.deleting:
         return False
     keys = woken(relations, kind, before, after, index)
@@ -185,7 +182,7 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
 
 
 def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:
-    """Whether the change only adds a reference, and Perdure will next add the reverse one, which wakes the referent."""
+    """Whether the change only adds a reference, and Perdure next adds the reverse one, which wakes the referent."""
     news = _news(*place)
     if news is None or news.linked is not Linked.FOLLOWED or was is None or is_now is None or after is None:
         return False
@@ -210,7 +207,7 @@ def _others(
     news: News[KubeModel],
     trait: Hashable = (),
 ) -> set[Key]:
-    """Lifecycles of the objects with these names, and lifecycles to which they pass the wake on."""
+    """The lifecycles of the objects with these names, and those to which they pass the wake on (`News.onward`)."""
     relation, side = place
     ends, other = (relation.referents, Side.REFERENT) if side is Side.REFERRER else (relation.referrers, Side.REFERRER)
     at = (relation, other)
@@ -232,7 +229,6 @@ def _others(
 
 
 def _all_linked(place: Place, first: list[Projection], at: Place, index: Index) -> list[Projection]:
-    """The objects reached over one or more references, each once, as references may form a cycle."""
     reached: dict[Name, Projection] = {}
     ahead = list(first)
     while ahead:
@@ -254,7 +250,9 @@ def _known(end: End, at: Place, name: Hashable, index: Index) -> list[Projection
 
 
 def _has(end: Key, side: Side, index: Index) -> bool:
-    """Whether to wake an objectless lifecycle: as a referrer always, as a referent if its area has objects."""
+    """Whether to wake an objectless lifecycle. Always if the changed object refers to it, else only if the lifecycle's
+    area has objects.
+    """
     area = all_kinds()[end.kind].area
     kinds = (kind.name for kind in all_kinds().values() if kind.area == area and kind.plural)
     return side is Side.REFERRER or any(len(index.of(kind)) for kind in kinds)

@@ -1,12 +1,12 @@
-"""Keys to wake: each waits at most once, and stays until Temporal has accepted its wake.
+"""The queue of keys to wake. A key waits at most once, and stays until Temporal has accepted its wake.
 
-A key that is put while its wake is being sent is sent once more. A failed wake is retried after 0.2 to 5 s.
+A key that is put while its wake is being sent is woken once more. A failed wake is retried after 0.2 to 5 s.
 A key may be:
 
-- *held*: another workflow may do its work;
-- *gathered*: woken once at the end of a burst of changes that each concern thousands;
-- *resting*: woken less than 0.1 to 5 s ago;
-- *urgent*: woken first.
+- *held*: its wake is delayed, because another workflow may do the work;
+- *gathered*: it is woken once, at the end of a burst of changes that each concern thousands of keys;
+- *resting*: it was woken less than 0.1 to 5 s ago, and is not woken yet again;
+- *urgent*: it is woken before other keys.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class WakeQueue:
         self._sending: dict[Key, float] = {}
         self._delayed: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
-        self._resting: dict[Key, float | None] = {}  # woken just now; value: when it was put again, or None
+        self._resting: dict[Key, float | None] = {}  # keys woken just now; value: when the key was put again, or None
         self.held: dict[Key, asyncio.TimerHandle] = {}
         self._gathered: list[Callable[[], Iterable[Key]]] = []
         self._origins: dict[Key, Context] = {}  # the traces that the wakes belong to
@@ -59,7 +59,7 @@ class WakeQueue:
         return len(self.outstanding()) + len(self.held) + bool(self._gathered)
 
     def put(self, key: Key, *, urgent: bool = False) -> None:
-        """Wake the key; if it rests or is held, only afterwards."""
+        """Queue a wake of the key. If the key rests or is held, it is woken only afterwards."""
         if urgent:
             self._urgent[key] = None
         if (context := origin()) is not None:
@@ -75,13 +75,11 @@ class WakeQueue:
             self.put(key)
 
     def put_now(self, key: Key, *, urgent: bool = False) -> None:
-        """Wake the key now, even if it is held."""
         if handle := self.held.pop(key, None):
             handle.cancel()
         self.put(key, urgent=urgent)
 
     def hold(self, key: Key, seconds: float) -> None:
-        """Wake the key after `seconds`, not earlier."""
         if handle := self.held.pop(key, None):
             handle.cancel()
         self._waiting.pop(key, None)
@@ -90,26 +88,25 @@ class WakeQueue:
         self.held[key] = asyncio.get_running_loop().call_later(seconds, self.put_now, key)
 
     def leave(self, key: Key, seconds: float) -> None:
-        """Wake the key after `seconds`, unless a wake of it is queued already."""
+        """Wake the key after `seconds`, unless its wake is queued already."""
         if key not in self._waiting and key not in self._delayed and not self._resting.get(key):
             self.hold(key, seconds)
 
     def gather(self, find: Callable[[], Iterable[Key]], seconds: float) -> None:
-        """Once per burst, `seconds` after its first call, wake the keys that `find` returns.
+        """Wake the keys that `find` returns, once per burst of calls: `seconds` after the burst's first call.
 
-        `find` is called only then, as references to the changed object may change meanwhile.
+        `find` is called only then, because references to the changed object may change until then.
         """
         if not self._gathered:
             asyncio.get_running_loop().call_later(seconds, self._put_gathered)
         self._gathered.append(find)
 
     def oldest_age(self, kind: str = "") -> float:
-        """The watcher's lag: seconds since the longest-waiting key was put, 0 if none waits."""
         since = [at for key, at in self.outstanding().items() if kind in ("", key.kind)]
         return self._clock() - min(since) if since else 0.0
 
     def stalled(self) -> Iterable[str]:
-        """Why wakes have stalled: keys wait, but none was attempted for long; a failure is an attempt."""
+        """Why wakes have stalled: keys wait, but no wake was attempted for long. A failed wake is an attempt."""
         ago = self._clock() - max(self._last_turn, min(self._waiting.values(), default=self._last_turn))
         if self._waiting and ago > LONGEST_TURN:
             yield f"{len(self._waiting)} wakes wait, and none has been tried for {ago:.0f} s"
@@ -126,7 +123,6 @@ class WakeQueue:
             await done.wait()
 
     async def run(self, wakers: int) -> None:
-        """Send the wakes forever, up to `wakers` at a time."""
         async with asyncio.TaskGroup() as group:
             for _ in range(wakers):
                 group.create_task(self._drain())

@@ -1,7 +1,7 @@
 """The watched kinds of all areas, as a table.
 
-An area's module joins by defining `WATCHED`, or `watched_for` if it depends on the settings. If the workflow of object
-A does the work of object B, then A is B's *delegate* and gets B's wakes.
+An area's module joins by defining `WATCHED`, or `watched_for` if the watched kinds depend on the settings. If the
+workflow of object A does the work of object B, then A is B's *delegate* and gets B's wakes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from starters.watch.projection import Place, Projection, Read, Side, View, proje
 from starters.watch.projection_index import Index
 from starters.watch.relations import ending_with_referrer, missing_referents, places_of, referents, shown_by, woken
 
-# Seconds that a watch goes on without references: they come and go, and listing a namespace again would cost more.
+# Seconds that a watch continues after the last reference. References come and go, and listing a namespace again would
+# cost more.
 LINGERS = 300.0
 
 # Seconds that an object's own wake may wait after a change, given the object before and after it.
@@ -63,7 +64,7 @@ class Carried:
     Args:
         by: returns the key of that workflow's object.
         from_birth: whether an object's creator also opens its workflow; if so, the creation wakes nothing.
-        relieved: seconds from a change of delegate until the object's own workflow is woken or opened; 0: never.
+        relieved: seconds from a change of delegate until the object's own workflow is woken or opened; 0 for never.
     """
 
     by: Carrier = _carries_itself
@@ -86,20 +87,19 @@ class Pacing:
 
 @dataclass(frozen=True)
 class Watched:
-    """A watched kind, or a watched part of one.
+    """A watched kind, or a watched part of a kind.
 
     Args:
-        followed: what is listed and watched; a declared kind may leave `plural` empty for discovery. Two entries of one
+        followed: what is listed and watched. A declared kind may leave `plural` empty for discovery. Two entries of one
             kind need different `called` names.
-        read: reads an object into its projection.
-        relations: those with this kind determine which lifecycles its changes wake, what is watched while its objects
-            refer to it, and which lifecycles are woken after the first list for lack of an object.
-        lives: which objects have a lifecycle. An object that no longer has one is treated as gone.
-        ending: whether a change is a step of a deletion in progress; its workflow is then woken only seconds later.
-        carried: which workflow does the work of its objects.
-        silent_at: if the status is a heartbeat, when its last report expires, in seconds since 1970: only a
-            missed report, and the next one after it, wake lifecycles.
-        pacing: how long the wakes are delayed.
+        relations: the relations that contain this kind determine which lifecycles a change wakes, which other objects
+            are watched while this kind's objects refer to them, and which lifecycles are woken after the first list
+            because an object is missing.
+        lives: whether an object has a lifecycle. An object that no longer has a lifecycle is treated as gone.
+        ending: whether a change is a step of a deletion in progress. The object's workflow is then woken only seconds
+            later.
+        silent_at: if the status is a heartbeat, the expiry of the last report, in seconds since 1970. Only a missed
+            report, and the first report after a missed one, wake lifecycles.
     """
 
     followed: Followed
@@ -129,7 +129,7 @@ class Watched:
 
     @property
     def writer(self) -> str:
-        """The field manager of the lifecycles, whose own writes do not wake them."""
+        """The field manager of the lifecycles. A lifecycle's own writes do not wake it."""
         return FIELD_MANAGER
 
     def project(self, cluster: str, obj: JsonObject) -> Projection:
@@ -157,7 +157,7 @@ class Watched:
 
     @cached_property
     def area(self) -> str:
-        """The area of the lifecycles that read its objects; empty if none."""
+        """The area of the lifecycles that read this kind's objects; empty if there is none."""
         known = all_kinds()
         ends = (kind_name(end) for each in self.relations for end in (*each.referrers, *each.referents))
         return self.kind.area or next((known[name].area for name in ends if name in known and known[name].area), "")
@@ -182,8 +182,8 @@ class WatchedWhileNamed(Watched):
 
     Args:
         named: how these objects' names begin: with apiVersion and kind, a namespace, or namespace and name.
-        lingers: seconds that they stay watched after the last reference.
-        wider: the cluster-wide watch that may replace many partial ones.
+        lingers: seconds that these objects stay watched after the last reference.
+        wider: the cluster-wide watch that may replace many watches of parts; None if there is none.
     """
 
     relation: Relation
@@ -200,7 +200,7 @@ class WatchedWhileNamed(Watched):
         return (self.relation.watched and self.relation.watched.field_manager) or FIELD_MANAGER
 
     def project(self, cluster: str, obj: JsonObject) -> Projection:
-        """Project the object after adding its kind, which objects in lists may lack."""
+        """Project the object after adding its kind, because objects in lists may lack their kind."""
         return super().project(cluster, {"apiVersion": self.kind.api_version, "kind": self.kind.name, **obj})
 
     def missing(self, index: Index) -> set[Key]:
@@ -208,7 +208,6 @@ class WatchedWhileNamed(Watched):
 
     @property
     def whole(self) -> bool:
-        """Whether one watch always covers the whole kind."""
         how = self.relation.watched
         return how is not None and how.scope is Scope.CLUSTER
 

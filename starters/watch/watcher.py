@@ -1,11 +1,12 @@
-"""All watched kinds together: which keys a change wakes, what is woken after a start, and readiness.
+"""All watched kinds together: which lifecycles a change wakes, which ones a start wakes, and readiness.
 
-After a start it wakes at once: objects not shown as settled, changed since the *checkpoint* in the Lease, or in need of
-a missing object. It wakes slowly: settled objects last written by another client, if the checkpoint lacks their kind;
-objects without a workflow; workflows without an object (`missing_workflows.py`).
+After a start, the watcher wakes at once each object whose status does not show that it is settled, that has changed
+since the *checkpoint* in the Lease, or that needs a missing object. It slowly wakes settled objects that another client
+wrote last, if the checkpoint lacks their kind; objects without a workflow; and workflows without an object
+(`missing_workflows.py`). Waking every object would cost a pass each (47 ms of CPU).
 
-Waking every object would cost a pass each (47 ms of CPU). For a deleted object only an open lifecycle is woken. Every
-wake goes to the object's delegate (`delegation.py`).
+If an object is deleted, only a lifecycle that is open is woken. Every wake goes to the object's delegate
+(`delegation.py`).
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ from starters.watch.reflectors import Mirrors
 from starters.watch.wake_queue import WakeQueue
 from starters.watch.watched_kinds import Watched
 
-# Seconds that wakes after a start wait for the lists of all kinds, which make the objects' relatives known.
+# Seconds that the wakes after a start wait for the lists of all kinds, which contain the objects' relatives.
 PATIENCE_WITH_LISTS = 10.0
-# Seconds without a wake for a deletion in progress. It takes tens of milliseconds, or ten seconds when hundreds run at
-# once on a small machine: passes for objects that are already gone would delay other objects.
+# Seconds for which a deletion in progress is not woken. A deletion takes tens of milliseconds, or ten seconds when
+# hundreds run at once on a small machine. Passes for objects that are already gone would delay other objects.
 ENDS_BY_ITSELF = 15.0
 
 Wake = Callable[[Key], Awaitable[None]]
@@ -107,11 +108,10 @@ class Watcher:
             group.create_task(self._listen_for_silence())
 
     def seen(self, area: str) -> dict[str, str]:
-        """By kind, the version that a cache must reach to contain all changes that caused wakes."""
+        """By kind, the resource version that a cache must reach to contain all changes that caused wakes."""
         return self.mirrors.newest(area)
 
     def checkpoint(self) -> str:
-        """The checkpoint for the Lease; it advances only while no wake is outstanding."""
         if self._adopted and not len(self.queue):
             self._checkpoint.renew(self.mirrors.positions(), self.mirrors.names())
         return str(self._checkpoint)
@@ -119,7 +119,6 @@ class Watcher:
     # What a change wakes.
 
     def started(self, watched: Watched, objects: list[Projection]) -> None:
-        """Watch kinds that these objects refer to; wake lifecycles once all kinds are listed."""
         for known in objects:
             self.mirrors.follow(watched, None, known)
         if self._until_listed is not None:
@@ -166,7 +165,7 @@ class Watcher:
             self._wake_waiting(watched)
 
     def _wake_waiting(self, watched: Watched) -> None:
-        """Wake objects that name a newly listed kind, as they may wait for it."""
+        """Wake objects that refer to a newly listed kind, because they may wait for it."""
         if self.mirrors.awaited(watched):
             for entry in self._watched.values():
                 if entry.declaring:
@@ -174,7 +173,7 @@ class Watcher:
         self.mirrors.listed(watched)
 
     def _doubt(self, keys: Iterable[Key]) -> None:
-        """Wake lifecycles slowly after a start, later at once, as a kind installed later has few objects."""
+        """Wake lifecycles slowly after a start, but at once later: a kind that is installed later has few objects."""
         if self._adopted:
             self._put_all(keys)
         else:
@@ -206,11 +205,11 @@ class Watcher:
     def _leave_to_its_end(
         self, watched: Watched, before: Projection | None, after: Projection | None, subject: Projection
     ) -> None:
-        """Delay the wakes caused by one step of a deletion in progress: a wake at each step would cost more than the
+        """Delay the wakes that a step of a deletion in progress causes: a wake at each step would cost more than the
         deletion.
 
-        The deleted object's workflow is woken later, as its worker may have died. Lifecycles of relatives that are not
-        deleted are woken at once.
+        The deleted object's workflow is woken later, because its worker may have died. Lifecycles of relatives that are
+        not being deleted are woken at once.
         """
         if watched.has_workflow:
             self.queue.leave(self.delegation.of(subject), ENDS_BY_ITSELF)
@@ -236,8 +235,8 @@ class Watcher:
         return self.delegation.of_all(watched.relatives(before, after, self.index))
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
-        """Wake the object's own lifecycle; later if another workflow does its work (`Pacing.patience`), except right
-        after a start.
+        """Wake the object's own lifecycle. If another workflow does the work (`Pacing.patience`), the wake is delayed.
+        Wakes that a start causes are not delayed.
         """
         patience = watched.pacing.patience(before, after) if after is not None and self._adopted else 0.0
         if patience:
@@ -246,7 +245,7 @@ class Watcher:
             self.queue.put_now(key, urgent=is_urgent(before, after))
 
     async def send(self, key: Key) -> None:
-        """Wake a lifecycle, but start none if its object is gone."""
+        """Wake a lifecycle. If its object is gone, a lifecycle that is not open is not started."""
         await (self._wake_open if self._is_gone(key) else self._wake)(key)
 
     def _is_gone(self, key: Key) -> bool:
@@ -330,9 +329,10 @@ class Watcher:
         health.add("watch", dead=self.queue.stalled, unready=self.unready, notes=self.notes)
 
     def unready(self) -> list[str]:
-        """Why the watcher is not ready: a missing list, first wake or permission.
+        """Why the watcher is not ready: a kind is not listed yet, a first wake is not accepted, or a right is missing.
 
-        Kinds that are declared or not installed do not count: an installation may have only one area's CRDs.
+        Declared kinds (`reflectors.py`) and kinds that are not installed never make the watcher unready, because an
+        installation may have only one area's CRDs.
         """
         if missing := self.mirrors.unlisted():
             return [f"{mirror.selection.name} is not listed: {mirror.trouble or 'in progress'}" for mirror in missing]
@@ -375,12 +375,11 @@ def _names(entry: Watched, known: Projection, declared: str) -> bool:
 
 
 def _made_by_others(watched: Watched, before: Projection | None, after: Projection | None) -> bool:
-    """Whether another workflow has created the object, and does its work or opens its workflow."""
+    """Whether another workflow has created the object, and also does the object's work or opens its workflow."""
     return watched.carried.from_birth and before is None and after is not None and after.ours and not after.deleting
 
 
 def _echo(before: Projection | None, after: Projection | None) -> bool:
-    """Whether the change is certainly the write of the object's own workflow."""
     if before is None or after is None:
         return False
     return before.handed == after.handed and own_write(before, after)

@@ -33,7 +33,7 @@ def test_a_namespace_is_made_once_and_then_left_unchanged(temporal: TemporalServ
     assert set(done["attributes_added"]) == set(SEARCH_ATTRIBUTE_TYPES)
     again = perdure(temporal, namespace, "temporal", "bootstrap")
     assert again.returncode == 0, again.stderr
-    assert f"namespace {namespace}: was there, closed lifecycles are kept 3 days" in again.stdout
+    assert f"namespace {namespace}: existed already, closed lifecycles are kept 3 days" in again.stdout
     assert "none was missing" in again.stdout
 
 
