@@ -24,7 +24,8 @@ def lines_of(
 ) -> Iterator[str]:
     """The lines that a command prints; it is killed when the caller stops iterating.
 
-    `called` names it in errors; `variables` is its whole environment. Raises BuildError with the last lines on failure.
+    `called` names the command in errors. `variables` is the command's whole environment; None passes on ours. If the
+    command fails, BuildError is raised with the last lines.
     """
     tail: list[str] = []
     process = subprocess.Popen(
@@ -56,7 +57,7 @@ def lines_of(
 
 @contextlib.contextmanager
 def only_builder(cache: Path, what: str, narrator: Narrator) -> Iterator[None]:
-    """Wait for the build's lock and hold it; the kernel releases it if the process dies."""
+    """Hold the build's lock; waits while another process holds it."""
     with (cache / "lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

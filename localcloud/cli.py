@@ -155,20 +155,17 @@ def status(
 def _stay_after_failure(
     deployment: Deployment, narrator: ConsoleNarrator, error: DeploymentError, *, attend: bool
 ) -> None:
-    """Report the error and keep what is running: with `attend` until this process ends, otherwise until
-    `perdure down`.
-    """
     complain(str(error))
     running = deployment.state.running()
     if not deployment.is_up() or running is None:
         return
     if attend:
-        narrator.say("The running services are left running, and the others are retried. Ctrl-C stops everything.")
+        narrator.say("Running services keep running, and the others are started again. Ctrl-C stops everything.")
         _attend(deployment, narrator, running)
     else:
         narrator.say(
-            "The running services are left running, and the others are retried. `perdure up` waits for them, "
-            "`perdure status` shows them, `perdure down` stops everything."
+            "Running services keep running, and the others are started again. `perdure up` waits until all are ready, "
+            "`perdure status` shows their states, `perdure down` stops everything."
         )
 
 

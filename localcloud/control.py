@@ -15,7 +15,7 @@ _REFUSALS = (400, 404)
 
 
 class ControlRefusedError(Exception):
-    """The request is invalid, or its object does not exist."""
+    pass
 
 
 class Closing(ABC):

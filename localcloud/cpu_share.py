@@ -14,7 +14,7 @@ _PERIOD_MICROSECONDS = 100_000
 
 
 class NoQuota(Exception):  # noqa: N818
-    """This machine or user cannot set a quota."""
+    pass
 
 
 @contextmanager

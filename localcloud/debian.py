@@ -47,7 +47,7 @@ def libraries(home: Path) -> Path:
 
 
 def _download(package: str, work: Path, without: str) -> None:
-    """Download the package and its libraries, with new package lists if the system's fail."""
+    """Download the package and its libraries; if that fails, try again with new package lists."""
     options: list[str] = []
     try:
         wanted = _wanted(package, options, work, without)

@@ -34,7 +34,7 @@ REPORT_SECONDS = 15.0
 
 
 class DeploymentError(Exception):
-    """The deployment could not start, or is not in the state that the call needs."""
+    pass
 
 
 class DeploymentStatus(Model):
@@ -54,7 +54,7 @@ class Deployment:
     def __init__(self, state_dir: Path | None = None) -> None:
         self.state = StateDirectory(state_dir.absolute()) if state_dir is not None else StateDirectory.default()
         self._child: int | None = None
-        """The pid of the supervisor that this object started, until it is known to have ended."""
+        """The pid of the supervisor that this object started; None if there is none, or after its end was noticed."""
 
     def up(
         self,
@@ -70,11 +70,12 @@ class Deployment:
     ) -> Running:
         """Start what is not running and wait until all services are ready, without a time limit while they progress.
 
-        If a service cannot start, the others keep running; the next call continues. `only` names the services (default:
-        all). With `tether` the deployment stops when the calling thread ends, so call it from the main thread.
+        If a service cannot start, the other services keep running, and the next call continues. `only` names the
+        services (default: all). With `tether` the deployment stops when the calling thread ends, so call this method
+        from the main thread.
 
         Raises:
-            DeploymentError: it did not become ready, or runs with other services or clouds.
+            DeploymentError: the deployment did not become ready, or already runs with other services or clouds.
         """
         self.start(clouds=clouds, kubeconfig=kubeconfig, only=only, temporal=temporal, tether=tether, narrator=narrator)
         return self.wait_ready(on_change, narrator, standstill_seconds=standstill_seconds)
@@ -132,7 +133,8 @@ class Deployment:
         """Wait until everything is ready; a service without progress is restarted (`standstill.py`).
 
         Raises:
-            DeploymentError: a service ended or made no progress too often; with the reason and the end of its log.
+            DeploymentError: the supervisor ended, or a service ended or made no progress too often; the error has the
+                reason and the end of the log.
         """
         watch = StandstillWatch(standstill_seconds)
         began = time.monotonic()
@@ -277,7 +279,7 @@ class Deployment:
         return process is not None
 
     def _lock_when_ended(self) -> IO[str]:
-        """End the lock's holder and return the lock; waits for a holder that has not published its identity yet."""
+        """End the supervisor that holds the lock; returns the lock. Waits if it has not published its identity yet."""
         deadline = time.monotonic() + 2 * STOP_SECONDS
         while True:
             try:
@@ -311,7 +313,7 @@ class Deployment:
         return os.waitstatus_to_exitcode(wait_status)
 
     def _is_held(self) -> bool:
-        """Whether a supervisor runs and will stay; waits for one that is stopping, starting, or just killed."""
+        """Whether a supervisor runs and is not stopping; waits while a supervisor starts, stops, or dies."""
         deadline = time.monotonic() + STOP_SECONDS
         while self.state.is_locked():
             running = self._current()

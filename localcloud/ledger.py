@@ -21,7 +21,7 @@ class Entry(BaseModel):
 
 
 class Counter(Entry):
-    """The number of equal calls; `lost` of these got no complete answer."""
+    """A number of equal calls; `lost` of the calls got no complete answer."""
 
     count: int
     errors: int

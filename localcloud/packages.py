@@ -1,6 +1,6 @@
-"""Installs Python packages that add areas into a deployment's state directory.
+"""Installs Python packages, which add areas to Perdure, into a deployment's state directory.
 
-The deployment's processes, and shells that sourced its `env`, find them on PYTHONPATH.
+The deployment's processes, and shells that sourced its `env`, find the packages on PYTHONPATH.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def ensure_organization() -> tuple[str, str]:
 
 
 async def _apply(kube: KubeApi, kind: Kind, obj: JsonObject) -> None:
-    """Patch all but the object's metadata, which others may have extended; create the object if absent."""
+    """Patch the object except its metadata, which others may have extended; create the object if it does not exist."""
     try:
         await kube.patch(kind, "", _name(obj), _applied(obj))
     except Absent:
@@ -186,7 +186,7 @@ def _holds(found: object, wanted: object) -> bool:
 
 
 async def _await_established(kube: KubeApi, name: str) -> None:
-    """Wait until the definition's kind is served; until then creations are answered with 404."""
+    """Wait until the API server serves the definition's kind. Before that, it answers creations with 404."""
     async with asyncio.timeout(_ESTABLISHED_SECONDS):
         while not _is_established(await kube.get(CUSTOM_RESOURCE_DEFINITION, "", name)):  # noqa: ASYNC110 - the server has no event for us
             await asyncio.sleep(0.05)

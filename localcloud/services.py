@@ -123,11 +123,11 @@ class Service:
     stop_stage: int = 0
     """Lower stages are stopped first."""
     grace_seconds: float = 2.0
-    """How long it may take to end before it is killed; a killed server loses nothing, since all write ahead."""
+    """How long the service may take to end before it is killed. Killed servers lose nothing: all write ahead."""
     death_signal: signal.Signals = field(default=signal.SIGKILL)
-    """The signal that its process gets when the supervisor dies."""
+    """The signal that the service's process gets when the supervisor dies."""
     on_standby: bool = False
-    """Whether its process imports modules at once, then waits until the services in `after` are ready (standby.py)."""
+    """Whether the process imports modules at once, and then waits for the services in `after` (standby.py)."""
     settled_in: Path | None = None
     """A file of K=V lines that an earlier service writes, read when this one starts; `environment` has precedence."""
 
@@ -327,7 +327,6 @@ def _temporal_schema(plan: Plan, state: StateDirectory, ports: Mapping[str, int]
 
 
 def _temporal_namespace(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
-    """The service that prepares Temporal's namespace, like an installation's Job (docs/temporal.md)."""
     return Service(
         name=TEMPORAL_NAMESPACE,
         command=_on_standby(("starters.cli.main", "starters.cli.temporal"), "temporal", "bootstrap"),

@@ -55,9 +55,9 @@ class Plan(Model):
     kubeconfig: Path | None
     """The user's own kubeconfig, if they gave one."""
     openstack: OpenStackPrograms | None = None
-    """None without that cloud."""
+    """None if the OpenStack cloud is not requested."""
     temporal: ProductionTemporal | None = None
-    """None for the development server."""
+    """None if Temporal's development server runs, or no Temporal at all."""
     fsync: bool = True
     """Whether the servers sync writes to the disk; otherwise writes survive a server's crash, but not the machine's."""
 
@@ -84,7 +84,7 @@ class ServiceStatus(Model):
     restarts: int = 0
     """How often the supervisor had to start it again since `up`."""
     message: str = ""
-    """Why it is not ready, or how it ended last."""
+    """Why the service is not ready, or how it last ended."""
 
     @property
     def pid(self) -> int | None:
@@ -178,7 +178,7 @@ class StateDirectory:
         return Plan.model_validate_json((self.root / "deployment.json").read_bytes())
 
     def running(self) -> Running | None:
-        """The supervisor's last published state, if any; it may have died since."""
+        """The state that the supervisor published last; None if none was published. The supervisor may be dead."""
         try:
             return Running.model_validate_json((self.root / "services.json").read_bytes())
         except FileNotFoundError:

@@ -1,8 +1,8 @@
 """The process that runs a deployment: `python -m localcloud.supervisor --state DIR`.
 
-It holds the state directory's lock, and publishes each change in services.json. An ended service is restarted after a
-delay that doubles from half a second to fifteen, and is reset after a run of five seconds. SIGTERM stops the services
-in stages, the product before its servers, in under nine seconds. Services die with this process (tether.py).
+It holds the state directory's lock, and publishes each change in services.json. It restarts a service that ended. The
+delay doubles from half a second to fifteen, and begins again after a run of five seconds. SIGTERM stops the services in
+stages, the product before its servers, in under nine seconds. Services die with this process (tether.py).
 """
 
 from __future__ import annotations
@@ -151,7 +151,6 @@ class Supervisor:
         self._change(service.name, ServiceState.STARTING)
 
     async def _watch(self, service: Service, exited: asyncio.Task[int]) -> None:
-        """Probe the service until it ends; less often once it is ready."""
         assert service.probe is not None
         while not exited.done():
             failure = await asyncio.to_thread(service.probe.failure)
@@ -187,7 +186,7 @@ class Supervisor:
             self._change(service.name, ServiceState.STOPPED, healthy=False, process=None, message="")
 
     async def _bound_logs(self) -> None:
-        """Truncate large logs, keeping one predecessor if the disk has room. Writers append, so truncating is safe."""
+        """Truncate large logs, after copying them if the disk has room. Writers append, so truncating is safe."""
         while True:
             await asyncio.sleep(PROBE_SECONDS)
             if self._unpublished:

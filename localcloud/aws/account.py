@@ -1,7 +1,7 @@
 """The account API with region opt-in, which moto lacks.
 
-A request opposite to a pending change is refused with ConflictException. With six changes pending, a further one of the
-account is refused with TooManyRequestsException
+A request that contradicts a pending change of the same region is refused with ConflictException. If six changes of an
+account are pending, a further one is refused with TooManyRequestsException
 (https://docs.aws.amazon.com/accounts/latest/reference/API_EnableRegion.html, .../quotas.html). Only the management
 account may name a member in `AccountId`.
 """

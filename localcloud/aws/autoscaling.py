@@ -49,7 +49,7 @@ def install() -> None:
 
 
 class Hook(LifecycleHook):
-    """A hook whose values are set by `change`, in moto by the constructor."""
+    """A hook whose values `change` sets. In moto the constructor sets them."""
 
     def __init__(self, name: str, group: str) -> None:
         super().__init__(name, group, None, None, None)
@@ -110,8 +110,6 @@ class PerdureGroup(FakeAutoScalingGroup):
 
 
 class PerdureAutoScaling(AutoScalingBackend):
-    """moto's backend, with lifecycle actions."""
-
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
         self.waits: dict[str, Wait] = {}  # pending hooks by token
@@ -139,19 +137,16 @@ class PerdureAutoScaling(AutoScalingBackend):
             self._terminated(group, state)
 
     def complete(self, group_name: str, hook: str, result: str, token: str | None, instance_id: str | None) -> None:
-        """Complete a lifecycle action; raises Refusal if no instance waits for the hook."""
         wait = self._wait(group_name, hook, token, instance_id)
         self._finish(wait, result)
 
     def heartbeat(self, group_name: str, hook: str, token: str | None, instance_id: str | None) -> None:
-        """Extend a hook's deadline; raises Refusal if no instance waits for it."""
         wait = self._wait(group_name, hook, token, instance_id)
         found = self.lifecycle_hooks[f"{group_name}_{hook}"]
         wait.deadline = min(runtime.clock.now() + found.heartbeat_timeout, wait.began + found.global_timeout)
         self._watch(wait)
 
     def time_out(self, token: str) -> None:
-        """End the wait with the default result, unless a heartbeat has moved the deadline."""
         wait = self.waits.get(token)
         if wait is None:
             return

@@ -1,7 +1,7 @@
 """The default event bus of each account and region: rules route services' events to queues whose policies allow it.
 
-A reordered event waits for the next event of its account and region, or for its delay. moto handles targets other than
-queues.
+A reordered event is delivered after the next event of its account and region, or when its delay has passed. moto
+handles targets other than queues.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def install() -> None:
 
 
 def publish(happening: Happening) -> str:
-    """Deliver an event, subject to faults; returns its id. Requires moto's lock."""
+    """Deliver an event, disturbed by the first matching fault; returns the event's id. Requires moto's lock."""
     event_id = str(uuid4())
     envelope = happening.envelope(event_id, time.time())
     place = (happening.account, happening.region)

@@ -80,28 +80,28 @@ class AccountLimitAnswer(StrEnum):
 
 
 class Config(Model):
-    latency_ms: float = Field(default=0, ge=0, description="added to every call")
+    latency_ms: float = Field(default=0, ge=0, description="delay of every call in milliseconds")
     create_account_seconds: Seconds = Field(default=0, description="how long CreateAccount stays IN_PROGRESS")
-    account_limit: int | None = Field(default=None, description="most accounts in the organization, the payer included")
+    account_limit: int | None = Field(default=None, description="highest number of accounts, including the payer's")
     account_limit_answer: AccountLimitAnswer = AccountLimitAnswer.CONSTRAINT
-    create_account_concurrency: int | None = Field(default=None, description="most CreateAccount requests in progress")
+    create_account_concurrency: int | None = Field(default=None, description="limit on pending CreateAccount requests")
     create_account_concurrency_error: str = "TooManyRequestsException"
     close_account_seconds: Seconds = Field(default=0, description="how long a closed account is PENDING_CLOSURE")
-    close_account_quota: int | None = Field(default=None, description="most closures within 30 days")
-    close_account_requests: int | None = Field(default=None, description="most closures in progress at once")
+    close_account_quota: int | None = Field(default=None, description="limit on closures within 30 days")
+    close_account_requests: int | None = Field(default=None, description="limit on pending closures")
     case_seconds: Seconds = Field(default=0, description="age at which a support case is resolved")
     case_limit: int | None = Field(default=None, description="open cases at which CreateCase is refused")
     quota_pending_seconds: Seconds = Field(default=0, description="how long a quota request is PENDING")
     quota_case_seconds: Seconds = Field(default=0, description="how long a quota request is CASE_OPENED")
     quota_outcome: QuotaOutcome = QuotaOutcome.APPROVED
     quota_outcomes: dict[str, QuotaOutcome] = Field(default_factory=dict, description="other outcomes, by quota code")
-    quota_requests_open: int | None = Field(default=20, description="most open quota requests of an account")
-    quota_requests_open_in_opt_in_region: int | None = Field(default=2, description="most in an opt-in region")
+    quota_requests_open: int | None = Field(default=20, description="limit on an account's open quota requests")
+    quota_requests_open_in_opt_in_region: int | None = Field(default=2, description="limit in an opt-in region")
     regions: tuple[str, ...] = Field(default=DEFAULT_REGIONS, description="regions enabled in every account")
-    opt_in_regions: tuple[str, ...] = Field(default=DEFAULT_OPT_IN_REGIONS, description="regions to opt in to")
+    opt_in_regions: tuple[str, ...] = Field(default=DEFAULT_OPT_IN_REGIONS, description="regions disabled by default")
     region_enable_seconds: Seconds = Field(default=0, description="how long a region is ENABLING or DISABLING")
-    activation_seconds: Seconds = Field(default=0, description="age below which EC2 answers OptInRequired to all calls")
-    verification_seconds: Seconds = Field(default=0, description="age below which RunInstances is refused")
+    activation_seconds: Seconds = Field(default=0, description="account age below which EC2 answers OptInRequired")
+    verification_seconds: Seconds = Field(default=0, description="account age below which RunInstances is refused")
     verification_error: str = "PendingVerification"
     run_instances_seconds: Seconds = Field(default=0, description="how long an instance is pending")
     stop_instances_seconds: Seconds = Field(default=0, description="how long an instance is stopping")
@@ -110,7 +110,7 @@ class Config(Model):
         default=120, description="how long after Spot's warning the instance is reclaimed"
     )
     event_seconds: Seconds = Field(default=0, description="how long an event is on its way to the queues")
-    enforce_queue_policies: bool = Field(default=True, description="whether queues' policies have to let rules send")
+    enforce_queue_policies: bool = Field(default=True, description="whether rules need the queue policy's permission")
     regions_without_t3_micro: tuple[str, ...] = ()
     key_propagation_seconds: Seconds = Field(default=0, description="real age below which an access key is unknown")
     role_propagation_seconds: Seconds = Field(default=0, description="real age below which a role cannot be assumed")
@@ -120,7 +120,7 @@ class Config(Model):
 class FaultKind(StrEnum):
     BEFORE = "before"  # the connection is closed before any effect
     AFTER = "after"  # the effect happens, then the connection is closed: the answer is lost
-    DELAY = "delay"  # answered late, or when the fault is lifted; with `late_answer` the effect comes before the wait
+    DELAY = "delay"  # answered late, or when the fault is removed; `late_answer` says whether the effect comes first
     THROTTLE = "throttle"  # the service's throttling error
     DENIED = "denied"  # the service's access-denied error
     ERROR = "error"  # any error code, without effect
@@ -162,7 +162,7 @@ class CallCount(Counter):
 
 
 class Call(SingleCall):
-    """`named` are the instances and Auto Scaling groups that its parameters name."""
+    """`named` are the instances and Auto Scaling groups that the call's parameters name."""
 
     service: str
     action: str
@@ -189,7 +189,7 @@ class Ledger(Model):
         return self.calls()
 
     def mutating(self) -> int:
-        """The number of calls that may change state, successful or not; without AssumeRole and dry runs."""
+        """The number of calls that may change state, successful or not. AssumeRole and dry runs do not count."""
         return sum(c.count for c in self.counts if c.mutating)
 
     def by_action(self) -> dict[str, int]:
@@ -260,7 +260,7 @@ class RoleRecord(Model):
 
 
 class CustomerRequest(Model):
-    """`account` has twelve digits, or is "" for a new account."""
+    """`account` has twelve digits; empty for a new account."""
 
     account: str = Field(default="", pattern=r"^(\d{12})?$")
 
@@ -358,5 +358,4 @@ _SERVICE_ALIASES = {"service-quotas": "servicequotas", "elb": "elasticloadbalanc
 
 
 def canonical_service(name: str) -> str:
-    """The service's name in the credential scope, from that name or boto3's."""
     return _SERVICE_ALIASES.get(name, name)

@@ -11,10 +11,10 @@ from localcloud.faults import Disturbance
 
 
 class EventFaultKind(StrEnum):
-    DROP = "drop"  # not delivered
-    DOUBLE = "double"  # delivered twice with one id, the second time after the delay
-    DELAY = "delay"  # delivered after the delay
-    REORDER = "reorder"  # delivered after the next event of its account and region, or after the delay
+    DROP = "drop"  # the event is not delivered
+    DOUBLE = "double"  # it is delivered twice with the same id, the second time after the delay
+    DELAY = "delay"  # it is delivered after the delay
+    REORDER = "reorder"  # it is delivered after the next event of its account and region, or after the delay
 
 
 class EventFault(Disturbance):
@@ -38,7 +38,7 @@ class EventRecord(BaseModel):
 
 
 class Notice(BaseModel):
-    """AWS's announcement about instances of one account and region; `start` and `end` in seconds since the epoch."""
+    """AWS's announcement about instances of one account and region. `start` and `end` are seconds since the epoch."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

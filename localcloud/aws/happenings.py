@@ -149,9 +149,9 @@ def health_event(
     status: str,
     entity_status: str,
 ) -> Happening:
-    """One communication of a Health event about instances of one account and region; times in seconds since the epoch.
+    """One message of a Health event about instances of one account and region. Times are seconds since the epoch.
 
-    `event` identifies the Health event in its ARN, `communication` this message.
+    `event` identifies the Health event in its ARN, `communication` identifies the message.
     """
     first = subjects[0]
     arn = f"arn:aws:health:{first.region}::event/EC2/{code}/{code}_{event}"

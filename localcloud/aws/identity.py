@@ -1,7 +1,7 @@
 """IAM and STS that refuse unknown keys and missing roles; moto takes every unknown key for the payer's.
 
 - `authenticate` refuses unknown, deleted or inactive keys, expired sessions, wrong session tokens, closed accounts and
-  disabled regions with the service's own error. A session ends with its role.
+  disabled regions with the service's own error. A session is valid only as long as its role exists.
 - AssumeRole needs a role of an open account whose trust policy names the caller, else AccessDenied
   (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).
 - DeleteUser is refused while the user has access keys, DeletePolicy while the policy is attached or has several
@@ -106,7 +106,7 @@ def ensure_payer_user() -> None:
 
 
 def authenticate(request: SignedRequest) -> tuple[str, ErrorAnswer | None]:
-    """The account that a request acts for ("" if the key identifies none), and the error if the request is refused.
+    """The account that a request acts for (empty without a known key), and the error if the request is refused.
 
     Unsigned calls that AWS accepts act for the payer.
     """
@@ -272,7 +272,6 @@ def _without_role(session: AssumedRole) -> bool:
 
 
 def _is_too_young(key: AccessKey) -> bool:
-    """Whether the key is so new that services do not know it yet, as on AWS."""
     wait = runtime.config().key_propagation_seconds
     return wait > 0 and key.user_name is not None and utcnow() - key.create_date < timedelta(seconds=wait)
 

@@ -21,7 +21,7 @@ def parameters_of(body: str | bytes | None) -> dict[str, Any]:
 
 
 def page_of(entries: Sequence[T], size: int, token: str | None, unreadable: Refusal) -> tuple[Sequence[T], str | None]:
-    """The page of a token (the first page if None), and the next token, if any.
+    """The page of a token (the first page if it is None), and the next token (None on the last page).
 
     Raises:
         Refusal: `unreadable`, for an invalid token.

@@ -1,8 +1,9 @@
 """EC2 instances with AWS's intermediate states, which moto skips; each change is an event on the bus.
 
-A repeated stop or termination has no effect; an instance that goes down cannot start (IncorrectInstanceState). Spot
-requests have the statuses of https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-request-status.html.
-DescribeInstanceStatus marks scheduled events that are over with [Completed] or [Canceled].
+A repeated stop or termination has no effect; an instance that is stopping or terminated cannot be started
+(IncorrectInstanceState). Spot requests have the statuses of
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-request-status.html. DescribeInstanceStatus marks scheduled
+events that are over with [Completed] or [Canceled].
 """
 
 from __future__ import annotations
@@ -29,8 +30,6 @@ Change = tuple[Instance, InstanceState]
 
 
 class SpotRequest(SpotInstanceRequest):
-    """A Spot request, which moto does not create for RunInstances."""
-
     def __init__(self, backend: EC2Backend, instance: Instance) -> None:
         # moto's constructor would launch another instance.
         self.tags: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """Patches of moto's core: the caller's account comes from the authenticated call, and expensive work is skipped.
 
-Without them moto searches all accounts for the key and tries two hundred URL patterns at each call, and keeps every
-model object for its dashboard.
+Without these patches moto searches all accounts for the key and tries two hundred URL patterns at each call, and keeps
+every model object for its dashboard.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ def install() -> None:
 
 
 def _replace(owner: Any, name: str, by: Callable[[Any], Any]) -> None:
-    """Patch moto; raises AttributeError on an unsupported version."""
     setattr(owner, name, by(getattr(owner, name)))
 
 

@@ -1,7 +1,7 @@
 """AWS's announcements about instances, on request: Spot interruptions, rebalancing, scheduled maintenance.
 
-After `spot_lead_seconds` an interrupted instance is terminated or stopped (hibernation begins at once). A scheduled
-Health event changes only what DescribeInstanceStatus lists.
+After `spot_lead_seconds` an interrupted instance is terminated or stopped (hibernation begins at once). An announced
+maintenance does not happen: only DescribeInstanceStatus lists it.
 """
 
 from __future__ import annotations

@@ -244,7 +244,6 @@ class PerdureOrganizations(OrganizationsBackend):
         super().delete_organizational_unit(**kwargs)
 
     def move_account(self, **kwargs: Any) -> None:
-        """Move the account; refused if it is not under the given source."""
         self.let_time_pass()
         account = self.by_id.get(kwargs["AccountId"])
         source, destination = kwargs["SourceParentId"], kwargs["DestinationParentId"]

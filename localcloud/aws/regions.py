@@ -1,6 +1,6 @@
 """The regions that an account can use, and its opt-in choices.
 
-Regions that are not enabled by default are DISABLED until EnableRegion, then ENABLING for a while
+Regions that are not enabled by default are DISABLED; after EnableRegion they are ENABLING for a while
 (https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The choices are saved with moto's
 account backend.
 """

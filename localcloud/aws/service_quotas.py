@@ -76,7 +76,7 @@ def install() -> None:
 
 @dataclass
 class QuotaRequest:
-    """Times are the emulator clock's; `created` is real time."""
+    """Times are those of the emulator's clock, except `created`, which is real time."""
 
     id: str
     quota: Quota
@@ -216,7 +216,6 @@ class PerdureServiceQuotasResponse(ServiceQuotasResponse):
         return quota
 
     def _serves(self, quota: Quota) -> bool:
-        """Whether the region has the quota: account-wide quotas are in us-east-1 only."""
         return not quota.is_global or self.region == "us-east-1"
 
     def _describe_quota(self, quota: Quota, value: float) -> dict[str, Any]:

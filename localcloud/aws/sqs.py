@@ -1,9 +1,9 @@
 """SQS with concurrent long polls, and queues that stay fast with a backlog.
 
 In moto one long poll blocks all calls; here an empty poll releases the lock until a message arrives or becomes visible.
-Deleting with an outdated handle succeeds without effect
+Deleting a message with an outdated receipt handle succeeds without effect
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html), and setting other
-attributes keeps the policy. FIFO queues behave as in moto, except for long polls.
+attributes keeps a queue's policy. FIFO queues behave as in moto, except for long polls.
 """
 
 from __future__ import annotations
@@ -182,7 +182,6 @@ class PerdureSQS(SQSBackend):
         visibility_timeout: int,
         message_attribute_names: list[str] | None = None,
     ) -> list[Message]:
-        """Receive messages; moto's lock is released while waiting."""
         give_up_at = time.monotonic() + wait_seconds_timeout
         names = message_attribute_names or []
         while True:

@@ -1,4 +1,4 @@
-"""AWS Support: cases stay open until they are resolved, unlike moto's, which advance at each DescribeCases.
+"""AWS Support: cases stay open until they are resolved. In moto each DescribeCases changes their status.
 
 A case is resolved at the age of `case_seconds` or by a call. Resolved cases are listed only with
 `includeResolvedCases`, even by id, and an unknown id fails the whole call
@@ -33,7 +33,7 @@ def install() -> None:
 
 @dataclass
 class Case:
-    """`resolve_at` is on the emulator's clock; None means never."""
+    """`resolve_at` is a time of the emulator's clock; None if only a call resolves the case."""
 
     id: str
     display_id: str
@@ -164,7 +164,6 @@ class PerdureSupportResponse(SupportResponse):
         return json.dumps({"initialCaseStatus": initial, "finalCaseStatus": case.status})
 
     def add_communication_to_case(self) -> str:
-        """Add a communication, which reopens a resolved case as on AWS."""
         parameters = self._parameters()
         case = self._ours.case(parameters.get("caseId", ""))
         case.communications.append((datetime.now(UTC).timestamp(), parameters.get("communicationBody", "")))

@@ -114,7 +114,7 @@ async def _fill(lab: Laboratory, size: int) -> Found:
         ),
         Figure(
             row="d",
-            what="history events of an account, most",
+            what="history events of the account that has most",
             measured=max(accounts),
             goal="≤ 250",
             note=f"mean {sum(accounts) / size:.0f}; all workflows {everything / size:.0f} per account",
@@ -145,7 +145,7 @@ async def _fill(lab: Laboratory, size: int) -> Found:
             row="d",
             what="AWS accounts against custom resources",
             measured=discrepancies(lab),
-            goal="one to one, each e-mail once",
+            goal="one to one, no e-mail address twice",
         ),
     )
     return Found(
@@ -215,7 +215,7 @@ async def _claim_and_release(lab: Laboratory, size: int) -> Found:
             measured=round(claimed, 2),
             unit="s",
             goal="≤ 1 s",
-            note=f"upstream 1.6 s; each of its own legal entity; creating the objects took {created:.2f} s",
+            note=f"upstream 1.6 s; each claim has its own legal entity; creating the objects took {created:.2f} s",
         ),
         Figure(
             row="d2", what="AWS calls per claim", measured=claim_calls.total() / size, goal="≤ 6", note="upstream 6.3"
@@ -318,7 +318,7 @@ async def pending(sizes: Sizes, rows: frozenset[str]) -> Found:
             what=f"DescribeCases per interval, {sizes.pending} accounts pending",
             measured=round(looks * interval / sizes.pending_seconds, 2),
             goal="1",
-            note=f"{looks} in {sizes.pending_seconds:g} s, one each {interval:g} s",
+            note=f"{looks} calls in {sizes.pending_seconds:g} s; the interval is {interval:g} s",
         ),
         Figure(row="f", what="other AWS calls meanwhile", measured=ledger.total() - looks),
         Figure(row="f", what="workflow tasks of the accounts meanwhile", measured=tasks),

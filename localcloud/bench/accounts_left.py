@@ -1,7 +1,7 @@
 """Row 8e: Accounts and claims as the aws-account-operator left them, taken over.
 
-Of sixteen Accounts eight are Ready, four claimed and four interrupted: before the id was recorded, during credentials,
-during regions, before the support case was recorded.
+Of every sixteen Accounts eight are Ready, four are claimed, and four were interrupted: before the id was recorded,
+during credentials, during regions, before the support case was recorded.
 """
 
 from __future__ import annotations

@@ -65,11 +65,11 @@ async def raised(accounts: int) -> Found:
     statuses = _requests_of(world)
     figures = (
         _figure(f"{accounts} accounts Ready", round(seconds, 1), unit="s", goal="finishes"),
-        _figure("accounts opting in at once, most, by AWS", _most_accounts(world), goal=f"≤ {OPTING_IN_ACCOUNTS}"),
-        _figure("accounts in OptingInRegions at once, most", most_opting, goal=f"≤ {OPTING_IN_ACCOUNTS}"),
-        _figure("regions of an account under way at once, most", _most_regions(world), goal=f"≤ {OPTING_IN_REGIONS}"),
-        _figure("quota requests open of an account, most", _most_requests(world), goal=f"≤ {QUOTA_REQUESTS}"),
-        _figure("quota requests made", sum(statuses.values()), note=f"{17 * len(QUOTAS)} wanted of each account"),
+        _figure("most accounts opting in at once, seen in AWS", _most_accounts(world), goal=f"≤ {OPTING_IN_ACCOUNTS}"),
+        _figure("most Accounts in OptingInRegions at once", most_opting, goal=f"≤ {OPTING_IN_ACCOUNTS}"),
+        _figure("most regions that one account changes at once", _most_regions(world), goal=f"≤ {OPTING_IN_REGIONS}"),
+        _figure("most open quota requests of one account", _most_requests(world), goal=f"≤ {QUOTA_REQUESTS}"),
+        _figure("quota requests made", sum(statuses.values()), note=f"{17 * len(QUOTAS)} wanted for each account"),
         _figure("events of the longest history", max(lengths), goal=f"< {LONGEST_HISTORY}", note=_runs(lengths)),
         _figure("AWS calls per account", round(ledger.total() / accounts, 1)),
         _figure("CPU per account", round(sum(spent.values()) / accounts, 2), unit="s", note=_shares(spent, accounts)),

@@ -43,8 +43,8 @@ _REACTIONS = {"PERDURE_INSTANCES_REACTIONS": "terminated=delete-machine"}
 
 
 class PatientKubeApi(KubeApi):
-    """Repeats a request until the API server answers, so that changes keep their order. If an earlier attempt already
-    succeeded, that result counts.
+    """Repeats a request until the API server answers, so that changes keep their order. If an earlier attempt has
+    succeeded without an answer, its result counts.
     """
 
     async def _send(self, request: Request) -> JsonObject:
@@ -75,7 +75,7 @@ class Area(ABC):
     def __init__(self, lab: Laboratory) -> None:
         self.lab = lab
         self.changes: dict[str, int] = {}
-        """How often each object that should exist was changed."""
+        """The number of changes of each object that should exist, by the object's name."""
         self.ended: set[str] = set()
 
     async def create(self, name: str) -> None:
@@ -144,7 +144,7 @@ class Claims(Area):
 
 
 class Accounts(Area):
-    """AccountClaims on a pool that is large enough. A change replaces the claim by one of the same legal entity."""
+    """AccountClaims on a pool that is large enough. A change replaces a claim by another of the same legal entity."""
 
     audit = "accounts"
     free = 2
@@ -321,7 +321,7 @@ class Everything:
         """Wait until all objects are in their expected state; returns the seconds.
 
         Raises:
-            TimeoutError: they were not within a quarter of an hour; names the objects.
+            TimeoutError: after a quarter of an hour some objects differ; the message names them.
         """
         seconds, found = await self.settled()
         if found:

@@ -67,7 +67,7 @@ async def _requests(on: Scene, sizes: Sizes) -> Found:
             what=f"Kubernetes requests per claim, of {sizes.counted} one after the other",
             measured=round(each, 2),
             goal="≤ 10",
-            note="upstream 28 to 34; until nothing is done any more",
+            note="upstream 28 to 34; counted until nothing is done any more",
         ),
         Figure(row="d", what="writes per claim", measured=round(writes(requests) / sizes.counted, 2), goal="≤ 8"),
         Figure(row="d", what="CPU per claim, ms", measured=cpu),
@@ -94,7 +94,8 @@ async def _burst(on: Scene, sizes: Sizes) -> Found:
             measured=round(ready, 2),
             unit="s",
             goal="≤ 2.5 s",
-            note=f"upstream 7.9 s; all bound {bound:.2f} s, last one posted {max(sent.values()) - began:.2f} s",
+            note=f"upstream 7.9 s; all bound after {bound:.2f} s, the last posted after "
+            f"{max(sent.values()) - began:.2f} s",
         ),
         Figure(row="b", what="until nothing is done any more", measured=round(time.time() - quiet, 1), unit="s"),
         Figure(row="b", what="Kubernetes requests per claim", measured=round(sum(requests.values()) / sizes.burst, 2)),
@@ -118,11 +119,11 @@ async def _pool(on: Scene, sizes: Sizes) -> Found:
     figures = (
         Figure(
             row="c",
-            what=f"a pool filled from 0 to {sizes.pool}, all ready, and its status says so",
+            what=f"a pool filled from 0 to {sizes.pool}: all handles ready, and its status says so",
             measured=round(max(handles, shown), 2),
             unit="s",
             goal="≤ 0.8 s",
-            note=f"upstream 2.0 s, shown after 7.1 s; handles exist {made:.2f} s, are ready {handles:.2f} s",
+            note=f"upstream 2.0 s, shown after 7.1 s; handles exist after {made:.2f} s, ready after {handles:.2f} s",
         ),
         Figure(row="c", what="Kubernetes requests per handle", measured=round(sum(requests.values()) / sizes.pool, 2)),
     )

@@ -30,9 +30,9 @@ from localcloud.bench.figures import Figure, Found
 from localcloud.services import API_SERVER, ETCD
 
 _READY_SECONDS = 120.0
-# Claims written at a time, as many as the binder serves.
+# How many claims are written at a time: as many as the binder handles at a time.
 _AT_ONCE = 16
-# Of one claim, when it is ready: the claim, its handle and its resource.
+# The objects of one ready claim: the claim, its handle and its resource.
 _Objects = tuple[JsonObject, JsonObject, JsonObject]
 
 

@@ -48,7 +48,7 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
             row="e",
             what=f"requests in {minutes:g} min with {_CLOCKED} more whose templates read the clock",
             measured=clocked,
-            note="those are rendered again each minute",
+            note="these templates are rendered again each minute",
         ),
     )
     return told(Found(figures=figures, breakdown={"e: Kubernetes requests": dict(requests.most_common())}))
@@ -120,14 +120,14 @@ async def _restarted(on: Scene, sizes: Sizes, row: str, number: signal.Signals) 
             measured=round(bound - max(started), 2),
             unit="s",
             goal="≤ 5 s",
-            note=f"from the start of the later process; {bound - began:.2f} s from the signal to the old ones",
+            note=f"counted from the start of the later process; {bound - began:.2f} s from the signal on",
         ),
         Figure(
             row=row,
             what="requests caused by the restart",
             measured=sum(requests.values()),
-            goal="lists only",
-            note=f"{lists} lists and watches, {writes(requests)} writes; the new claim's are among them",
+            goal="lists and watches, beside the new claim's requests",
+            note=f"{lists} lists and watches, {writes(requests)} writes; the new claim's requests are among these",
         ),
     )
     return Found(figures=figures, breakdown={f"{row}: Kubernetes requests": dict(requests.most_common())})

@@ -53,10 +53,10 @@ async def ends(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 async def _spread(on: Scene, sizes: Sizes) -> Found:
     late, cost = await _late(on, "spread", sizes.ends, sizes.ends_seconds)
-    what = f"{sizes.ends} ends spread over {sizes.ends_seconds} s: late by"
+    what = f"{sizes.ends} expiries spread over {sizes.ends_seconds} s: lateness"
     figures = (
         _lateness(f"{what}, p50", percentile(late, 0.5), "≤ 0.4 s", f"p90 {percentile(late, 0.9):.2f} s"),
-        _lateness("ends spread evenly: late by, most", max(late), "≤ 1 s", "upstream 30 s and 60 s"),
+        _lateness("expiries spread evenly: highest lateness", max(late), "≤ 1 s", "upstream 30 s and 60 s"),
         *_cost(cost, sizes.ends),
     )
     return Found(figures=figures, breakdown={"f1: Kubernetes requests": dict(cost.requests.most_common())})
@@ -64,7 +64,7 @@ async def _spread(on: Scene, sizes: Sizes) -> Found:
 
 async def _at_once(on: Scene, sizes: Sizes) -> Found:
     late, cost = await _late(on, "together", sizes.ends, 1)
-    what = f"{sizes.ends} ends in one second: late by, most"
+    what = f"{sizes.ends} expiries in one second: highest lateness"
     figures = (
         _lateness(what, max(late), "≤ 8 s", f"p50 {percentile(late, 0.5):.2f} s"),
         *_cost(cost, sizes.ends),
@@ -74,8 +74,8 @@ async def _at_once(on: Scene, sizes: Sizes) -> Found:
 
 async def _while_down(on: Scene, sizes: Sizes) -> Found:
     late, up = await _late_after_downtime(on, sizes.ends_while_down)
-    note = f"from the moment at which worker and watcher were ready, {up:.1f} s after the start"
-    what = f"{sizes.ends_while_down} ends while everything was down: after start, most"
+    note = f"counted from when worker and watcher were ready, {up:.1f} s after the start"
+    what = f"{sizes.ends_while_down} expiries while everything was down: highest lateness after the start"
     return Found(figures=(_lateness(what, max(late), "≤ 2 s", f"p50 {percentile(late, 0.5):.2f} s; {note}"),))
 
 
@@ -94,11 +94,11 @@ def _cost(cost: Cost, ends: int) -> tuple[Figure, ...]:
     return (
         Figure(
             row="f",
-            what="requests per end",
+            what="Kubernetes requests per expiry",
             measured=round(sum(cost.requests.values()) / ends, 2),
             note=f"{writes(cost.requests) / ends:.2f} of them writes",
         ),
-        Figure(row="f", what="CPU per end, ms", measured=cost.cpu_of(ends)),
+        Figure(row="f", what="CPU per expiry, ms", measured=cost.cpu_of(ends)),
     )
 
 
@@ -169,7 +169,7 @@ async def reactions(sizes: Sizes, rows: frozenset[str]) -> Found:
     figures = tuple(
         Figure(
             row="g",
-            what=f"{what}: most of {len(seconds)}",
+            what=f"{what}: longest of {len(seconds)}",
             measured=round(max(seconds), 3),
             unit="s",
             goal="≤ 0.5 s",

@@ -1,4 +1,4 @@
-"""Row x of `perdure bench claims`: how the cost of a claim grows with the number of claims at once."""
+"""Row x of `perdure bench claims`: how the cost of a claim grows with the number of concurrent claims."""
 
 from __future__ import annotations
 
@@ -80,19 +80,19 @@ async def _at_once(on: Scene, count: int) -> Found:
         figure(
             "all ready", round(ready, 1), "s", _GOALS.get(count, ""), f"nothing is done any more after {seconds:.0f} s"
         ),
-        figure("CPU of each", round(each), "ms", "≤ 150 ms", each_of(cpu, count)),
-        figure("Kubernetes requests of each", round(sum(cost.requests.values()) / count, 2)),
+        figure("CPU per claim", round(each), "ms", "≤ 150 ms", each_of(cpu, count)),
+        figure("Kubernetes requests per claim", round(sum(cost.requests.values()) / count, 2)),
         figure(
-            "events of the binder, most in a run",
+            "history events of the binder's longest run",
             max(types.total() for types in binders),
             goal="< 1000",
-            note=f"{sum(types.total() for types in binders)} in {len(binders)} runs",
+            note=f"{sum(types.total() for types in binders)} events in {len(binders)} runs",
         ),
         figure(
-            "events, workflow tasks of a claim, mean",
+            "history events and workflow tasks per claim",
             f"{sum(types.total() for types in claims) / len(claims):.1f}, {sum(tasks) / len(tasks):.1f}",
         ),
-        figure("databases grew by", grown, "MiB"),
+        figure("growth of the databases", grown, "MiB"),
         figure("memory of all processes", round(sum(by_service.values())), "MiB", note=_listed(by_service)),
     )
     return Found(

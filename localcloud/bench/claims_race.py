@@ -1,4 +1,4 @@
-"""Row r of `perdure bench claims`: more claims at once than free handles; later the pool creates the missing ones."""
+"""Row r of `perdure bench claims`: more claims at once than free handles; later the pool creates more handles."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def race(sizes: Sizes, rows: frozenset[str]) -> Found:
             what=f"{claims} claims race for {handles} handles: distinct handles, claims that wait",
             measured=f"{len(set(first.values()))}, {claims - len(first)}",
             goal=f"{handles}, {claims - handles}",
-            note=f"bound {took:.2f} s after the first was sent",
+            note=f"the handles are bound {took:.2f} s after the first claim was sent",
         ),
         Figure(
             row="r",

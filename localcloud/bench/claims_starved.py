@@ -1,4 +1,4 @@
-"""Row s of `perdure bench claims`: claims at once on the whole machine, a fifth and a twentieth of it."""
+"""Row s of `perdure bench claims`: concurrent claims on the whole machine, and on a fifth and a twentieth of it."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ async def _on_share(on: Scene, count: int, percent: int) -> Found:
         ),
         Figure(
             row=row,
-            what="calls of `perdure top` meanwhile that showed a backlog",
+            what="reports of `perdure top` meanwhile that showed a backlog",
             measured=f"{sum(backlogs)} of {len(backlogs)}",
         ),
-        Figure(row=row, what="claims lost, served twice", measured=f"{lost}, {doubled}", goal="0, 0"),
+        Figure(row=row, what="claims lost; handles or resources doubled", measured=f"{lost}; {doubled}", goal="0; 0"),
         Figure(
             row=row, what="interrupted tasks, restarts", measured=sum(broken.values()), goal="0", note=_listed(broken)
         ),

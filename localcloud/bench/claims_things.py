@@ -1,7 +1,7 @@
 """The providers of `perdure bench claims`; each handle's resource is a ConfigMap.
 
-It is ready when it exists, with the provider `said` when a word is written into it. Claims of `approved` need an
-approval; `clock` renders the time, so its claims are never settled for long.
+A resource is ready when it exists; with the provider `said` it is ready when a word is written into it. Claims of the
+provider `approved` need an approval. The provider `clock` renders the time, so its claims are never settled for long.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ POSTS_AT_ONCE = 20
 PAUSE_SECONDS = 0.15
 # The workflow's start, and its first task scheduled and started.
 _EVENTS_BEFORE_ITS_TASK = 3
-# More concurrent claims would only wait for each other, and for this process's watches.
+# How many claims are created at a time. More would only wait for each other, and for this process's watches.
 BATCH = 250
 
 
@@ -117,7 +117,6 @@ async def moment(scene: Scene, name: str, word: str) -> float:
 
 
 async def settled(scene: Scene) -> None:
-    """Wait until each claim's workflow has had its first task."""
     await scene.lab.quiet()
     for each in (await scene.lab.kube.list(RESOURCE_CLAIM)).items:
         key = Key(kind=RESOURCE_CLAIM.name, namespace=USERS, name=text(each, "metadata", "name"), uid=_uid(each))

@@ -1,6 +1,6 @@
 """The command `perdure bench NAME`.
 
-Exit code 1 means that a measurement failed; the results of the others are still printed. A missed goal is no error.
+Exit code 1 means that a measurement failed; the other results are still printed. A missed goal is no error.
 """
 
 from __future__ import annotations
@@ -65,41 +65,41 @@ def bench(
         float | None,
         typer.Option(
             min=10,
-            help="Row e of `accounts` and `claims`, c of `loadbalancers`, l of `threescale`, and `idle`: how long idle "
-            "objects are watched.",
+            help="Row e of `accounts` and of `claims`, row c of `loadbalancers`, row l of `threescale`, and `idle`: "
+            "how long idle objects are watched.",
             show_default="300, claims 60, threescale 3600",
         ),
     ] = None,
-    idle_accounts: Annotated[int, typer.Option(min=20, help="Row i of `accounts`: how many idle Accounts.")] = 1000,
-    quota_accounts: Annotated[int, typer.Option(min=1, help="Row 8d of `accounts`: how many accounts.")] = 200,
-    starved_claims: Annotated[int, typer.Option(min=1, help="Row s of `claims`: how many claims at once.")] = 300,
+    idle_accounts: Annotated[int, typer.Option(min=20, help="Row i of `accounts`: number of idle Accounts.")] = 1000,
+    quota_accounts: Annotated[int, typer.Option(min=1, help="Row 8d of `accounts`: the number of accounts.")] = 200,
+    starved_claims: Annotated[int, typer.Option(min=1, help="Row s of `claims`: the number of claims at once.")] = 300,
     growth_claims: Annotated[
-        int, typer.Option(min=10, help="Row x of `claims`: the most claims at once; also 100, 1,000, ... below it.")
+        int, typer.Option(min=10, help="Row x of `claims`: the most claims at once; 100, 1,000, ... are run before.")
     ] = 1000,
     balancers: Annotated[
-        int, typer.Option(min=1, help="Row c of `loadbalancers`: how many load balancers, with two machines each.")
+        int, typer.Option(min=1, help="Row c of `loadbalancers`: the number of load balancers with two machines each.")
     ] = 200,
     products: Annotated[
-        int, typer.Option(min=2, help="Rows d, e and l of `threescale`: how many settled products.")
+        int, typer.Option(min=2, help="Rows d, e and l of `threescale`: the number of settled products.")
     ] = 200,
-    crowd: Annotated[int, typer.Option(min=10, help="Row j of `threescale`: how many products in ten tenants.")] = 500,
-    namespaces: Annotated[int, typer.Option(min=2, help="Row k of `threescale`: how many namespaces.")] = 500,
-    lifecycles: Annotated[int, typer.Option(min=20, help="`engine`: how many idle lifecycles are woken.")] = 200,
+    crowd: Annotated[int, typer.Option(min=10, help="Row j of `threescale`: the number of products.")] = 500,
+    namespaces: Annotated[int, typer.Option(min=2, help="Row k of `threescale`: the number of namespaces.")] = 500,
+    lifecycles: Annotated[int, typer.Option(min=20, help="`engine`: the number of idle lifecycles.")] = 200,
     event_count: Annotated[
-        int, typer.Option("--events", min=40, help="Rows c and g of `instances`: how many events.")
+        int, typer.Option("--events", min=40, help="Rows c and g of `instances`: the number of events.")
     ] = 5000,
     storm_instances: Annotated[
-        int, typer.Option("--storm", min=10, help="Row e of `instances`: how many instances are reclaimed.")
+        int, typer.Option("--storm", min=10, help="Row e of `instances`: the number of reclaimed instances.")
     ] = 1000,
     outage_seconds: Annotated[
         float,
         typer.Option(
             min=5,
-            help="Row f of `instances`, and `outages`: how long each server is away; in rows postgres, disk and clock "
-            "a tenth of it.",
+            help="Row f of `instances`, and `outages`: how long each server is unavailable. The outages of rows "
+            "postgres, disk and clock last a tenth of it.",
         ),
     ] = 600,
-    fleet: Annotated[int, typer.Option(min=100, help="Row i of `instances`: how many instances.")] = 200,
+    fleet: Annotated[int, typer.Option(min=100, help="Row i of `instances`: the number of instances.")] = 200,
     storm_minutes: Annotated[float, typer.Option(min=1, help="Row i of `instances`: how long the storm lasts.")] = 60,
     minutes: Annotated[float, typer.Option(min=1, help="`day`: how long the day lasts.")] = 60,
     scale: Annotated[float, typer.Option(min=0.01, help="`day`: the share of its 1,270 objects.")] = 1,
@@ -161,7 +161,7 @@ _MODULES = {Benchmark.INSTANCES: "instances_consumer"}
 
 
 def selected_work(name: Benchmark, only: str, sizes: Mapping[str, object]) -> list[Measure]:
-    """The measurements with a row in `only`, by default all but those on request; unknown `sizes` are ignored."""
+    """The measurements with a row in `only` (empty: all except those on request). Unknown `sizes` are ignored."""
     module = import_module(f"localcloud.bench.{_MODULES.get(name, name.value)}")
     measurements = module.MEASUREMENTS
     rows = _rows(only, [covered for covered, _ in measurements], getattr(module, "ON_REQUEST", frozenset()))

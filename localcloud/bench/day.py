@@ -69,21 +69,21 @@ async def day(sizes: Sizes, rows: frozenset[str]) -> Found:
     figures = (
         Figure(
             row="day",
-            what=f"{len(lives)} objects created and changed, {ended} of them ended: all settled after the last request",
+            what=f"{len(lives)} objects created and changed, {ended} of them ended: settled after the last request by",
             measured=round(settling, 1),
             unit="s",
             note=f"{counts}; within {sizes.minutes:g} min, the last request {max(0.0, late):.0f} s later",
         ),
         Figure(
             row="day",
-            what="lost, created twice, or found by the audits",
+            what="objects lost, created twice, or found by the audits",
             measured=len(found),
             goal="0",
             note=f"{killed.total()} kills: " + ", ".join(f"{name} {number}" for name, number in killed.items()),
         ),
         Figure(
             row="day",
-            what="memory of worker, watcher and consumer, most of the second half; of the first",
+            what="highest memory of worker, watcher and consumer in the second half; in the first half",
             measured=f"{last:.0f}; {first:.0f} MiB",
             goal="flat",
         ),

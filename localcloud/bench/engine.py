@@ -68,8 +68,13 @@ async def passes(sizes: Sizes, rows: frozenset[str]) -> Found:
             measured=_ms(percentile(latencies, 0.5)),
             unit="ms",
         ),
-        Figure(row="m", what="wake to observation, p95", measured=_ms(percentile(latencies, 0.95)), unit="ms"),
-        Figure(row="m", what="history events of a lifecycle at rest", measured=max(rest), note="most of all"),
+        Figure(
+            row="m",
+            what="from a wake to the end of its observation, p95",
+            measured=_ms(percentile(latencies, 0.95)),
+            unit="ms",
+        ),
+        Figure(row="m", what="history events of a lifecycle at rest", measured=max(rest), note="the longest history"),
         Figure(row="m", what="history events of a pass", measured=round(sum(map(len, news.values())) / count, 1)),
     )
     return Found(figures=figures)

@@ -12,17 +12,17 @@ from domain.model import Model
 
 
 class Load(Model):
-    """The machine's load. Pressure: the share of time in which a task waited for a CPU. Stolen: the share of used CPU
-    time that a virtual machine's host gave to others.
+    """The machine's load. `pressure` is the share of time in which some task waited for a CPU. `stolen` is the share of
+    used CPU time that a virtual machine's host gave to others.
     """
 
     cores: int
     load_average: float
     """The average of the last minute, read at the end."""
     pressure: float | None
-    """Between start and end, 0 to 1; None where the kernel does not report it."""
+    """From 0 to 1, between the start and the end; None if the kernel does not report it."""
     stolen: float
-    """Between start and end, 0 to 1."""
+    """From 0 to 1, between the start and the end."""
 
 
 class Figure(Model):
@@ -49,10 +49,10 @@ class Report(Model):
     seconds: float
     load: Load
     temporal: str
-    """The server that it ran on: the development server, or a production one on PostgreSQL."""
+    """The Temporal server on which the benchmark ran: `development`, or `production` for one on PostgreSQL."""
     figures: tuple[Figure, ...]
     breakdown: dict[str, dict[str, int]] = {}
-    """What the counts consist of, by figure: calls by action, requests by verb and resource, events by type."""
+    """What the counts consist of, by title: calls by action, requests by verb and resource, events by type."""
 
 
 class LoadMeter:

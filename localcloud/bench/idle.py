@@ -1,4 +1,4 @@
-"""`perdure bench idle`: settled objects of several areas, left alone: requests a minute, and memory.
+"""`perdure bench idle`: requests a minute and memory while settled objects of several areas are left alone.
 
 The row `run` measures `perdure run`, while worker, watcher and event consumer are stopped (SIGSTOP).
 """
@@ -68,8 +68,8 @@ async def _left_alone(on: Everything, row: str, sizes: Sizes, processes: dict[st
         ),
         Figure(
             row=row,
-            what=f"writes except to Leases, workflow tasks, in {minutes:g} min",
-            measured=f"{writes(requests)}, {await on.lab.workflow_tasks() - tasks}",
+            what=f"writes except to Leases; workflow tasks; both in {minutes:g} min",
+            measured=f"{writes(requests)}; {await on.lab.workflow_tasks() - tasks}",
         ),
         Figure(
             row=row,
@@ -81,7 +81,7 @@ async def _left_alone(on: Everything, row: str, sizes: Sizes, processes: dict[st
         ),
         Figure(
             row=row,
-            what="CPU of a core, %",
+            what="CPU of each process, % of a core",
             measured=", ".join(f"{name} {percent:.1f}" for name, percent in used.items()),
         ),
     )

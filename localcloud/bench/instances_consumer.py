@@ -192,12 +192,12 @@ async def broken(sizes: Sizes, rows: frozenset[str]) -> Found:
     figures = (
         Figure(
             row="c",
-            what=f"{len(bodies)} messages, consumer, worker and Temporal killed twice each: last labels that are right",
+            what=f"{len(bodies)} messages, consumer, worker and Temporal killed twice each: right last labels",
             measured=f"{right} of {count}",
             goal="all",
             note=f"the queue is empty {done - sent[0]:.0f} s after the first was sent",
         ),
-        Figure(row="c", what="Machines deleted, once each", measured=f"{deleted}", goal=f"{len(ended)}"),
+        Figure(row="c", what="deletions of Machines", measured=f"{deleted}", goal=f"{len(ended)}"),
         Figure(
             row="c",
             what="malformed messages among the dead letters, each with its reason",
@@ -210,8 +210,8 @@ async def broken(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 def disturbed(last: Mapping[str, State], states: Sequence[State], dice: random.Random) -> tuple[list[str], int]:
-    """The messages of all instances, a fifth of them twice and a tenth out of order, with a tenth more malformed ones;
-    and how many are malformed.
+    """The messages of all instances and the number of malformed ones. A fifth of the messages is repeated, a tenth is
+    out of order, and a tenth as many are malformed.
     """
     until = now()
     lives = [life(each, (*states[:-1], state), until) for each, state in last.items()]
@@ -272,7 +272,7 @@ async def storm(sizes: Sizes, rows: frozenset[str]) -> Found:
         ),
         Figure(
             row="e",
-            what="from a notice sent to its label, most",
+            what="from a notice sent to its label, longest",
             measured=round(max(late, default=0.0), 1),
             unit="s",
             goal="< 120",

@@ -67,15 +67,15 @@ async def _held(on: Scene, scaling: Any, instance: str, held_seconds: float) -> 
     return [
         Figure(
             row="h",
-            what=f"an instance held {held_seconds:.0f} s by a hook of {HOOK_SECONDS} s, {len(_KILLED)} processes "
-            "killed meanwhile: still held",
+            what=f"an instance held for {held_seconds:.0f} s by a hook of {HOOK_SECONDS} s, {len(_KILLED)} processes "
+            "killed meanwhile: whether it is still held",
             measured=f"no, for {leaving.result():.0f} s" if leaving.done() and not leaving.cancelled() else "yes",
             goal="yes",
             note=f"{beats} heartbeats, {late} of them too late",
         ),
         Figure(
             row="h",
-            what="completions of the action: before the Machine is gone, in all",
+            what="completions of the hook's action: before the Machine is gone, and in all",
             measured=f"{early}, {completions}",
             goal="0, 1",
             note=f"labelled terminated {ended - released:.1f} s after the Machine was gone",
@@ -110,7 +110,7 @@ async def _moved(on: Scene, planned: list[str], meanwhile: Coroutine[None, None,
         *figures,
         Figure(
             row="h",
-            what="retirements moved by ten days and withdrawn, moved to tomorrow, left alone: Machines deleted",
+            what="a retirement moved by ten days and withdrawn, one moved to tomorrow, one left alone: Machine deleted",
             measured=", ".join("yes" if deleted[each] else "no" for each in (withdrawn, tomorrow, left)),
             goal="no, yes, no",
             note=f"labels after the restarts: {on.labels.value(withdrawn, INTERRUPTION_LABEL) or 'none'}, "

@@ -265,9 +265,7 @@ async def _empty_groups(on: Storm) -> None:
 
 
 def _bunches(on: Storm, dice: random.Random) -> tuple[list[list[Member]], list[Member]]:
-    """The members to which something happens, in bunches of one announcement; then the members to which
-    nothing happens.
-    """
+    """Choose what happens to the members. Returns the affected members, grouped by announcement, and the others."""
     bunches, untouched = list[list[Member]](), list[Member]()
     for cluster, account in on.accounts.items():
         own = [each for each in on.members.values() if each.cluster == cluster]

@@ -60,9 +60,7 @@ def unsettled(on: Storm, affected: Sequence[Member]) -> list[str]:
 
 
 def mislabelled(on: Storm, forged: Sequence[Forged]) -> list[str]:
-    """Instances whose labels are wrong. A forged change of state may be in the label for half a minute, until EC2 is
-    queried.
-    """
+    """Instances whose labels are wrong. A label may show a forged state for half a minute, until EC2 is queried."""
     names = {each.member.instance: each.member.name for each in forged}
     return [f"{whole}: {on.state(name)}" for name, whole in names.items() if on.state(name) != "running"]
 
@@ -104,7 +102,7 @@ def _reactions(affected: Sequence[Member], wrong: Mapping[str, list[str]]) -> li
     return [
         Figure(
             row="i",
-            what=f"{len(affected)} happenings: reactions as their policies say, each once",
+            what=f"{len(affected)} happenings: right reactions, exactly once each",
             measured=f"{sum(each.instance not in wrong for each in affected)} of {len(affected)}",
             goal="all",
             note="; ".join(
@@ -113,7 +111,7 @@ def _reactions(affected: Sequence[Member], wrong: Mapping[str, list[str]]) -> li
         ),
         Figure(
             row="i",
-            what=f"events that come {seconds[0]:.0f} to {seconds[-1]:.0f} s late: reactions right, each once",
+            what=f"events that come {seconds[0]:.0f} to {seconds[-1]:.0f} s late: right reactions, exactly once each",
             measured=f"{right} of {len(late)}",
             goal="all",
         ),
@@ -125,8 +123,8 @@ def _at_once(on: Storm, affected: Sequence[Member]) -> Figure:
     over = sum(_exceeded(on, affected, cluster) for cluster in LIMITS)
     return Figure(
         row="i",
-        what=f"machines of a node group that scheduled events took at once, at most, in {', '.join(LIMITS)}; taken "
-        "while the group had no room",
+        what=f"most machines of a node group that scheduled events disrupted at once, in {', '.join(LIMITS)}; machines "
+        "disrupted while their group had no room",
         measured=f"{', '.join(map(str, most.values()))}; {over}",
         goal=f"{', '.join(f'= {limit}' for limit in LIMITS.values())}; 0",
         note=", ".join([f"{on.replaced} machines ended", *_below(on, affected, most)]),
@@ -134,7 +132,7 @@ def _at_once(on: Storm, affected: Sequence[Member]) -> Figure:
 
 
 def _below(on: Storm, affected: Sequence[Member], most: Mapping[str, int]) -> list[str]:
-    """For clusters that stayed below the limit: when each machine's disruption began and ended."""
+    """When each machine's disruption began and ended, for the clusters that stayed below their limits."""
     found = []
     for cluster in (each for each, number in most.items() if number < LIMITS[each]):
         for group in GROUPS:
@@ -154,15 +152,15 @@ def _control_planes(on: Storm, affected: Sequence[Member]) -> Figure:
         unwell += sum(_unwell(on, each, moment) for each in own for moment, _ in spans(on, [each]))
     return Figure(
         row="i",
-        what=f"{len(members)} machines of control planes, retired at once: taken at once, at most; while another, "
-        "or its etcd member, was not healthy",
+        what=f"{len(members)} machines of control planes, retired at once: most disrupted at once; disrupted while "
+        "another machine or its etcd member was not healthy",
         measured=f"{most}; {unwell}",
         goal="= 1; 0",
     )
 
 
 def _unwell(on: Storm, taken: Member, moment: float) -> bool:
-    """Whether one of the other two control-plane machines is missing, unhealthy, or disrupted as well."""
+    """Whether one of the two other control-plane machines is missing, unhealthy, or disrupted."""
     seen, well = on.seen, 0
     for each in on.members.values():
         name = each.instance
@@ -185,11 +183,11 @@ def _replaced_first(on: Storm, affected: Sequence[Member], replicas: Mapping[tup
     waits = [seen.deleted[each.instance] - seen.replacing[each.instance] for each in ready]
     return Figure(
         row="i",
-        what="Machines replaced before they are deleted: with a ready replacement; MachineDeployments with other "
-        "replicas afterwards",
+        what="Machines to be replaced before their deletion: those whose replacement was ready; MachineDeployments "
+        "whose number of replicas differs afterwards",
         measured=f"{len(ready)} of {len(wanted)}; {len(changed)}",
         goal="all; 0",
-        note=", ".join([f"requested at most {max(waits, default=0.0):.1f} s before", *changed]),
+        note=", ".join([f"requested at most {max(waits, default=0.0):.1f} s before deletion", *changed]),
     )
 
 
@@ -217,11 +215,11 @@ def hooks_figure(affected: Sequence[Member], calls: Sequence[Call], cause: str) 
     what = "terminating" if cause == "hook" else "launching"
     return Figure(
         row="i",
-        what=f"{len(hooked)} {what} hooks of {HOOK_SECONDS} s: completed, once each; the longest after",
+        what=f"{len(hooked)} {what} hooks of {HOOK_SECONDS} s: completed exactly once; the longest wait",
         measured=f"{once}; {longest:.1f} s",
         goal=f"{len(hooked)}; < {HOOK_SECONDS} s",
-        note=f"{sum(completed[each.hooked] for each in hooked)} completions, {mine} heartbeats; the longest's event "
-        f"came {late:.0f} s late",
+        note=f"{sum(completed[each.hooked] for each in hooked)} completions, {mine} heartbeats; the event of the "
+        f"longest wait came {late:.0f} s late",
     )
 
 
@@ -230,7 +228,7 @@ def _terminations(on: Storm, affected: Sequence[Member], calls: Sequence[Call]) 
     wanted = [each.instance for each in affected if each.reaction is Reaction.TERMINATE_INSTANCE]
     return Figure(
         row="i",
-        what=f"{len(wanted)} instances of drained Nodes: terminated by Perdure, once each; others",
+        what=f"{len(wanted)} instances of drained Nodes: terminated by Perdure exactly once; other terminations",
         measured=f"{sum(ended[each] == 1 for each in wanted)}; {sum((ended - Counter(wanted)).values())}",
         goal=f"{len(wanted)}; 0",
     )
@@ -254,8 +252,8 @@ async def _forged(on: Storm, forged: Sequence[Forged], calls: Sequence[Call]) ->
         goal="0",
         note=", ".join(
             [
-                f"labels corrected by EC2's answer of {corrected} instances",
-                f"of scheduled events of {len(waiting)} instances within a quarter of an hour",
+                f"instances whose labels EC2's answer corrected: {corrected}",
+                f"instances whose forged label may still stay: {len(waiting)}",
                 *dict.fromkeys(f"{each.member.name} ({each.kind})" for each in hurt[:3]),
             ]
         ),
@@ -330,7 +328,7 @@ async def _touched(on: Storm, member: Member) -> bool:
 
 
 def spans(on: Storm, members: Sequence[Member]) -> list[tuple[float, float]]:
-    """When each machine is disrupted: from cordon, replacement or deletion until it is gone or in use again."""
+    """When each machine is disrupted: from its cordon, replacement or deletion until it is gone or used again."""
     seen, found = on.seen, list[tuple[float, float]]()
     for each in members:
         name = each.instance

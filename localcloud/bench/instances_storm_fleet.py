@@ -100,7 +100,7 @@ POLICIES: dict[str, JsonObject] = {
 
 
 class Cause(NamedTuple):
-    """What happens to an instance: the label that shows it, and the policy's field for the reaction, if any."""
+    """What happens to an instance: the label that shows it, and the policy's field for the reaction (may be empty)."""
 
     label: str
     value: str
@@ -128,7 +128,7 @@ RETURNS = ("reboot", "maintenance")
 
 
 class Left(NamedTuple):
-    """The state after a reaction; `emptied` is None where Cluster API decides whether the Pod is gone."""
+    """The state after a reaction. `emptied` is None if Cluster API decides whether the Pod is gone."""
 
     deleted: bool = False
     cordoned: bool = False
@@ -148,7 +148,7 @@ LEFT = {
 
 @dataclass
 class Member:
-    """An instance; `since` is when its cause happened, `late` by how many seconds its event is delayed."""
+    """An instance. Its cause happened at `since`; the cause's event is delayed by `late` seconds."""
 
     instance: str
     cluster: str

@@ -25,9 +25,9 @@ _CODES = (
     "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED",
     "AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED",
 )
-# How long forged labels may stay. EC2 may list a scheduled event a quarter of an hour after its notice. A hibernation
-# is over if EC2 reports the instance as running ten minutes after the two minutes' notice. The bulk query asks EC2
-# every ten minutes.
+# How long a forged label may stay, in seconds. EC2 may list a scheduled event up to a quarter of an hour after its
+# notice. A hibernation is over if EC2 reports the instance as running ten minutes after the two minutes' notice. The
+# bulk query asks EC2 every ten minutes.
 _LABEL_FADES = {"health": 26 * 60.0, "hibernate": 24 * 60.0}
 
 Make = Callable[[Subject, str], Happening]
@@ -73,8 +73,8 @@ _UNCONFIRMED: dict[str, Make] = {
 
 @dataclass
 class Forged:
-    """A forged message. `member` is not affected by anything else; `group` is an Auto Scaling group that the
-    member does not belong to.
+    """A forged message about `member`, to which nothing else happens. `group` is an Auto Scaling group to which the
+    member does not belong.
     """
 
     kind: str
@@ -95,7 +95,6 @@ class Forged:
 
 
 def forgeries(members: Sequence[Member], count: int, dice: random.Random) -> Iterator[Forged]:
-    """Forged messages, `count` of each kind in each cluster, each about one of the cluster's members."""
     for cluster in sorted({each.cluster for each in members}):
         own = [each for each in members if each.cluster == cluster]
         for kind in (*_CONFIRMED, *_UNCONFIRMED):

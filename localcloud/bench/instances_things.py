@@ -185,7 +185,7 @@ class Scene:
         return await self.until(lambda: self.left() == 0, seconds)
 
     async def until(self, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> float:
-        """Wait until a condition is true, ignoring errors meanwhile; returns when it became true.
+        """Wait until a condition is true, and ignore its errors; returns the time at which it was true.
 
         Raises TimeoutError.
         """

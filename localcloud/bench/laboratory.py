@@ -153,7 +153,7 @@ class Laboratory:
 
     @asynccontextmanager
     async def in_one_process(self, *services: str, **settings: str) -> AsyncIterator[asyncio.subprocess.Process]:
-        """Run `perdure run`, with these settings, in place of these services."""
+        """Run `perdure run` with these settings, while these services are stopped (SIGSTOP)."""
         environment = self.deployment.program_env() | {"PERDURE_STATE": "", "PERDURE_HEALTH_PORT": "0"} | settings
         async with self.frozen(*services):
             with self.deployment.log("run").open("ab") as log:
@@ -170,7 +170,7 @@ class Laboratory:
         """Stop worker and watcher (SIGSTOP) within the context; afterwards both are killed and restart.
 
         Raises:
-            DeploymentError: one of them made no progress for `ready_seconds`.
+            DeploymentError: one of the two made no progress for `ready_seconds` after its restart.
         """
         frozen = {name: self.deployment.kill(name, signal.SIGSTOP) for name in (WATCH, WORKER)}
         try:
@@ -216,7 +216,7 @@ def production_settings() -> dict[str, str]:
 
 @asynccontextmanager
 async def laboratory(clouds: tuple[Cloud, ...], *kinds: Kind, **emulated: object) -> AsyncIterator[Laboratory]:
-    """A fresh deployment that follows objects of these kinds; `emulated` are the emulator's settings."""
+    """A fresh deployment whose objects of these kinds are watched; `emulated` are the emulator's settings."""
     async with laboratory_with(None, clouds, *kinds, emulated=emulated) as lab:
         yield lab
 
@@ -230,7 +230,7 @@ async def laboratory_with(
     api: type[KubeApi] = KubeApi,
     directory: Path | None = None,
 ) -> AsyncIterator[Laboratory]:
-    """A laboratory with only these services (default: all) and a client of this class. Raises DeploymentError."""
+    """A laboratory with only these services (None: all) and a client of the class `api`. Raises DeploymentError."""
     with environment.restored(), tempfile.TemporaryDirectory(prefix="perdure-bench-", dir=directory) as temporary:
         for name, value in production_settings().items():
             os.environ.setdefault(name, value)

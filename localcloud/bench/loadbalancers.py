@@ -1,6 +1,6 @@
 """`perdure bench loadbalancers`: figures on a real OpenStack with machines that boot (docs/benchmarks.md has the rows).
 
-OpenStack calls exclude preparation and machine host; Kubernetes requests exclude the agents.
+OpenStack calls exclude those of preparation and machine host; Kubernetes requests exclude those of the agents.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ async def _to_ready(on: Scene) -> Found:
             what="OpenStack calls from LoadBalancer to ready, one machine, two ports",
             measured=again.ledger.calls(),
             goal="≤ 22",
-            note=f"upstream 37; {first.ledger.calls()} for the first one of a process",
+            note=f"upstream 37; {first.ledger.calls()} for the first LoadBalancer of a process",
         ),
         Figure(
             row="a",
@@ -179,11 +179,12 @@ async def _silent() -> Found:
     figures = (
         Figure(
             row="g",
-            what=f"machines that never report, {BOOT_TIMEOUT_SECONDS:g} s and {GRACE_SECONDS:g} s of grace: gone after",
+            what=f"machines that never report, with {BOOT_TIMEOUT_SECONDS:g} s to boot and {GRACE_SECONDS:g} s of "
+            "grace: gone after",
             measured=", ".join(f"{each:.1f}" for each in after),
             unit="s",
             goal=f"{expected:g} s, to the second",
-            note=f"created at whole seconds; {', '.join(EVERYTHING)} killed while the first one was waited for",
+            note=f"creation times are whole seconds; {', '.join(EVERYTHING)} were killed during the first wait",
         ),
         Figure(
             row="g",
@@ -224,12 +225,12 @@ async def disturbed(sizes: Sizes, rows: frozenset[str]) -> Found:
     figures = (
         Figure(
             row="h",
-            what=f"{len(FAULTS)} load balancers, each with one kind of call lost or refused twice: doubled or missing",
+            what=f"{len(FAULTS)} load balancers, each with two lost or refused calls: objects doubled or missing",
             measured=doubled,
             goal="0",
-            note="of one floating IP, one group, two ports, one server each",
+            note="each should have one floating IP, one group, two ports, one server",
         ),
-        Figure(row="h", what="left after deletion", measured=left, goal="0", note=f"slowest {slowest:.0f} s"),
+        Figure(row="h", what="objects left after deletion", measured=left, goal="0", note=f"slowest {slowest:.0f} s"),
     )
     return Found(figures=figures, breakdown={"h: doubled, missing or left": odd} if odd else {})
 

@@ -1,7 +1,7 @@
 """Creates load balancers' cloud objects without the product: `python loadbalancers_bare.py`, with JSON on its input.
 
-It runs in OpenStack's environment, which has openstacksdk. The request `servers` builds one server and copies it in
-Nova's database, since building all would take half an hour.
+The script runs in OpenStack's environment, which has openstacksdk. The request `servers` builds one server and copies
+it in Nova's database, since building all servers would take half an hour.
 """
 
 from __future__ import annotations

@@ -86,14 +86,14 @@ async def _crowd(on: Scene, bare: Bare) -> Found:
     figures = (
         Figure(
             row="e",
-            what=f"{count} load balancers at once, all ready; as a multiple of the bare script's time",
+            what=f"{count} load balancers at once: time until all are ready, as a multiple of the bare script's time",
             measured=round(seconds / bare.seconds, 2),
             goal="≤ 1.5",
             note=f"{seconds:.1f} s and {bare.seconds:.1f} s, {loadbalancers_bare.AT_ONCE} at a time",
         ),
-        Figure(row="e", what="OpenStack calls each", measured=round(ledger.calls() / count, 1)),
-        Figure(row="e", what="Kubernetes requests each", measured=round(sum(requests.values()) / count, 1)),
-        Figure(row="e", what="left in the cloud after their deletion", measured=left, goal="0"),
+        Figure(row="e", what="OpenStack calls per load balancer", measured=round(ledger.calls() / count, 1)),
+        Figure(row="e", what="Kubernetes requests per balancer", measured=round(sum(requests.values()) / count, 1)),
+        Figure(row="e", what="objects left in the cloud after their deletion", measured=left, goal="0"),
     )
     breakdown = {
         "e: OpenStack calls": ledger.by_route(),
@@ -123,7 +123,7 @@ async def _taken_over(on: Scene, bare: Bare) -> Found:
         ),
         Figure(
             row="i",
-            what="mutating calls",
+            what="OpenStack calls that change something",
             measured=ledger.mutating(),
             goal="0",
             note=f"{ledger.calls()} calls in all, {writes(requests)} writes to Kubernetes",
@@ -159,7 +159,7 @@ async def _settled(sizes: Sizes, span: str) -> Found:
             what=f"OpenStack calls of {ready} settled load balancers with {MACHINES_EACH} machines each {span}",
             measured=ledger.calls(),
             goal="≤ 10, and not growing",
-            note="upstream 2400 for 200; measured with 20: 200",
+            note="upstream 2400 for 200 load balancers, calculated from 200 measured with 20",
         ),
         Figure(row="c", what=f"tokens {span}", measured=ledger.tokens(), goal="≤ 1", note="upstream 1200"),
         Figure(row="c", what=f"Kubernetes requests of worker and watcher {span}", measured=sum(requests.values())),

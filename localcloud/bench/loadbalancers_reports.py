@@ -1,6 +1,6 @@
 """Simulates the agents' reports of many machines, which would need a computer of their own.
 
-A machine reports once Nova runs its server, then at least every half minute; each set's first machine has the address.
+A machine first reports when Nova runs its server, then at least every half minute. Each set's first machine is master.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ class Suffered:
     asked: int
     failed: tuple[Sent, ...]
     own: int
-    """Failed requests that were in progress when their machine died."""
+    """The number of failed requests that were in progress when their machine died."""
     slowest_seconds: float
 
 
@@ -255,7 +255,7 @@ async def traffic(_: object, rows: frozenset[str]) -> Found:
             measured=len(each.failed),
             goal="0",
             note=f"of {each.asked}; over after {each.seconds:.1f} s, slowest answer {each.slowest_seconds:.2f} s"
-            + (f"; {each.own} of the dead machine's own" if each.own else ""),
+            + (f"; {each.own} more were in progress on the dead machine" if each.own else ""),
         )
         for each in suffered
     )

@@ -1,4 +1,4 @@
-"""`perdure bench outages`: objects of several areas change while something that Perdure needs is away or faulty.
+"""`perdure bench outages`: objects of several areas change while a server, disk or clock is unavailable or faulty.
 
 docs/benchmarks.md describes the rows.
 """
@@ -131,7 +131,7 @@ async def _met(on: Everything, row: str, what: str, seconds: float, outage: Outa
             goal="≤ 60",
             note=f"{len(before)} objects before; {answered} requests answered meanwhile",
         ),
-        Figure(row=row, what="lost, created twice, or found by an audit", measured=len(found), goal="0"),
+        Figure(row=row, what="objects lost, created twice, or found by an audit", measured=len(found), goal="0"),
     )
     return told(Found(figures=figures))
 
@@ -194,7 +194,8 @@ async def _fill(filler: Path) -> None:
 
 
 def _moved_clock(offset: Path) -> Mapping[str, str]:
-    """Variables that add the file's seconds to a process's wall clock (libfaketime); the file is reread each second."""
+    """Variables that add the seconds in the file to a process's wall clock (libfaketime), which rereads it each second.
+    """
     home = cache_directory() / "faketime"
     if not home.is_dir():
         unpack("faketime", home, proof=("usr/bin/faketime", "--version"))

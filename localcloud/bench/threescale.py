@@ -1,6 +1,6 @@
 """`perdure bench threescale`: the 3scale area's figures, counted by the simulator's ledger.
 
-docs/benchmarks.md describes the rows. A resync is a wake of every object.
+docs/benchmarks.md describes the rows. In a resync every object is woken.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ async def _inserted(on: Scene) -> Found:
 def _of_change(row: str, what: str, goal: str, upstream: str, cost: Counted) -> Found:
     note = f"{upstream}; {cost.ledger.mutating()} writes, {cost.ledger.reading()} reads, {cost.seconds:.2f} s"
     figure = Figure(row=row, what=f"calls for {what}", measured=cost.ledger.calls(), goal=goal, note=note)
-    writes = Figure(row=row, what="of them writes", measured=cost.ledger.mutating(), goal=goal)
+    writes = Figure(row=row, what="writes among these calls", measured=cost.ledger.mutating(), goal=goal)
     return Found(figures=(figure, writes), breakdown={f"{row}: calls": cost.ledger.by_route()})
 
 
@@ -176,7 +176,7 @@ async def _waited(on: Scene) -> Found:
         Figure(row="f", what="observations in an hour, computed", measured=_looks_in_an_hour(), goal="11 to 13"),
         Figure(
             row="f",
-            what="from its backend's creation to settled, both",
+            what="from the backend's creation until backend and product are settled",
             measured=round(arrival.seconds, 2),
             unit="s",
             goal="≤ 2 s",

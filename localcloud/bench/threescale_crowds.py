@@ -74,7 +74,7 @@ async def _resync(on: Scene, count: int, products: int) -> Found:
     calls = audit.ledger.by_route()
     most = Figure(
         row="d",
-        what="an audit of all of them: most lists of one kind",
+        what="an audit of all these objects: most lists of one kind",
         measured=max(calls.values(), default=0),
         goal="≤ 1 per kind, tenant and page",
         note=f"{audit.ledger.calls()} calls, {audit.ledger.mutating()} of them writes",
@@ -151,18 +151,18 @@ async def apart(sizes: Sizes, _: frozenset[str]) -> Found:
     figures = (
         Figure(
             row="j",
-            what=f"{sizes.crowd} products over {TENANTS} tenants: nine settled",
+            what=f"{sizes.crowd} products over {TENANTS} tenants: nine tenants settled",
             measured=round(well, 1),
             unit="s",
-            note=f"CPU, s: {well_cpu}; all ten are served",
+            note=f"CPU, s: {well_cpu}; all ten tenants answer",
         ),
         Figure(
             row="j",
-            what="the same, with the tenth hanging",
+            what="nine tenants settled while the tenth does not answer",
             measured=round(beside, 1),
             unit="s",
             goal="as fast as without it",
-            note=f"{beside / well:.2f} times; CPU, s: {beside_cpu}; upstream: all stop",
+            note=f"{beside / well:.2f} times the time; CPU, s: {beside_cpu}; upstream: all tenants stop",
         ),
     )
     return Found(figures=figures)

@@ -14,7 +14,7 @@ from localcloud.bench.figures import Figure, Found
 from localcloud.bench.threescale_all_kinds import COUNT, all_kinds, holds
 from localcloud.bench.threescale_things import Scene, Sizes, scene, true_conditions
 
-# Row h's faults: each on a third of the creations, and of the changes.
+# Row h's faults. Each meets a third of the creations in one life, and a third of the changes in another.
 FAULTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("before", {}),
     ("after", {}),
@@ -45,10 +45,10 @@ async def shuffled(sizes: Sizes, _: frozenset[str]) -> Found:
             await on.lab.quiet()
             ends[_end_state(on, name)] += 1
     figures = (
-        Figure(row="g", what=f"different ends of {sizes.orders} orders", measured=len(ends), goal="1"),
+        Figure(row="g", what=f"different results of {sizes.orders} random orders", measured=len(ends), goal="1"),
         Figure(
             row="g",
-            what="from the first object to all settled, slowest",
+            what="from the first object until all are settled, slowest order",
             measured=round(slowest, 1),
             unit="s",
             goal="≤ 60 s",
@@ -85,12 +85,12 @@ async def disturbed(_: Sizes, __: frozenset[str]) -> Found:
     }
     figure = Figure(
         row="h",
-        what=f"{len(lives)} lives, each with one kind of call disturbed every third time: other ends",
+        what=f"{len(lives)} lives, each with a third of its creations or changes disturbed: lives with another result",
         measured=len(odd),
         goal="0",
-        note=f"{struck} calls disturbed; all at the end after {seconds:.0f} s",
+        note=f"{struck} calls disturbed; all lives done after {seconds:.0f} s",
     )
-    return Found(figures=(figure,), breakdown={"h: what ended otherwise": odd} if odd else {})
+    return Found(figures=(figure,), breakdown={"h: lives with another result": odd} if odd else {})
 
 
 async def _life(on: Scene, name: str, fault: tuple[str, str, dict[str, Any]] | None) -> str:

@@ -73,7 +73,7 @@ async def _introduce(stage: Stage, tenant: TenantRecord) -> None:
         await stage.kube.patch(SECRET, NAMESPACE, name, values, field_manager=FIELD_MANAGER)
     except Absent:
         await stage.kube.create(SECRET, {**values, "metadata": {"name": name}}, NAMESPACE)
-    stage.say(f"Secret {NAMESPACE}/{name} has address and token of the tenant at {tenant.url}")
+    stage.say(f"Secret {NAMESPACE}/{name} has the address and a token of the tenant at {tenant.url}")
 
 
 async def _wait_for_everything(stage: Stage, threescale: ThreescaleControl) -> None:
@@ -103,7 +103,7 @@ async def _sign_up(stage: Stage) -> None:
     await stage.apply("developer.yaml")
     await stage.until("the account is ready", lambda: _is(stage, DEVELOPER_ACCOUNT, "acme", "Ready"))
     await stage.until("its admin is ready", lambda: _is(stage, DEVELOPER_USER, "jane", "Ready"))
-    stage.say(f"Applied developer.yaml: account and admin are made together, after {_seconds(began)}")
+    stage.say(f"Applied developer.yaml: account and admin were created together, after {_seconds(began)}")
     await stage.until("the application is ready", lambda: _is(stage, APPLICATION, "store", "Ready"))
     stage.say(f"The application has continued by itself, after {_seconds(began)}")
     await stage.breathe()

@@ -1,6 +1,6 @@
 """`perdure demo byoc`: a customer brings an account, uses it, and takes it away unchanged.
 
-In the end our role and user are gone; the customer's bucket and key remain.
+In the end Perdure's role and user are gone; the customer's bucket and key remain.
 """
 
 from __future__ import annotations

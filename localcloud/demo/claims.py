@@ -202,7 +202,7 @@ def _count(pool: JsonObject | None, of: str) -> int:
 
 
 async def _until_full(stage: Stage) -> None:
-    """Wait until the pool is full; its status may be older than the last bind."""
+    """Wait until the pool is full. Handles are counted too, since the pool's status may be older than the last bind."""
 
     def full() -> bool:
         pool = stage.objects.one(RESOURCE_POOL, OPERATOR, POOL)

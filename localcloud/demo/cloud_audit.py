@@ -1,7 +1,7 @@
 """Compares custom resources with the clouds, one to one, and reads the clouds without the product.
 
-The owner of a cloud object is found by its name or mark in the cloud. Objects without a record are leaked; several for
-one record are doubled.
+The owner of a cloud object is found by the object's name or mark in the cloud. A cloud object that no custom resource
+records is leaked; several objects for one record are doubled.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from localcloud.deployment import Deployment
 
 Recorded = Mapping[str, str]
-"""By owner, the id that its custom resource records; empty where it records none yet."""
+"""The id that each owner's custom resource records, by owner; empty if it records none yet."""
 Held = Iterable[tuple[str, str]]
 """The objects that a cloud holds: owner and id of each."""
 
@@ -134,7 +134,7 @@ def _aws(accounts: list[Account], keys: dict[str, str], world: World) -> list[Co
 
 
 def support_cases(accounts: Iterable[Account], held: Held) -> list[Comparison]:
-    """The support cases; a release clears the record, so a reused account is not compared."""
+    """Compare support cases, except those of reused accounts, whose record a release has cleared."""
     recorded = {each.metadata.name: each.status.support_case_id for each in accounts}
     cleared = {each.metadata.name for each in accounts if each.status.reused and not each.status.support_case_id}
     return compare("support case", recorded, [(owner, id_) for owner, id_ in held if owner not in cleared])

@@ -1,8 +1,8 @@
 """What a demo can observe and do: apply files, wait for objects' states, report.
 
-It watches the objects, so short-lived states are not missed. `until` raises `UnsettledError` if an object has failed
-(`Scenario.failure`); the command ends a demo without progress. The demo has its own field manager, since the watcher
-ignores the product's writes.
+The stage watches the objects, so it misses no short-lived states. `until` raises `UnsettledError` if an object has
+failed (`Scenario.failure`); the command ends a demo without progress. The demo has its own field manager, since the
+watcher ignores the product's writes.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class Scenario:
     """Settings that slow the emulator down, so that a person can follow."""
     play: Callable[[Stage], Awaitable[None]]
     failure: Callable[[JsonObject], str]
-    """Why an object has failed, empty if it has not."""
+    """Returns why an object has failed; empty if it has not failed."""
     hints: tuple[str, ...]
     """Commands to try next."""
     areas: tuple[str, ...]
@@ -256,7 +256,7 @@ class Scenario:
     shows: Callable[[JsonObject], bool] = all_of_them
     """Whether an object of these kinds is shown."""
     look: Callable[[JsonObject], Waiting] = state_of
-    """The state that an object itself shows; if empty, Temporal's search attributes are used."""
+    """Returns the state that an object itself shows; if its phase is empty, Temporal's search attributes are used."""
 
 
 def _waiting(row: WorkflowExecution) -> Waiting:

@@ -35,9 +35,9 @@ class LeftOut:
 @dataclass(frozen=True)
 class Recipe:
     what: str
-    """The programs and their versions, for people."""
+    """What is built: the programs and their versions, for messages to people."""
     name: str
-    """The result's name in the cache, versions included; the machine and a digest of the recipe are added."""
+    """The build's name in the cache, versions included; the machine type and a digest of the recipe are appended."""
     module: Path
     """The directory with go.mod and go.sum."""
     programs: Mapping[str, str]
@@ -46,7 +46,7 @@ class Recipe:
     """The flags of `go build`."""
     linker_flags: str
     core_minutes: float
-    """Measured: minutes on one core, downloads included."""
+    """How many minutes a build takes on one core, as measured, downloads included."""
     disk_gb: int
     sources: tuple[str, ...] = ()
     """Directories of `module` with a `main.go` of our own."""
@@ -131,7 +131,8 @@ def _compile(recipe: Recipe, toolchain: Toolchain, work: Path, narrator: Narrato
 
 
 def batches(programs: Mapping[str, str]) -> list[dict[str, str]]:
-    """The programs in batches without equal directory names, since `go build` names a program after its directory."""
+    """Divide the programs into batches without equal directory names: `go build` names a program after its directory.
+    """
     found: list[dict[str, str]] = []
     for name, package in programs.items():
         for batch in found:
@@ -149,7 +150,7 @@ def _own_name(package: str) -> str:
 
 
 def _leave_out(left_out: LeftOut, toolchain: Toolchain, work: Path) -> None:
-    """Replace the module by a copy without the file; Go has checked the original against go.sum."""
+    """Replace the module by a copy without the file. Go has checked the original against go.sum before."""
     download = [str(toolchain.go), "mod", "download", "-json", left_out.module]
     answer = "".join(line for line in _run(toolchain, download, work) if not line.startswith("go: "))
     original, copy = Path(json.loads(answer)["Dir"]), work / PurePosixPath(left_out.module).name

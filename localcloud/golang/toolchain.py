@@ -29,7 +29,7 @@ class ToolchainError(Exception):
 class Toolchain:
     go: Path
     own_caches: Path | None
-    """The directory of modules and compiled packages if the toolchain is ours; None: the user's own Go caches."""
+    """The directory of modules and compiled packages; None if the toolchain is the user's, with its own Go caches."""
 
     @property
     def home(self) -> Path:

@@ -1,6 +1,6 @@
 """The cluster's authority, keys and kubeconfigs, created at a state directory's first `up`.
 
-Files are private; after ten years, or if one is missing, all are recreated, which only invalidates old tokens.
+Files are private. All files are recreated after ten years, or if one is missing; this only invalidates old tokens.
 """
 
 from __future__ import annotations

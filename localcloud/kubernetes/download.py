@@ -98,7 +98,7 @@ def cached(cache: Path, target: Target) -> Path | None:
 
 
 def download(cache: Path, target: Target, narrator: Narrator) -> Path:
-    """Download the programs; returns their directory, perhaps without a controller manager. Raises DownloadError."""
+    """Download the programs; returns their directory. The controller manager may be missing. Raises DownloadError."""
     cache.mkdir(parents=True, exist_ok=True)
     with only_builder(cache, "Kubernetes", narrator):
         ready = cached(cache, target)
@@ -143,7 +143,7 @@ def _urls(target: Target) -> tuple[str, str]:
 
 
 def _check_reachable(url: str) -> None:
-    """Check that the host soon accepts a connection and speaks TLS: some firewalls accept and then drop the traffic."""
+    """Check that the host soon speaks TLS, since some firewalls accept a connection and then drop the traffic."""
     last_step = "start_tls.complete" if httpx.URL(url).scheme == "https" else "connect_tcp.complete"
     over = threading.Event()
     reached: list[str] = []
@@ -209,7 +209,6 @@ def _fetch(client: httpx.Client, url: str, path: Path, algorithm: str, expected:
 
 
 def _append(client: httpx.Client, url: str, part: Path, narrator: Narrator) -> None:
-    """Download the rest of a partial file, or the whole file if the server ignores the range."""
     have = part.stat().st_size if part.exists() else 0
     headers = {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
     with client.stream("GET", url, headers=headers) as answer:

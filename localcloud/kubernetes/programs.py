@@ -23,7 +23,7 @@ def cache_directory() -> Path:
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> Binaries:
-    """Find, download or compile the programs; raises BuildError or ToolchainError."""
+    """Raises BuildError or ToolchainError."""
     cache = cache or cache_directory()
     return (
         _named_by_user(narrator)

@@ -18,11 +18,11 @@ class Server(Model):
     name: str
     project: str
     addresses: tuple[str, ...]
-    """The fixed addresses of its ports, the first port's first."""
+    """The fixed addresses of the server's ports; the first port's address comes first."""
     user_data: str = Field(repr=False)
-    """In base64, as Nova stores it; it contains a token."""
+    """The user data in base64, as Nova stores it. It contains a token."""
     running: bool
-    """False while it is SHUTOFF."""
+    """False while the server is SHUTOFF."""
     boot: int
     """A number that differs for each boot."""
 
@@ -31,15 +31,15 @@ class FloatingIp(Model):
     id: str
     address: str
     fixed_address: str | None
-    """The fixed address that it forwards to; None if it is not associated."""
+    """The fixed address to which the floating IP forwards; None if the floating IP is not associated."""
 
 
 class Fare(Model):
     """Faults of machines, such as slow boots. Changes also apply to running machines."""
 
     server: str = Field(default="", description="regular expression, searched for in the server's name; empty: all")
-    boots: bool = Field(default=True, description="False: it never comes up, or has lost its power")
-    boot_delay: float = Field(default=0, ge=0, description="seconds from ACTIVE to its services' start")
+    boots: bool = Field(default=True, description="False: the machine does not boot; a running one loses power")
+    boot_delay: float = Field(default=0, ge=0, description="seconds until the machine's services start")
     agent: bool = Field(default=True, description="False: the agent does not run")
     envoy: bool = Field(default=True, description="False: Envoy does not run")
     keepalived: bool = Field(default=True, description="False: keepalived does not run")
@@ -63,9 +63,9 @@ class Fares(Model):
 
 
 class MachineState(StrEnum):
-    FOREIGN = "foreign"  # its user data is not ours, so nothing is started
-    OFF = "off"  # SHUTOFF
-    BOOTING = "booting"  # or prevented from booting
+    FOREIGN = "foreign"  # the server's user data is not that of a machine of ours, so nothing is started
+    OFF = "off"  # the server is SHUTOFF
+    BOOTING = "booting"  # the machine boots, or a fault prevents it from booting
     UP = "up"
 
 
@@ -82,7 +82,7 @@ class MachineView(Model):
     name: str
     state: MachineState
     message: str = ""
-    """Why it is not up."""
+    """Why the machine is not up; empty if nothing prevents it."""
     address: str = ""
     virtual_address: str = ""
     master: bool = False
@@ -91,10 +91,10 @@ class MachineView(Model):
     agent_pid: int | None = None
     envoy_pid: int | None = None
     agent_health: str = ""
-    """The address of its agent's /readyz."""
+    """The host and port at which the agent answers /readyz."""
     envoy_admin: str = ""
     directory: str = ""
-    """Its files and logs."""
+    """The directory with the machine's files and logs."""
 
 
 class LeadView(Model):

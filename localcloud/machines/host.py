@@ -36,7 +36,8 @@ log = logging.getLogger("machines")
 
 class Host:
     def __init__(self, ground: Path, home: Path, environment: Mapping[str, str]) -> None:
-        """`ground` is where Nova and Neutron write what should run; `environment` is that of the programs."""
+        """`ground` is the directory where Nova and Neutron write what should run; machines' programs get `environment`.
+        """
         self._ground = ground
         self._home = home
         self._environment = environment

@@ -42,7 +42,7 @@ class Machine:
     ) -> None:
         self.server = server
         self.ports: tuple[Port, ...] = ()
-        """The ports that its Envoy has accepted."""
+        """The ports of the load balancer that the machine's Envoy has accepted."""
         self.up = False
         self.own_ports = dict(ports)
         self._birth = birth
@@ -71,7 +71,7 @@ class Machine:
 
     @property
     def priority(self) -> int | None:
-        """The priority in the election; None if the machine does not take part."""
+        """The priority in keepalived's election; None if the machine does not take part."""
         if not (self.up and self._fare.keepalived and user_data.KEEPALIVED_SERVICE in self._birth.services):
             return None
         numbers = self._birth.vrrp

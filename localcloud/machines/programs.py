@@ -1,6 +1,6 @@
-"""A machine's program: restarted when it dies, ended with its machine or host.
+"""A program of a machine. It is restarted when it dies, and ends with its machine or host.
 
-It is killed without grace, as in a loss of power.
+The program is killed without grace, as in a loss of power.
 """
 
 from __future__ import annotations

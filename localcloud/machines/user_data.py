@@ -1,6 +1,6 @@
 """Interprets a machine's user data like cloud-init and the image: files, services, the agent's arguments.
 
-Only a cloud-config with the files for agent and keepalived is accepted. Paths are the image's.
+Only a cloud-config with the files for agent and keepalived is accepted. All paths are paths in the image.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Vrrp(Model):
 class Birth(Model):
     files: tuple[File, ...]
     services: frozenset[str]
-    """The services that are started."""
+    """The services that the user data starts."""
     arguments: dict[str, str]
     """The agent's arguments, by flag."""
     vrrp: Vrrp
@@ -76,7 +76,7 @@ class _CloudConfig(Model):
 
 
 def read(encoded: str) -> Birth:
-    """Parse base64 of a cloud-config, as Nova stores it; raises ForeignError."""
+    """Parse user data in base64, as Nova stores it; raises ForeignError if it is not that of a machine of ours."""
     config = _config(encoded)
     try:
         files = tuple(each.file() for each in config.write_files)

@@ -62,7 +62,7 @@ class Statistics:
         self._sent = self._received = 0.0
 
     def turn(self, *, master: bool, now: float) -> bool:
-        """Record whether the machine is master; returns whether that changed. `now` is of any monotonic clock."""
+        """Record whether the machine is master; returns whether that changed. `now` comes from any monotonic clock."""
         if self._at is not None:
             passed = (now - self._at) / ADVERTISEMENT_SECONDS
             self._sent += passed if self.master else 0

@@ -38,7 +38,7 @@ _DATABASES = ("keystone", "glance", "placement", "neutron", "nova_api", "nova_ce
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> OpenStackPrograms:
-    """Build what is missing; returns the programs. Raises BuildError."""
+    """Raises BuildError."""
     cache = cache or cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
     with only_builder(cache, "OpenStack", narrator):
@@ -125,7 +125,7 @@ def _make_schemas(programs: OpenStackPrograms, home: Path, narrator: Narrator) -
 
 
 def _migrations() -> list[tuple[str, list[str]]]:
-    """The commands of the migrations; the cells' connections are templates of nova.conf's `[database] connection`."""
+    """The commands of the migrations. The cells' connections are templates, which Nova fills in from nova.conf."""
     return [
         ("python", ["-m", "perdure_openstack.databases", *_DATABASES]),
         ("keystone-manage", ["db_sync"]),

@@ -14,20 +14,20 @@ Service = Literal["keystone", "placement", "glance", "neutron", "nova"]
 
 
 class FaultKind(StrEnum):
-    BEFORE = "before"  # refused without effect
-    AFTER = "after"  # done, but refused
-    CUT = "cut"  # done, and the answer interrupted
-    DELAY = "delay"  # only late
+    BEFORE = "before"  # the call has no effect and is answered with the error
+    AFTER = "after"  # the call has its effect and is answered with the error
+    CUT = "cut"  # the call has its effect, and its answer is cut off
+    DELAY = "delay"  # the call is answered late
 
 
 class Fault(Model):
-    """A fault; empty matchers match all, and the first applicable fault wins."""
+    """A fault of calls. Empty matchers match all calls; the first applicable fault wins."""
 
     id: str = ""
     kind: FaultKind = FaultKind.BEFORE
     method: str = Field(default="*", description="a name, or a pattern with * and ?")
     path: str = Field(default="", description="regular expression, searched for in the path")
-    project: str = Field(default="", description="id of the caller's project; known from its token's second call on")
+    project: str = Field(default="", description="id of the caller's project; does not match a token's first call")
     containing: str = Field(default="", description="text that the query or the body has to contain")
     count: int | None = Field(default=None, ge=0, description="how many calls it affects; None for all")
     skip: int = Field(default=0, ge=0, description="how many matching calls pass first")
@@ -38,7 +38,7 @@ class Fault(Model):
     message: str = "a configured fault of the local deployment"
     headers: dict[str, str] = Field(default_factory=dict, description="such as Retry-After")
     delay_seconds: float = Field(default=0, ge=0)
-    hits: int = Field(default=0, description="how often it struck; counted by the server")
+    hits: int = Field(default=0, description="how many calls it has affected; counted by the server")
 
 
 class BootFaults(Model):
@@ -46,11 +46,11 @@ class BootFaults(Model):
     empty one matches none.
     """
 
-    boot_delay: float = Field(default=0, ge=0, description="seconds in BUILD")
-    boot_abort: str = Field(default="", description="ERROR after about a second")
-    boot_fail: str = Field(default="", description="ERROR after three hosts have been tried")
+    boot_delay: float = Field(default=0, ge=0, description="how many seconds a server stays in BUILD")
+    boot_abort: str = Field(default="", description="servers that are in ERROR after about a second")
+    boot_fail: str = Field(default="", description="servers that are in ERROR after Nova has tried three hosts")
     delete_delay: float = Field(default=0, ge=0, description="seconds for which a deleted server still exists")
-    delete_fail: str = Field(default="", description="the deletion is accepted; afterwards the server is in ERROR")
+    delete_fail: str = Field(default="", description="servers that are in ERROR after their deletion was accepted")
 
 
 class CallCount(Counter):

@@ -93,6 +93,6 @@ def public_environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[
 
 
 def _networks(placed: Layout) -> Networks:
-    """The chosen networks; until they are chosen, the first pair, which suffices for `perdure status`."""
+    """The chosen networks, or the first pair before one is chosen, which suffices for `perdure status`."""
     file = placed.home / "loopback"
     return Networks(int(file.read_text())) if file.is_file() else Networks(loopback.PAIRS[0])

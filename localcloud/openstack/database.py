@@ -30,7 +30,7 @@ _PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec")
 
 
 def find_mariadb(cache: Path, narrator: Narrator) -> MariaDB:
-    """MariaDB, installed or unpacked into `cache`; raises BuildError."""
+    """Find MariaDB, or unpack it into `cache`; raises BuildError."""
     path = os.pathsep.join((os.environ.get("PATH", ""), *_PLACES))
     installed = shutil.which("mariadbd", path=path)
     if installed is not None:
@@ -50,7 +50,8 @@ def environment(mariadb: MariaDB) -> dict[str, str]:
 
 
 def server(mariadb: MariaDB, data: Path, socket: Path, *options: str) -> list[str]:
-    """The server's command line; a commit survives a crash at once, and a power failure after a second."""
+    """The server's command line. A commit survives a crash of the server; it survives a power failure after a second.
+    """
     return [
         *_common(mariadb, data),
         *(f"--socket={socket}", f"--pid-file={data}/mariadbd.pid", "--skip-networking", "--skip-grant-tables"),
@@ -78,7 +79,7 @@ def make_empty(mariadb: MariaDB, data: Path) -> None:
 
 
 def socket_of(data: Path) -> Path:
-    """The socket beside the data, or in a private directory if that path is too long."""
+    """The path of the socket: beside the data, or in a private directory if that path is too long."""
     beside = data / "mariadb.sock"
     if len(os.fsencode(beside)) <= _LONGEST_SOCKET_PATH:
         return beside

@@ -1,6 +1,6 @@
 """A deployment's loopback networks: 127.64.0.0/16 and 127.65.0.0/16, or the next free pair.
 
-Neutron's process reserves the pair by an abstract socket name, which no crash leaves behind.
+Neutron's process reserves the pair by an abstract socket name, which the kernel releases even after a crash.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ log = logging.getLogger("openstack")
 
 @dataclass(frozen=True)
 class Networks:
-    """The networks 127.`first`.0.0/16 and the one after it."""
-
     first: int
 
     @property

@@ -10,9 +10,9 @@ from domain.model import Model
 class MariaDB(Model):
     program: Path
     share: Path
-    """The directory with its messages and the definitions of its system tables."""
+    """The directory with MariaDB's messages and the definitions of its system tables."""
     libraries: Path | None
-    """Its unpacked libraries; None if MariaDB is installed."""
+    """The directory of MariaDB's unpacked libraries; None if MariaDB is installed."""
 
 
 class OpenStackPrograms(Model):

@@ -28,7 +28,6 @@ def project_session(deployment: Deployment, cloud: str = CLOUD) -> Session:
 
 
 def listed(session: Session, service: str, route: str, plural: str) -> list[dict[str, Any]]:
-    """All objects of a kind; raises keystoneauth1's errors."""
     answer = session.get(route, endpoint_filter={"service_type": service, "interface": "public"})
     found: list[dict[str, Any]] = answer.json()[plural]
     return found

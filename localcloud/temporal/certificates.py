@@ -1,6 +1,6 @@
-"""Temporal's certificates and the key of its payloads, made at the first `up` of a state directory.
+"""Temporal's certificates, and the key that encrypts payloads, made at the first `up` of a state directory.
 
-One authority signs the servers' certificate and Perdure's.
+One authority signs the servers' certificate and Perdure's client certificate.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Database:
     password: str
     name: str
     attributes: tuple[tuple[str, str], ...] = ()
-    """The URL's query: `sslmode` and the like."""
+    """The parameters of the URL's query, such as `sslmode`."""
 
     @property
     def visibility(self) -> str:
@@ -34,7 +34,7 @@ class Database:
 
 
 def chosen(option: str | None) -> str:
-    """The option or, without it, the environment variable; raises UnknownChoice if it is invalid."""
+    """The option, else the environment variable, else `development`; raises UnknownChoice if the value is invalid."""
     text = option or os.environ.get(VARIABLE) or DEVELOPMENT
     name, _, url = text.partition("=")
     if name not in (DEVELOPMENT, POSTGRES) or (url and name == DEVELOPMENT):
@@ -45,7 +45,10 @@ def chosen(option: str | None) -> str:
 
 
 def find(choice: str, narrator: Narrator) -> ProductionTemporal | None:
-    """The production Temporal's programs; None for the development server. Raises BuildError or ToolchainError."""
+    """The production Temporal's programs; None if the choice is the development server.
+
+    Raises BuildError or ToolchainError.
+    """
     name, _, url = choice.partition("=")
     if name == DEVELOPMENT:
         return None

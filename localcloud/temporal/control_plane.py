@@ -72,7 +72,7 @@ def schema(temporal: ProductionTemporal, state: StateDirectory) -> list[str]:
 
 
 def schema_environment(wanted: Database) -> dict[str, str]:
-    """The SQL tool's environment; the password is there so that it is not in the command line."""
+    """The SQL tool's environment, which has the password so that the command line does not show it."""
     return {
         **os.environ,
         "SQL_PLUGIN": PLUGIN,
@@ -86,7 +86,7 @@ def schema_environment(wanted: Database) -> dict[str, str]:
 
 
 def server(temporal: ProductionTemporal, state: StateDirectory) -> list[str]:
-    """The server's command line; certificates decide who may connect, so there is no authorizer."""
+    """The server's command line. Certificates decide who may connect, so no authorizer is configured."""
     file = state.data("temporal-production") / "server.yaml"
     return [str(temporal.server), "--config-file", str(file), "--allow-no-auth", "start"]
 
@@ -150,7 +150,6 @@ def server_configuration(wanted: Database, proofs: Certificates, ports: Mapping[
 
 
 def ui_configuration(proofs: Certificates, ports: Mapping[str, int]) -> dict[str, Any]:
-    """The web UI's configuration: browsers ask the codec server, if any, to decode encrypted payloads."""
     certificate, key = map(str, proofs.client)
     return {
         "temporalGrpcAddress": f"{LOOPBACK}:{ports['temporal']}",

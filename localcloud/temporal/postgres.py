@@ -1,7 +1,7 @@
 """PostgreSQL for Temporal: the system's, else Debian's packages unpacked into the cache, which needs no root.
 
-Run as `python -m localcloud.temporal.postgres --data DIR --password FILE COMMAND...` it creates a new deployment's data
-directory, renamed when complete, and becomes the server.
+`python -m localcloud.temporal.postgres --data DIR --password FILE COMMAND...` creates the data directory if it does not
+exist, and becomes the server.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ROOT = Path("/")
 
 
 def find(cache: Path, narrator: Narrator, system: Path = _ROOT) -> Postgres:
-    """The server, unpacked into the cache if the system has none; raises BuildError."""
+    """Find the server, or unpack it into the cache if the system has none; raises BuildError."""
     installed = shutil.which("initdb")
     places = [Path(installed).parent] if installed else []
     for pattern in _PLACES:
@@ -59,7 +59,7 @@ def environment(found: Postgres) -> dict[str, str]:
 
 
 def server(found: Postgres, data: Path, port: int, *, fsync: bool) -> list[str]:
-    """The server's command line; without fsync a commit survives the server's death, but not the machine's."""
+    """The server's command line. Without fsync a commit survives a crash of the server, but not of the machine."""
     settings = {
         "port": port,
         "listen_addresses": LOOPBACK,
@@ -82,9 +82,9 @@ def password(file: Path) -> str:
 
 
 def as_nobody() -> list[str]:
-    """The command prefix that runs PostgreSQL as `nobody`, since it refuses to run as root; empty for other users.
+    """The command prefix that runs PostgreSQL as `nobody`, since it refuses to run as root; empty if we are not root.
 
-    Its one capability lets it enter root's directories.
+    PostgreSQL keeps one capability, to enter root's directories.
     """
     if os.geteuid() != 0:
         return []
@@ -96,7 +96,7 @@ def as_nobody() -> list[str]:
 
 
 def _version(place: Path) -> int:
-    """The major version in the path of Debian's and Red Hat's programs; `sys.maxsize` for a path without one."""
+    """The major version in a path of Debian's or Red Hat's programs; `sys.maxsize` if the path has no version."""
     match = re.search(r"postgresql/(\d+)/bin$|pgsql-(\d+)/bin$", str(place))
     return int(match[1] or match[2]) if match else sys.maxsize
 
@@ -117,7 +117,7 @@ def _ensure_data(programs: Path, data: Path, password_file: Path) -> None:
 
 
 def drop_stale_lock(data: Path) -> None:
-    """Remove a killed server's pid file if another program has the pid; otherwise the server would not start."""
+    """Remove a killed server's pid file if another program has the pid now; otherwise the server would not start."""
     lock = data / "postmaster.pid"
     if not lock.is_file():
         return

@@ -38,18 +38,18 @@ class Postgres(Model):
     programs: Path
     """The directory with `initdb` and `postgres`."""
     libraries: Path | None
-    """Its unpacked libraries; None if PostgreSQL is installed."""
+    """The directory of PostgreSQL's unpacked libraries; None if PostgreSQL is installed."""
 
 
 class ProductionTemporal(Model):
     server: Path
     sql_tool: Path
     ui: Path | None
-    """None if the user's programs lack it."""
+    """None if the user's programs have no web UI."""
     postgres: Postgres | None
-    """None when the user has a database server."""
+    """None if the user has named a database server."""
     url: str = ""
-    """The user's database server."""
+    """The URL of the user's database server; empty if the local deployment runs one."""
 
 
 def cache_directory() -> Path:
@@ -57,7 +57,7 @@ def cache_directory() -> Path:
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> tuple[Path, Path, Path | None]:
-    """Server, SQL tool and web UI. Raises BuildError or ToolchainError."""
+    """Return the server, the SQL tool and the web UI, if any. Raises BuildError or ToolchainError."""
     named = _named_by_user(narrator)
     if named is not None:
         return named

@@ -1,8 +1,8 @@
 """Creates Temporal's two databases and updates their schemas to the server's version, with Temporal's own SQL tool.
 
 Run as `python -m localcloud.temporal.schema TOOL [--own FILE]`; the tool's variables (`SQL_HOST`, ...) name the server.
-The tool cannot resume an interrupted run: the deployment's own databases (`--own`) are recreated until FILE marks them
-as complete. A user's databases are never dropped.
+The tool cannot resume an interrupted run: the deployment's own databases (`--own`) are recreated until FILE exists,
+which is created after a complete run. A user's databases are never dropped.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _running: list[Any] = []
 
 class Driver(fake.FakeDriver):
     def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
-        """The node names by stable UUIDs. FakeDriver's UUIDs change with each process, which Placement refuses."""
+        """The node names by stable UUIDs. FakeDriver's UUIDs change with each process, and Placement refuses that."""
         return {_node_id(name): name for name in self.get_available_nodes()}
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
@@ -104,7 +104,6 @@ def _run(started: Any) -> None:
 
 
 def _await_needed() -> None:
-    """Wait until Keystone and Placement answer; rarely long, since importing Nova takes longer."""
     deadline = time.monotonic() + _NEEDED_SECONDS
     for name in _NEEDED:
         url = f"{environment.urls()[name]}/perdure/health"

@@ -1,6 +1,6 @@
-"""Faults of one API: refused, lost or late calls; and faults of servers' boots.
+"""Faults of one API: refused, lost or late calls; and faults of servers' boots and deletions.
 
-The affected calls are selected as in `localcloud/faults.py`. Refusals have the service's own shape.
+The affected calls are selected as in `localcloud/faults.py`. Error answers have the service's own shape.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _NOVA_KINDS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault. `before`: refused without effect; `after`: done, but refused; `cut`: done, and the answer interrupted;
-    `delay`: only late. All kinds can be late.
+    """A fault of calls. `before`: the call fails without effect; `after`: it has its effect and fails; `cut`: it has
+    its effect, and the answer is cut off; `delay`: it is answered late. `delay_seconds` applies to all kinds.
     """
 
     id: str = ""
@@ -38,7 +38,7 @@ class Fault:
     path: str = ""
     """Regular expression, searched for in the path."""
     project: str = ""
-    """Id of the caller's project; known from its token's second call on."""
+    """Id of the caller's project. It does not match a token's first call, whose project is not known yet."""
     containing: str = ""
     """Text that the query or the body has to contain."""
     count: int | None = None
@@ -59,15 +59,15 @@ class BootFaults:
     """Faults of servers' boots and deletions. Patterns are searched for in a server's name; empty ones match none."""
 
     boot_delay: float = 0.0
-    """Seconds in BUILD."""
+    """How many seconds a server stays in BUILD."""
     boot_abort: str = ""
-    """ERROR after about a second."""
+    """Servers that are in ERROR after about a second."""
     boot_fail: str = ""
-    """ERROR after three hosts have been tried."""
+    """Servers that are in ERROR after Nova has tried three hosts."""
     delete_delay: float = 0.0
     """Seconds for which a deleted server still exists."""
     delete_fail: str = ""
-    """The deletion is accepted; afterwards the server is in ERROR."""
+    """Servers that are in ERROR after their deletion was accepted."""
 
 
 class Boots:
@@ -123,7 +123,7 @@ class FaultBoard:
         return named
 
     def clear(self, fault_id: str = "") -> None:
-        """Remove one fault, or all; raises LookupError for an unknown one."""
+        """Remove one fault, or all if the id is empty; raises LookupError for an unknown id."""
         with self._lock:
             remaining = [armed for armed in self._armed if fault_id and armed.fault.id != fault_id]
             if fault_id and len(remaining) == len(self._armed):

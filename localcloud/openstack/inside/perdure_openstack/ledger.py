@@ -85,5 +85,5 @@ class Ledger:
 
 
 def route_of(path: str) -> str:
-    """The path's route, such as `/v2.1/servers/{id}`: UUIDs, their short form and numbers are identifiers."""
+    """The path's route, such as `/v2.1/servers/{id}`: UUIDs, with or without hyphens, and numbers become `{id}`."""
     return _IDENTIFIER.sub("{id}", path.rstrip("/") or "/")
