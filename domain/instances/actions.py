@@ -341,8 +341,7 @@ class CordonNode(_NodeAction, _TakesTurn):
 
 
 class Emptied(Done):
-    """The result of a drain. The drain is over, except if `delayed` is set: then it is delayed and will be continued.
-    """
+    """The result of a drain. The drain is over, except if `delayed` is set: then it is delayed and will be continued."""
 
     delayed: Emptying | None = None
 
