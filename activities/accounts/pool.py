@@ -321,7 +321,7 @@ def _summary(view: PoolView, decision: PoolDecision, conflicts: int, planned: tu
 
 
 def _elsewhere() -> Decision:
-    """The decision for a pool outside the operator's namespace. Owner references to such a pool would cross namespaces."""
+    """The decision for a pool outside the operator's namespace; owner references to it would cross namespaces."""
     why = f"AccountPools work in namespace {OPERATOR_NAMESPACE} only: nothing is counted or created for this one"
     return Decision(phase="Waiting", outcome=Outcome.WAITING, why=why, waits_for=("its removal",))
 

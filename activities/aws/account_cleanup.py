@@ -187,7 +187,7 @@ def _instance_states(ec2: EC2Client) -> dict[str, str]:
 
 
 def _delete_snapshots(ec2: EC2Client, sweep: Sweep, account_id: str) -> None:
-    """The replaced operator's filter `owner-alias` matches only Amazon's snapshots, so the account's id is used here."""
+    """The replaced operator's filter `owner-alias` matches only Amazon's snapshots; hence the account's id."""
     pages = ec2.get_paginator("describe_snapshots").paginate(OwnerIds=[account_id])
     found = [item["SnapshotId"] for page in pages for item in page["Snapshots"] if item["OwnerId"] == account_id]
     if not found:
