@@ -67,7 +67,7 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
 
 
 def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
-    """The created account. Raises Pending while AWS creates it, and always in the first attempt; Temporal then retries."""
+    """The created account. Raises Pending while AWS creates it, and in each first attempt; Temporal then retries."""
     if not attempt.repeated():
         raise _under_way(action, "requested just now")
     payer = sessions.payer()

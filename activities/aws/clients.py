@@ -39,7 +39,7 @@ _CALLER: ContextVar[ReadOnlyCredentials] = ContextVar("aws_caller")
 
 @contextmanager
 def held(lock: threading.Lock, what: str) -> Iterator[None]:
-    """Hold a lock under which a thread calls AWS. Raises Unavailable if the thread that holds the lock gets no answer."""
+    """Hold a lock under which a thread calls AWS. Raises Unavailable if the thread that holds it gets no answer."""
     if not lock.acquire(timeout=READ_TIMEOUT_SECONDS):
         raise Unavailable(f"{what}: another request has had no answer for {READ_TIMEOUT_SECONDS} s", code="Busy")
     try:

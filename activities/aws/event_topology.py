@@ -64,7 +64,7 @@ class EventTopology:
             yield from self._rule_changes(rule)
 
     def _rules_of_queue(self) -> list[str]:
-        """The rules that deliver to the queue. They are few, so AWS's first page, of up to a hundred rules, is enough."""
+        """The rules that deliver to the queue. They are few: AWS's first page, of up to a hundred rules, is enough."""
         arn = queue_arn_of(self._place.account, self._place.region, self._place.queue)
         answer = self._events.list_rule_names_by_target(TargetArn=arn, Limit=100)
         named = [text(name) for name in sequence(answer.get("RuleNames"))]

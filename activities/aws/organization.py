@@ -40,7 +40,7 @@ def census(sessions: Sessions, since: datetime) -> Census:
 
 
 def count_active(sessions: Sessions) -> int:
-    """The number of ACTIVE accounts, including the payer. This takes only ListAccounts, one call per twenty accounts."""
+    """The number of ACTIVE accounts, including the payer. This takes one call, ListAccounts, per twenty accounts."""
     _, accounts = _accounts(sessions.payer())
     return sum(account.active for account in accounts)
 
@@ -64,7 +64,7 @@ def list_accounts(payer: Payer) -> list[MemberAccount]:
 
 
 def list_attempts(payer: Payer, *states: str) -> list[CreateAttempt]:
-    """The CreateAccount requests of the last 90 days, oldest first: those in these states, or all if no state is given."""
+    """The CreateAccount requests of the last 90 days, oldest first: those in `states`, or all if none is given."""
     organizations = payer.organizations()
     pages = organizations.get_paginator("list_create_account_status").paginate(States=list(states))  # type: ignore[arg-type]
     found = [_attempt(item) for page in pages for item in page["CreateAccountStatuses"]]

@@ -71,7 +71,7 @@ _PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
 
 
 def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
-    """The regions that the account can use. The answer is filtered again, because not every API honours `AllRegions`."""
+    """The regions that the account can use. The answer is filtered again, as not every API honours `AllRegions`."""
     member = entered(sessions, action, settle=attempt.SETTLING)
     try:
         answer = member.ec2(member.default_region).describe_regions(AllRegions=False)
@@ -211,7 +211,7 @@ class RegionInitializer:
         return False
 
     def _await_running(self, ec2: EC2Client, action: InitializeRegion, launched: Launched) -> RegionOutcome | None:
-        """Poll EC2 until an instance runs. None if we had terminated the instances before, or EC2 no longer knows them."""
+        """Poll EC2 until an instance runs. None if we had terminated the instances, or EC2 no longer knows them."""
         started = time.monotonic()
         looks, ran_after = 0, None
         try:

@@ -139,7 +139,7 @@ class MachineActivities(Activities):
         return on_each(objects, warning, "InstanceTaken", message, cluster=f"{deletion.namespace}/{deletion.cluster}")
 
     async def _taken_earlier(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
-        """Return the notices of an earlier attempt whose result was lost. Lower the replicas if that attempt did not."""
+        """Return the notices of an earlier attempt whose result was lost. Lower the replicas if it did not."""
         notices = [*self._taken(deletion)]
         if deletion.deployment:
             async with self._locks[deletion.namespace, deletion.deployment]:

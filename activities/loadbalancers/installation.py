@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 def installation_of(settings: Settings) -> Installation | None:
-    """The settings for Services; None if a required setting is missing. This is logged if namespace and Secret are set."""
+    """The settings for Services; None if a required one is missing. This is logged if namespace and Secret are set."""
     given = {name: str(getattr(settings, f"loadbalancers_{name}")) for name in _NEEDED}
     missing = [f"PERDURE_LOADBALANCERS_{name.upper()}" for name, value in given.items() if not value]
     if missing:

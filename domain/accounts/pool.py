@@ -59,7 +59,7 @@ class FailedAccounts(Model):
 
 
 class PoolView(Model):
-    """What a pool's pass reads. It never leaves the activity, so that histories contain no lists of custom resources."""
+    """What a pool's pass reads. It never leaves the activity, so histories contain no lists of custom resources."""
 
     pool: AccountPool
     accounts: tuple[Account, ...]

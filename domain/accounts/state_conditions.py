@@ -17,7 +17,7 @@ TRUE = "True"
 def with_condition(
     conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime, *, probe: bool = True
 ) -> tuple[Condition, ...]:
-    """The conditions with this one True. If it was True already, only its lastProbeTime changes, and only with `probe`."""
+    """The conditions with this one True. If it was True before, only lastProbeTime changes, and only with `probe`."""
     moment = timestamp(now)
     fresh = Condition(
         type=type_, status=TRUE, reason=reason, message=message, last_probe_time=moment, last_transition_time=moment

@@ -341,7 +341,7 @@ class CordonNode(_NodeAction, _TakesTurn):
 
 
 class Emptied(Done):
-    """The result of a drain. The drain is over, except if `delayed` is set: then it is delayed and will be continued."""
+    """The result of a drain. The drain is over, unless `delayed` is set: then it is delayed and will continue."""
 
     delayed: Emptying | None = None
 

@@ -65,7 +65,7 @@ class Taken(Model):
 
 
 def update_id(events: Sequence[InstanceEvent], receives: int = 1) -> str:
-    """The id of the Temporal update. It depends only on the events and on `receives`, their highest SQS receive count."""
+    """The id of the Temporal update. It depends only on the events and `receives`, their highest SQS receive count."""
     keys = sorted({event.key for event in events})
     name = keys[0] if len(keys) == 1 else f"{len(keys)} events {sha256('|'.join(keys).encode()).hexdigest()}"
     return name if receives <= 1 else f"{name} again {receives}"

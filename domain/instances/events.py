@@ -140,7 +140,7 @@ class InstanceEvent(Model):
 
     @property
     def timely(self) -> bool:
-        """Whether `time` is AWS's time of the event, so that it may order events. Otherwise it is the message's time."""
+        """Whether `time` is AWS's time of the event, so that it can order events. Else it is the message's time."""
         return "time" not in self.degraded
 
     @property

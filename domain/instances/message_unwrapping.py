@@ -91,7 +91,7 @@ Unwrapped = Part | Notice | Fault
 
 
 class NotJsonError(ValueError):
-    """The text is not JSON, or is JSON that is refused: nested too deep, with a number that is too long, or with NaN."""
+    """The text is no JSON, or JSON that is refused: nested too deep, with a number that is too long, or with NaN."""
 
 
 def decoded(text: str) -> object:

@@ -29,7 +29,7 @@ class GroupWorld(PassedWorld):
 
 
 class LookAtGroup(Action):
-    """Observe a group and label its machine pools. `memory` has the results of launches and terminations from events."""
+    """Observe a group and label its machine pools. `memory` has results of launches and terminations from events."""
 
     activity: ClassVar[str] = "instances.look_at_group"
     queue: ClassVar[str] = Queue.INSTANCES

@@ -56,7 +56,7 @@ def _sid(rule: str, queue: str) -> str:
 
 
 def cluster_topology(account: str, region: str, cluster: str) -> ClusterTopology:
-    """The provider's queue and rule of a Cluster. Raises ValueError if the Cluster's name is longer than 55 characters."""
+    """The provider's queue and rule of a Cluster. Raises ValueError if its name is longer than 55 characters."""
     queue_name, name = cluster_queue_name(cluster), rule_name(cluster_rule_name(cluster))
     if len(queue_name) > _LONGEST_QUEUE_NAME:
         raise ValueError(f"the queue's name {queue_name!r} is longer than SQS allows ({_LONGEST_QUEUE_NAME})")

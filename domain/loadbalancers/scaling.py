@@ -62,7 +62,7 @@ class SetPlan(Model):
 def machines_of(
     machine_set: LoadBalancerSet, machines: Iterable[LoadBalancerMachine]
 ) -> tuple[LoadBalancerMachine, ...]:
-    """The set's machines, oldest first: machines that it owns, and machines without an owner that match its selector."""
+    """The set's machines, oldest first: those that it owns, and machines without an owner that match its selector."""
     wanted = machine_set.spec.selector.match_labels
 
     def belongs(machine: LoadBalancerMachine) -> bool:

@@ -36,7 +36,7 @@ log = logging.getLogger("machines")
 
 class Host:
     def __init__(self, ground: Path, home: Path, environment: Mapping[str, str]) -> None:
-        """`ground` is the directory where Nova and Neutron write what should run; machines' programs get `environment`."""
+        """`ground` is the directory where Nova and Neutron write what to run; machines' programs get `environment`."""
         self._ground = ground
         self._home = home
         self._environment = environment

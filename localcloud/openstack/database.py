@@ -50,7 +50,7 @@ def environment(mariadb: MariaDB) -> dict[str, str]:
 
 
 def server(mariadb: MariaDB, data: Path, socket: Path, *options: str) -> list[str]:
-    """The server's command line. A commit survives a crash of the server; it survives a power failure after a second."""
+    """The server's command line. A commit survives a crash of the server and, after a second, a power failure."""
     return [
         *_common(mariadb, data),
         *(f"--socket={socket}", f"--pid-file={data}/mariadbd.pid", "--skip-networking", "--skip-grant-tables"),

@@ -47,7 +47,7 @@ class VisibilityExtender:
         self._forget(now)
 
     async def give_back(self, message: Message, delay: timedelta, hide: Hide) -> None:
-        """Hide the message for the delay. An extension in flight is awaited first, because it could replace the delay."""
+        """Hide the message for the delay. An extension in flight is awaited first, as it could replace the delay."""
         self.remove(message)
         if extending := self._extending.get(message.receipt_handle):
             await asyncio.wait((extending,))

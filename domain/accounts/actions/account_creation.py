@@ -79,7 +79,7 @@ class AwaitAccount(Action):
     request_id: str
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
-        """Remember why the request failed. If AWS does not know the request, search AWS before another request is sent."""
+        """Remember why the request failed. If AWS does not know the request, search AWS before sending another."""
         if refusal.type in (ErrorType.INVALID, ErrorType.CONFLICT):
             return world.learn(request_id="", permit=None, failure=refusal.code, failed_at=refusal.at)
         if refusal.type is ErrorType.ABSENT:  # unknown to AWS: search before another request

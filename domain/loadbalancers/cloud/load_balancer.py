@@ -151,7 +151,7 @@ def _port(balancer: LoadBalancer, group: SecurityGroup | None, found: Selection[
 
 
 def _moved(balancer: LoadBalancer, port: CloudPort) -> str:
-    """The problem if the port is in the wrong network or subnet, where machines cannot serve its address; empty if not."""
+    """The problem if the port is in a wrong network or subnet, where machines cannot serve its address; else empty."""
     infrastructure = balancer.spec.infrastructure
     if port.network_id and port.network_id != infrastructure.network:
         was, wanted = f"network {port.network_id}", f"network {infrastructure.network}"

@@ -27,7 +27,7 @@ REMOVED = ("ServiceAccount", "RoleBinding", "Role")
 
 
 class Credentials(Model):
-    """A machine's credentials, never logged and never stored in a workflow. `ca` is the API server's CA bundle (PEM)."""
+    """A machine's credentials, never logged or stored in a workflow. `ca` is the API server's CA bundle (PEM)."""
 
     token: str = Field(repr=False)
     ca: bytes

@@ -66,7 +66,7 @@ def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Findi
 
 
 def _cases(sessions: Sessions, before: Sequence[Account], after: Sequence[Account]) -> list[Finding]:
-    """Open cases for which no Account waited before the audit or after it. A case may be opened or resolved in between."""
+    """Open cases for which no Account waited before or after the audit. Cases may be opened or resolved in between."""
     try:
         cases = open_cases(sessions.payer())
     except ApiError as error:
@@ -104,7 +104,7 @@ def unrecorded(
 
 
 def without_owner(owners: Mapping[MemberAccount, str | None], ours: str) -> Iterable[Finding]:
-    """A finding for each account that is ours or untagged. For other installations' accounts there is only a warning."""
+    """A finding for each account that is ours or untagged. Other installations' accounts give only a warning."""
     others = Counter(owner for owner in owners.values() if owner is not None and owner != ours)
     if others:
         named = sorted((owner or "an installation without shard-name", count) for owner, count in others.items())

@@ -240,7 +240,7 @@ def _of_machine(machine: LoadBalancerMachine, cloud: ProjectCloud) -> Iterator[_
 def _ids(
     kind: str, found: Selection[SecurityGroup] | Selection[CloudPort] | Selection[FloatingIp] | Selection[Server]
 ) -> _Selected:
-    """The ids of unmarked duplicates, and of foreign objects. Perdure deletes marked duplicates, so they are left out."""
+    """The ids of unmarked duplicates, and of foreign objects. Perdure itself deletes marked duplicates."""
     several = (found.selected, *found.spare) if found.selected and found.spare else ()
     return kind, tuple(each.id for each in several), tuple(each.id for each in found.strangers)
 
