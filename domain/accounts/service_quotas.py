@@ -155,7 +155,7 @@ def _batch(world: AccountWorld, region: str, quotas: dict[str, ServiceQuota], *,
 
 
 def _since(account: Account) -> datetime | None:
-    """The time from which AWS's refusals count: the last PendingVerification, Ready or release; None if there is none."""
+    """When AWS's refusals begin to count: the last PendingVerification, Ready or release; None if there is none."""
     entered = (condition_of(account.status.conditions, type_) for type_ in ("PendingVerification", "Ready", "Reused"))
     moments = [parse_timestamp(condition.last_probe_time) for condition in entered if condition is not None]
     return max((moment for moment in moments if moment is not None), default=None)
