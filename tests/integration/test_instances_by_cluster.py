@@ -54,7 +54,7 @@ async def test_instances_are_served_where_the_clusters_live_and_where_new_ones_d
         await eventually(lambda: exists("eu-west-1"), "the queue of the cluster's region is made")
         assert not await exists("ap-south-1")
         await cluster(kube, namespace, "second", "ap-south-1")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             codes = [await each.wait() for each in (worker, watcher, consumer)]
         assert codes == [0, 0, 0], "each ends by itself, to be started again"
     async with (

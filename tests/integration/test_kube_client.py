@@ -419,10 +419,11 @@ async def test_a_leader_whose_event_loop_is_busy_keeps_its_lease(
             await thread.run(leader.acquire())
             holding = asyncio.create_task(thread.run(leader.hold()))
             await asyncio.sleep(0)
+            began = datetime.now(UTC)
             time.sleep(4)  # noqa: ASYNC251 - longer than the lease: this is the point
             renewed = parse_timestamp(text(await kube.get(LEASE, namespace, "lock"), "spec", "renewTime"))
             assert renewed is not None
-            assert datetime.now(UTC) - renewed < timedelta(seconds=3)
+            assert renewed > began, "the Lease is renewed while the loop is busy"
             holding.cancel()
         finally:
             await thread.run(leases.close())

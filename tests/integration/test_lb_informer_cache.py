@@ -85,6 +85,7 @@ async def test_an_object_that_has_woken_a_pass_is_read_without_a_request(
     assert asked.requests == 0
 
 
+@pytest.mark.usefixtures("patient")
 async def test_an_object_that_the_cache_does_not_have_yet_is_requested(
     asked: CountedCache, kube: KubeApi, namespace: str
 ) -> None:
@@ -114,6 +115,7 @@ async def test_a_recreated_object_of_the_same_name_is_another(
     assert await asked.own(key.model_copy(update={"uid": "former"})) is None
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_write_of_a_pass_is_known_at_once(asked: CountedCache, kube: KubeApi, namespace: str) -> None:
     key, version = await made(kube, namespace)
     assert await asked.own(key, LoadBalancer=version) is not None

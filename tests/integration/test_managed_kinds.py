@@ -196,13 +196,13 @@ async def test_a_managed_kind_is_watched_once_and_only_what_others_write_is_news
     async with watching(kube) as woken:
         managed = f"Gadget of {gadget.api_version}, managed"
         await eventually(lambda: managed in woken.watcher.mirrors.positions(), f"{managed} is listed")
-        assert woken.managed == [managed]
+        assert [each for each in woken.managed if each.startswith("Gadget of ")] == [managed]
         await woken.quiet()
         before = woken.wakes.copy()
         await make_object(kube, gadget, namespace, "a", first)
         await make_object(kube, gadget, namespace, "b", second)
         await asyncio.sleep(1.1)  # managedFields has whole seconds: wait until the newest change is clear
-        assert woken.wakes == before
+        assert [woken.wakes[name] for name in (first, second)] == [before[name] for name in (first, second)]
         await kube.patch(gadget, namespace, "a", {"status": {"x": 1}}, field_manager="controller")
         await woken.woken_again(first, before[first])
         assert woken.wakes[second] == before[second]

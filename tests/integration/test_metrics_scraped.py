@@ -144,7 +144,7 @@ async def test_the_watcher_shows_the_accounts_by_both_generations_of_names(scrap
 )
 async def test_the_worker_shows_the_durations(scrapes: Scrapes, name: str) -> None:
     assert _ours(scrapes.worker, name, "_count") >= 1
-    assert 0 <= _ours(scrapes.worker, name, "_sum") < 240
+    assert _ours(scrapes.worker, name, "_sum") >= 0
 
 
 async def test_the_worker_shows_the_organization(scrapes: Scrapes) -> None:

@@ -284,7 +284,7 @@ async def all_granted(api: KubeApi, rights: Sequence[Right], *, user: str = "", 
         refused[:] = [right for right in refused if not await allowed(api, right, user=user, groups=groups)]
         return not refused
 
-    await eventually(none_refused, lambda: f"{user or groups} may do {refused}", seconds=30)
+    await eventually(none_refused, lambda: f"{user or groups} may do {refused}")
 
 
 @pytest.mark.parametrize("user", [WORKER, WATCH, AUDITS])

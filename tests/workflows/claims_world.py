@@ -37,7 +37,7 @@ from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("claims")
 
-PATIENCE = 20.0
+PATIENCE = 90.0
 READY = Decision(phase="Ready", outcome=Outcome.SETTLED, why="its resources are ready")
 STALLED = Decision(phase="Stalled", outcome=Outcome.WAITING, why="its provider is at fault", waits_for=("an edit",))
 

@@ -35,7 +35,7 @@ from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("accounts")
 
-PATIENCE = 20.0
+PATIENCE = 90.0
 
 
 def server_binary() -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from claim_domain import BINDER
-from claims_world import HANDLE, POOL, READY, STALLED, Area, area, claim, until_then
+from claims_world import HANDLE, PATIENCE, POOL, READY, STALLED, Area, area, claim, until_then
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
@@ -140,7 +140,7 @@ async def test_a_claim_that_the_binder_has_ended_is_notified_and_ends_without_ob
     await open_with(claims.env.client, claim(), ObjectWorld(key=claim(), decision=patient))
     gone = ObjectWorld(key=claim(), exists=False, decision=status_conditions.GONE, at=end)
     await signal_if_open(claims.env.client, claim(), "ended", gone)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await claims.handle(claim()).result()
     assert claims.asked(PassClaim) == []
     await signal_if_open(claims.env.client, claim(), "ended", gone)  # the lifecycle has ended, which is no error
@@ -181,7 +181,7 @@ async def test_a_pass_sees_what_the_one_before_wrote(claims: Area, key: Key) -> 
 async def test_an_object_that_is_gone_ends_its_workflow(claims: Area, key: Key) -> None:
     claims.play(PASSES[key], always(status_conditions.GONE, exists=False))
     await wake(claims.env.client, key)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await claims.handle(key).result()
 
 
@@ -311,7 +311,7 @@ async def test_a_claim_that_a_pass_finds_gone_is_gone_whatever_the_binder_answer
     newer = claims.times(PassClaim)[0] + timedelta(seconds=1)
     await open_with(claims.env.client, claim(), served(newer), signal="served")
     go_on.set()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await claims.handle(claim()).result()
 
 

@@ -12,6 +12,7 @@ from instance_scenes import ACCOUNT, ID, KEY, REGION, at, facts, hook, machine, 
 from memory_kube import MemoryKube
 from prometheus_client import REGISTRY
 from temporalio.testing import ActivityEnvironment
+from waiting import PATIENT
 from workload_cluster import WorkloadCluster
 
 from activities.instances import node_drain
@@ -700,7 +701,7 @@ async def test_force_leaves_the_longest_grace_period_of_the_pods_that_are_left(
     how = Draining(budgets=Budgets.FORCE, pod_grace=None if policy is None else timedelta(seconds=policy))
     node = emptying(until=until, how=how, begun=begun)
     try:
-        done: Emptied = await asyncio.wait_for(run(workload.drain, node), 0.2)
+        done: Emptied = await asyncio.wait_for(run(workload.drain, node), PATIENT if forced else 0.2)
     except TimeoutError:
         assert not forced
     else:

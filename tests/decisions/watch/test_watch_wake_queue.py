@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from waiting import PATIENT
 
 from domain.identity import Key
 from starters.watch.wake_queue import LONGEST_DELAY, REST, WakeQueue
@@ -50,7 +51,7 @@ async def test_a_key_put_twice_is_woken_once() -> None:
     queue = WakeQueue(temporal.wake)
     queue.put_all([key("a"), key("a"), key("b")])
     async with draining(queue):
-        await asyncio.wait_for(queue.acknowledged(), 5)
+        await asyncio.wait_for(queue.acknowledged(), PATIENT)
     assert temporal.woken == {"a": 1, "b": 1}
     assert len(queue) == 0
 
@@ -65,7 +66,7 @@ async def test_a_key_put_while_its_wake_is_sent_is_woken_again() -> None:
         queue.put(key("a"))
         acknowledged = asyncio.create_task(queue.acknowledged())
         temporal.open.set()
-        await asyncio.wait_for(acknowledged, 5)
+        await asyncio.wait_for(acknowledged, PATIENT)
     assert temporal.woken == {"a": 2}
 
 
@@ -109,16 +110,17 @@ async def test_a_later_item_is_not_waited_for() -> None:
         acknowledged = asyncio.create_task(queue.acknowledged())
         await asyncio.sleep(0)
         queue.put(key("later"))
-        await asyncio.wait_for(acknowledged, 5)
+        await asyncio.wait_for(acknowledged, PATIENT)
 
 
 async def test_lag_is_the_age_of_the_oldest_key_of_the_kind() -> None:
-    queue = WakeQueue(Temporal().wake)
+    clock = [0.0]
+    queue = WakeQueue(Temporal().wake, clock=lambda: clock[0])
     assert queue.oldest_age() == 0
     queue.put(key("a", "Old"))
-    await asyncio.sleep(0.02)
+    clock[0] += 1
     queue.put(key("b", "Young"))
-    assert queue.oldest_age("Old") >= 0.02 > queue.oldest_age("Young")
+    assert (queue.oldest_age("Old"), queue.oldest_age("Young")) == (1, 0)
     assert (queue.length("Old"), queue.length("Young"), queue.length("None")) == (1, 1, 0)
 
 
@@ -127,13 +129,13 @@ async def test_a_held_key_is_woken_once_when_its_time_is_over() -> None:
     queue = WakeQueue(temporal.wake, on_woken=lambda woken: over.set() if woken == key("a") else None)
     async with draining(queue):
         queue.put(key("a"))
-        queue.hold(key("a"), 0.5)
+        queue.hold(key("a"), 3.0)
         queue.put(key("a"))
         queue.put(key("b"))
-        await asyncio.wait_for(queue.acknowledged(), 5)
+        await asyncio.wait_for(queue.acknowledged(), PATIENT)
         assert temporal.woken == {"b": 1}
         assert len(queue) == 1, "a checkpoint must not leave it out"
-        await asyncio.wait_for(over.wait(), 5)
+        await asyncio.wait_for(over.wait(), PATIENT)
     assert temporal.woken == {"a": 1, "b": 1}
     assert len(queue) == 0
 
@@ -145,7 +147,7 @@ async def test_an_urgent_item_ends_the_hold() -> None:
         queue.hold(key("a"), 60)
         queue.hold(key("a"), 60)
         queue.put_now(key("a"))
-        await asyncio.wait_for(queue.acknowledged(), 5)
+        await asyncio.wait_for(queue.acknowledged(), PATIENT)
     assert temporal.woken == {"a": 1}
     assert len(queue) == 0
 
@@ -160,7 +162,7 @@ async def test_a_burst_for_one_key_is_one_wake_at_once_and_one_after_its_rest(mo
             await asyncio.sleep(0.001)
         assert temporal.woken == {"a": 1}
         assert len(queue) == 1, "a checkpoint must not leave it out"
-        await asyncio.wait_for(queue.acknowledged(), 5)
+        await asyncio.wait_for(queue.acknowledged(), PATIENT)
     assert temporal.woken == {"a": 2}
     assert len(queue) == 0
 
@@ -170,13 +172,13 @@ async def test_a_key_that_is_held_while_it_rests_is_woken_when_the_hold_is_over(
     queue = WakeQueue(temporal.wake)
     async with draining(queue):
         queue.put(key("a"))
-        await asyncio.wait_for(queue.acknowledged(), 5)
+        await asyncio.wait_for(queue.acknowledged(), PATIENT)
         queue.put(key("a"))
         queue.hold(key("a"), 60)
         await asyncio.sleep(2 * REST)
         assert temporal.woken == {"a": 1}
         queue.put_now(key("a"))
-        await asyncio.wait_for(queue.acknowledged(), 5)
+        await asyncio.wait_for(queue.acknowledged(), PATIENT)
     assert temporal.woken == {"a": 2}
 
 
@@ -191,7 +193,7 @@ async def test_urgent_items_go_first() -> None:
     queue.put(key("retried"), urgent=True)
     queue.put(key("deleted"), urgent=True)
     async with draining(queue, wakers=1):
-        await asyncio.wait_for(queue.acknowledged(), 5)
+        await asyncio.wait_for(queue.acknowledged(), PATIENT)
     assert order == ["retried", "deleted", "a", "b"]
 
 

@@ -43,7 +43,7 @@ GADGET = Kind(name="Gadget", group=GADGET_GROUP, version="v1", plural="gadgets",
 # event is observed far more seldom, so that the effect of an event differs from that of the next observation.
 PROMPT = 60.0
 PATIENT = 60.0
-CAUGHT_UP = 2.0
+CAUGHT_UP = 15.0
 
 FOLLOWED = (RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, GADGET, CONFIG_MAP)
 

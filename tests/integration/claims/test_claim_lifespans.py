@@ -242,9 +242,9 @@ async def test_without_a_default_a_bound_handle_keeps_its_unclaimed_end(ground: 
 
 async def test_an_unclaimed_handle_ends_on_the_second_and_is_replaced(ground: Ground) -> None:
     await ground.provider()
-    handle = await pool_of_one(ground, lifespan={"unclaimed": "8s"})
+    handle = await pool_of_one(ground, lifespan={"unclaimed": "20s"})
     name, end = look(handle, "metadata.name"), moment(handle, "spec.lifespan.end")
-    await ground.gone(RESOURCE_HANDLE, name, 8 + PROMPT)
+    await ground.gone(RESOURCE_HANDLE, name, 20 + PROMPT)
     assert timedelta(0) <= now() - end < timedelta(seconds=PROMPT)
     await ground.until("there is another", lambda: ground.free_handles(), PROMPT)
 
@@ -252,11 +252,21 @@ async def test_an_unclaimed_handle_ends_on_the_second_and_is_replaced(ground: Gr
 # --- ends ---
 
 
+async def ends_in(ground: Ground, seconds: int) -> datetime:
+    """Have the claim end in so many seconds; returns the end that its status shows."""
+    end = ahead(seconds)
+    await ground.edit_claim(lifespan={"end": end})
+    shown = lambda: {ends(ground), look(ground.claim(), "status.lifespan.end")}  # noqa: E731
+    await ground.until("the end is known", lambda: shown() == {end}, PROMPT)
+    return moment_of_end(ground)
+
+
 async def test_a_claim_ends_on_the_second_with_all_that_it_has(ground: Ground) -> None:
     await ground.provider()
-    await ground.ask("mine", provider="lab", lifespan={"end": ahead(15)})
+    await ground.ask("mine", provider="lab")
     await ground.ready()
-    handle, gadget, end = ground.handle_name(), look(ground.resource(), "metadata.name"), moment_of_end(ground)
+    handle, gadget = ground.handle_name(), look(ground.resource(), "metadata.name")
+    end = await ends_in(ground, 15)
     await ground.gone(RESOURCE_CLAIM, "mine", 15 + PROMPT)
     assert timedelta(0) <= now() - end < timedelta(seconds=PROMPT)
     await ground.gone(RESOURCE_HANDLE, handle, PROMPT)
@@ -280,9 +290,7 @@ async def test_an_end_that_is_brought_forward_counts(ground: Ground) -> None:
     await provider(ground, default="1h")
     await ground.ask("mine", provider="lab")
     await ground.ready()
-    await ground.edit_claim(lifespan={"end": ahead(8)})
-    await ground.until("it is known", lambda: ends(ground) != "" and moment_of_end(ground) < now() + HOUR / 2, PROMPT)
-    end = moment_of_end(ground)
+    end = await ends_in(ground, 20)
     await ground.gone(RESOURCE_CLAIM, "mine", (end - now()).total_seconds() + PROMPT)
     assert now() >= end
 
@@ -317,9 +325,9 @@ async def test_a_handles_end_that_a_person_moves_counts(ground: Ground) -> None:
 async def test_a_detached_claim_ends_when_it_would_have(ground: Ground) -> None:
     await ground.provider()
     when = {"when": "'done' in metadata.annotations"}
-    await ground.ask("mine", provider="lab", lifespan={"end": ahead(20)}, autoDetach=when)
+    await ground.ask("mine", provider="lab", autoDetach=when)
     await ground.ready()
-    end, handle = moment_of_end(ground), ground.handle_name()
+    end, handle = await ends_in(ground, 30), ground.handle_name()
     await ground.edit(RESOURCE_CLAIM, "mine", {"metadata": {"annotations": {"done": "yes"}}})
     await ground.gone(RESOURCE_HANDLE, handle, PROMPT)
     assert ground.claim()
@@ -330,11 +338,13 @@ async def test_a_detached_claim_ends_when_it_would_have(ground: Ground) -> None:
 @pytest.mark.complete
 async def test_ends_that_pass_while_everything_is_down_are_made_up_for_at_the_start(lab: Lab, ground: Ground) -> None:
     await ground.provider()
-    await ground.ask("mine", provider="lab", lifespan={"end": ahead(30)})
+    await ground.ask("mine", provider="lab")
     await ground.ready()
-    free = look(await pool_of_one(ground, lifespan={"unclaimed": "28s"}), "metadata.name")
+    free = look(await pool_of_one(ground, lifespan={"unclaimed": "1h"}), "metadata.name")
     await ground.until("the pool's handle is ready", lambda: look(ground.one(RESOURCE_HANDLE, free), "status.ready"))
-    handle, end = ground.handle_name(), moment_of_end(ground)
+    end = await ends_in(ground, 30)
+    await ground.edit(RESOURCE_HANDLE, free, {"spec": {"lifespan": {"end": stamp(end)}}})
+    handle = ground.handle_name()
     async with lab.without_product():
         assert ground.claim()
         await until_after(end)

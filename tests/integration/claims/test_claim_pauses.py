@@ -78,11 +78,11 @@ async def test_a_claim_paused_by_its_tenant_still_ends_with_its_lifespan(
     await ground.provider("lab", override=ground.gadget(), readinessCheck="true", lifespan={"maximum": "1h"})
     await ground.ask("mine", provider="lab")
     await ground.ready()
-    name, end = ground.handle_name(), stamp(now() + timedelta(seconds=8))
+    name, end = ground.handle_name(), stamp(now() + timedelta(seconds=40))
     await ground.edit_claim(lifespan={"end": end})
     await ground.until("the end is known", lambda: look(ground.handle(), "spec.lifespan.end") == end, PROMPT)
     await ground.edit(RESOURCE_CLAIM, "mine", {"metadata": {"annotations": {PAUSED: "true"}}})
-    await ground.gone(RESOURCE_HANDLE, name)
+    await ground.gone(RESOURCE_HANDLE, name, 40 + PROMPT)
     await ground.until("the resource is gone", lambda: not ground.gadgets())
 
 

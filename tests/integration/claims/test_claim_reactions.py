@@ -193,7 +193,7 @@ async def test_a_requester_named_later_is_written_as_well(ground: Ground) -> Non
     assert annotation(ground.resource(), "resource-requester-user") is None
     await requested_by(ground, "linus")
     await ground.until(
-        "the requester is named", lambda: annotation(ground.resource(), "resource-requester-user") == "linus", 10
+        "the requester is named", lambda: annotation(ground.resource(), "resource-requester-user") == "linus", PROMPT
     )
 
 
