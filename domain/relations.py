@@ -62,8 +62,8 @@ class Linked(Enum):
     """Whether an object's first reference to a referent wakes the referent's lifecycle."""
 
     NEWS = "news"
-    KNOWN = "known: no, because the link was written in the referent first, which woke it"
-    FOLLOWED = "followed: no, because Perdure next writes the link in the referent, which wakes it"
+    KNOWN = "no: Perdure wrote the link in the referent before, and that write woke the referent"
+    FOLLOWED = "no: Perdure next writes the link in the referent, and that write wakes the referent"
     NEVER = "never, nor when the reference ends: only the referrer's own changes count"
 
 

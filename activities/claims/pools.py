@@ -159,7 +159,7 @@ class PoolActivities(Activities):
         try:
             settled = await self._tools.reconciliation.settle(new)
         except ApiError as error:
-            log.info("%s: %s; its own lifecycle continues", key, error.message)
+            log.info("%s: %s; the handle's own lifecycle does the rest", key, error.message)
             return Made(handle=pool_handle(names, handle, pool))
         return Made(
             handle=pool_handle(names, settled.handle, pool), opened=Opened(key=key, world=self._world(key, settled))

@@ -160,7 +160,11 @@ class MachineActivities(Activities):
             ready = await self._lowered(deletion, notices)
         except (Denied, Invalid) as error:
             # AWS reclaims the instance all the same; the replicas are lowered once the Machine is gone.
-            log.warning("Machine %s is deleted, and its replacement stays: %s", machine.key.path, error)
+            log.warning(
+                "Machine %s is deleted, but the replicas are not lowered for its replacement yet: %s",
+                machine.key.path,
+                error,
+            )
             ready = False
         outcome = metrics.Outcome.DONE if ready else metrics.Outcome.INCOMPLETE
         metrics.reacted(_REPLACE, deletion.because, outcome)

@@ -180,7 +180,7 @@ class Effects(Activities):
         generation = self._resource.metadata.generation
         if isinstance(action, DropFinalizer):
             if action.left:
-                log.info("%s: left in 3scale: %s", action.key.path, ", ".join(action.left))
+                log.info("%s: not deleted: %s", action.key.path, ", ".join(action.left))
             with suppress(Absent):
                 await self._store(action.patch)
             return Stored()

@@ -390,5 +390,5 @@ class AccountClaim(CustomResource):
             found.append(f"Account {spec.account_link}, not cleaned and still claimed, its access key not rotated")
         if spec.account_link and spec.aws_credential_secret.name:
             namespace = spec.aws_credential_secret.namespace or self.metadata.namespace
-            found.append(f"Secret {namespace}/{spec.aws_credential_secret.name} with that key")
+            found.append(f"Secret {namespace}/{spec.aws_credential_secret.name} with its access key")
         return tuple(found)

@@ -229,7 +229,7 @@ class CreateResource(ResourceAction):
         return after.model_copy(update={"changed": (*world.changed, *changed)})
 
     def refuse(self, world: HandleWorld, refusal: Refusal) -> HandleWorld:  # type: ignore[override]
-        """Note that the object may have been created despite the failure."""
+        """Record in the world that the object may have been created despite the failure."""
         return super().refuse(self._begun(world), refusal)
 
     def _begun(self, world: HandleWorld) -> HandleWorld:

@@ -39,7 +39,8 @@ def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: st
     """For each yielded resource, the index of the entry with its provider and name, else of an entry without a name;
     None if the resource is new.
 
-    Older releases added entries without names, which are used in order. A renamed resource of `own` keeps its entry.
+    Older releases added entries without names, which are used in order. `own` is the name of
+    the handle's own provider, whose resource keeps its entry if it is renamed.
     """
     free = list(range(len(entries)))
     found: list[int | None] = [None] * len(yielded)

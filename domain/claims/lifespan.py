@@ -218,7 +218,7 @@ def settled_end(
 def first_ready(terms: Terms, *, requested_end: datetime | None, start: datetime, now: datetime) -> FirstReady:
     """The lifespan at first readiness: the default restarts, unless another end is requested.
 
-    The caller passes `requested_end` on to `settled_end`, with `first_ready` as `base`. Raises UnreadableDuration.
+    The caller passes `requested_end` and this result, as `base`, to `settled_end`. Raises UnreadableDuration.
     """
     now = whole_seconds(now)
     default = terms.default_duration

@@ -38,8 +38,8 @@ class Turn(Model):
         return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
 
     def holds_up(self, now: datetime, *, taken: bool) -> bool:
-        """Whether this answer makes a cause wait. If AWS reclaims the cause's instance now (`taken`), the answer counts
-        only if its request had `taken` set as well.
+        """Whether this answer makes a cause wait. If AWS is reclaiming the instance now (`taken`), an answer to a request
+        made before that does not count.
         """
         return self.waits(now) and (self.taken or not taken)
 

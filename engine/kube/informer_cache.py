@@ -138,7 +138,7 @@ class Mirror:
         return len(self.entries)
 
     def learn(self, obj: JsonObject) -> None:
-        """Add the answer to our write, unless a newer version or the deletion is known.
+        """Store the object that the API server returned for our write, unless a newer version or its deletion is known.
 
         After the deletion, nothing would remove the object again.
         """

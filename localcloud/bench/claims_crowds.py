@@ -41,7 +41,7 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
             what=f"{sizes.idle} settled claims: requests per claim and minute",
             measured=round(quiet / sizes.idle / minutes, 4),
             goal="0",
-            note=f"upstream 4; {quiet} in {minutes:g} min, without leases and renewed watches",
+            note=f"upstream 4 each minute; here {quiet} in {minutes:g} min, without leases and renewed watches",
         ),
         Figure(row="e", what=f"workflow tasks in {minutes:g} min", measured=tasks, goal="0"),
         Figure(

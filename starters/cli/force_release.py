@@ -69,9 +69,8 @@ def release(reference: Target, reason: str, output: Format) -> None:
         for item in (await session.kube.list(ACCOUNT, OPERATOR_NAMESPACE)).items:
             if Account.model_validate(item).named_by(claim):
                 return Target(ACCOUNT, OPERATOR_NAMESPACE, text(item, "metadata", "name"))
-        raise CommandError(
-            f"{reference} holds no Account: there is nothing to release", f"perdure why {reference.resource}"
-        )
+        advice = f"perdure why {reference.kind.name.lower()} {reference.namespace}/{reference.name}"
+        raise CommandError(f"{reference} holds no Account: there is nothing to release", advice)
 
     written = perform_on_cluster(write)
     done = Released(kind=reference.kind.name, namespace=reference.namespace, name=reference.name, why=reason)

@@ -99,8 +99,8 @@ def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selectio
 def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[Server]:
     """The machine's servers. Nova matches names as patterns, so they are filtered by the exact name.
 
-    A server of this name without a mark belongs to the machine: yawol records no name before the creation, and a
-    machine's name ends in random characters.
+    A server of this name without Perdure's mark also counts as the machine's: yawol sets no mark, and a machine's
+    name ends in random characters.
     """
     named = tuple(each for each in cloud.servers if each.name == machine.metadata.name or _recorded(machine, each))
     owner = Owner(uid=machine.metadata.uid, recorded=machine.status.server_id or "", inherited=True)

@@ -89,8 +89,8 @@ class Server(Model):
 
 
 class LoadBalancerCloud(Model):
-    """The candidates of one LoadBalancer. `group_users` are other ports with its security group; empty unless the group
-    is about to be deleted.
+    """The cloud objects that may belong to one LoadBalancer. `group_users` are other ports with its security group;
+    empty unless the group is about to be deleted.
     """
 
     security_groups: tuple[SecurityGroup, ...] = ()

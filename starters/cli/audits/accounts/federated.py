@@ -1,7 +1,7 @@
 """The audit of federated access: leftovers of deleted accesses, and of an interrupted validation of roles.
 
 An access's roles and policies have its uid in the tag `perdure.dev/access-uid`. Those that the aws-account-operator
-created have only their name, so a finding is a question.
+created are recognised only by their name, so a person has to check each finding.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def left(
         if tag and tag not in uids:
             problem = "its AWSFederatedAccountAccess is gone"
         elif not tag and by_name:
-            problem = "named like those of an AWSFederatedRole, but no AWSFederatedAccountAccess has its uid"
+            problem = "its name is that of an AWSFederatedRole with a uid, but no AWSFederatedAccountAccess has its uid"
         else:
             continue
         found.append(Finding(area=AREA, subject=f"{kind} {name} in {account_id}", problem=problem, advice=_ADVICE))
