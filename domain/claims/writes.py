@@ -25,8 +25,8 @@ class ObjectsWorld(World):
         return None
 
     def to_write(self, *writes: PutObject) -> tuple[PutObject, ...]:
-        """The writes that change something, without those already made in this pass: if the API server drops a field, its
-        write would seem necessary again and again.
+        """The writes that change something, without those already made in this pass: if the API server drops a field,
+        its write would seem necessary again and again.
         """
         return tuple(each for each in writes if each.mark not in self.wrote and each.differs)
 
