@@ -38,7 +38,7 @@ class Turn(Model):
         return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
 
     def holds_up(self, now: datetime, *, taken: bool) -> bool:
-        """Whether this answer makes a cause wait. If AWS is reclaiming the instance now (`taken`), an answer to a request
+        """Whether this answer makes a cause wait. If AWS is reclaiming the instance (`taken`), an answer to a request
         made before that does not count.
         """
         return self.waits(now) and (self.taken or not taken)
