@@ -484,10 +484,10 @@ def test_the_command_prints_a_policy_after_its_notes(tmp_path: Path) -> None:
 
 
 def test_the_command_reads_standard_input_and_the_values_of_a_dependency() -> None:
-    below = yaml.safe_dump({"aws-node-termination-handler": QUEUED | {"cordonOnly": True}, "other": {"a": 1}})
+    below = yaml.safe_dump({"aws-node-termination-handler": QUEUED | {"cordonOnly": True}, "ingress-nginx": {"a": 1}})
     printed = run("-", typed=below)
     assert yaml.safe_load(printed.output)["spec"]["reactions"]["spot"] == "cordon"
-    assert "other" not in printed.output
+    assert "ingress-nginx" not in printed.output
 
 
 def test_a_name_that_kubernetes_would_refuse_is_refused() -> None:
