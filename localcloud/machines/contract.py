@@ -39,7 +39,9 @@ class Fare(Model):
 
     server: str = Field(default="", description="regular expression, searched for in the server's name; empty: all")
     boots: bool = Field(default=True, description="False: the machine does not boot; a running one loses power")
-    boot_delay: float = Field(default=0, ge=0, description="seconds until the machine's services start")
+    boot_delay: float = Field(
+        default=0, ge=0, description="seconds from the start of a machine until its services start"
+    )
     agent: bool = Field(default=True, description="False: the agent does not run")
     envoy: bool = Field(default=True, description="False: Envoy does not run")
     keepalived: bool = Field(default=True, description="False: keepalived does not run")

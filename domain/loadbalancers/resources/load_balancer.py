@@ -109,7 +109,9 @@ class LoadBalancerStatus(KubeModel):
     last_openstack_reconcile: DateTime[str | None] = Field(
         None, description="When the cloud was last found up to date."
     )
-    openstack_reconcile_hash: str | None = Field(None, description="Hash of the spec with which the cloud last agreed.")
+    openstack_reconcile_hash: str | None = Field(
+        None, description="Hash of what decides over the cloud objects, as it was when the cloud was last complete."
+    )
     conditions: tuple[Condition, ...] = Field((), description="What a person has to correct. yawol has no such field.")
 
     @property

@@ -36,8 +36,9 @@ def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: 
         wanted = _wanted(account, opened)
         for case_id in opened:
             if case_id != wanted:
-                who = f"Account {account.metadata.namespace}/{account.metadata.name}" if account else "no Account"
-                problem = f"open for AWS account {account_id} ({who}); the awaited case: {wanted or 'none'}"
+                owner = f"Account {account.metadata.namespace}/{account.metadata.name}" if account else ""
+                awaits = f"{owner} waits for {wanted or 'no case'}" if owner else "no Account records it"
+                problem = f"open for AWS account {account_id}; {awaits}"
                 advice = "resolve it with AWS Support"
                 yield Finding(area=area, subject=f"support case {case_id}", problem=problem, advice=advice)
 
