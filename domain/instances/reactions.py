@@ -308,10 +308,13 @@ def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImposs
         return None
     asker = f"InterruptionPolicy {policy}" if policy else "PERDURE_INSTANCES_REACTIONS"
     if reaction is Reaction.TERMINATE_INSTANCE:
-        reason, is_not = "NotTerminated", f"belongs to Cluster API, so Perdure does not terminate it on {cause.name}"
+        reason, is_not = (
+            "NotTerminated",
+            f"belongs to Cluster API, so Perdure does not terminate it in reaction to {cause.name}",
+        )
         advice = "for machines of Cluster API use delete-machine or drain"
     else:
-        reason, is_not = "NoMachine", f"has no Machine that Perdure could delete on {cause.name}"
+        reason, is_not = "NoMachine", f"has no Machine that Perdure could delete in reaction to {cause.name}"
         alone = " or terminate-instance" if isinstance(held, Node) else ""
         advice = f"for instances without a Machine use drain{alone}"
     message = f"instance {world.key.name} {is_not}: nothing is done. {asker} asks for {reaction}; {advice}"

@@ -68,7 +68,8 @@ class ApplicationAuthSpec(KubeModel):
 
     application_cr_name: Required[str] = Field("", alias="applicationCRName", description="The Application.")
     auth_secret_ref: Required[LocalReference] = Field(
-        LocalReference(), description="The Secret with its credentials; Perdure adds missing ones."
+        LocalReference(),
+        description="The Secret with its credentials. With `generateSecret`, Perdure generates missing ones.",
     )
     generate_secret: bool | None = Field(None, description="True to generate the values that the Secret lacks.")
     provider_account_ref: LocalReference | None = Field(
