@@ -314,7 +314,8 @@ def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImposs
         )
         advice = "for machines of Cluster API use delete-machine or drain"
     else:
-        reason, is_not = "NoMachine", f"has no Machine that Perdure could delete in reaction to {cause.name}"
+        reason = "NoMachine"
+        is_not = f"has no Machine that Perdure could delete in reaction to {cause.name}"
         alone = " or terminate-instance" if isinstance(held, Node) else ""
         advice = f"for instances without a Machine use drain{alone}"
     message = f"instance {world.key.name} {is_not}: nothing is done. {asker} asks for {reaction}; {advice}"

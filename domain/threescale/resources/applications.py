@@ -69,7 +69,7 @@ class ApplicationAuthSpec(KubeModel):
     application_cr_name: Required[str] = Field("", alias="applicationCRName", description="The Application.")
     auth_secret_ref: Required[LocalReference] = Field(
         LocalReference(),
-        description="The Secret with its credentials. With `generateSecret`, Perdure generates missing ones.",
+        description="The Secret with its credentials; `generateSecret` adds missing ones.",
     )
     generate_secret: bool | None = Field(None, description="True to generate the values that the Secret lacks.")
     provider_account_ref: LocalReference | None = Field(
