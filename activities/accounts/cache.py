@@ -66,6 +66,7 @@ class Reader:
             return None
 
     async def same(self, model: type[R], key: Key) -> R | None:
+        """The object with the key's uid; None if it does not exist, or was created again."""
         found = await self.one(model, key.namespace, key.name)
         return found if found is not None and found.metadata.uid == key.uid else None
 
@@ -118,6 +119,7 @@ class Reader:
         return type(resource).model_validate(answer)
 
     async def write_status(self, resource: R, status: Model, **cleared: None) -> R:
+        """Patch the object's status, and remove the fields `cleared`. Raises Conflict as `write` does."""
         shown = {**status.model_dump(mode="json", exclude_none=True), **cleared}
         return await self.write(resource, {"status": shown}, subresource="status")
 

@@ -1,7 +1,8 @@
-"""A claim's Secret, which is written and deleted only if an annotation has the claim's uid.
+"""A claim's Secret. One that exists is written and deleted only if its annotation has the claim's uid.
 
-The replaced operator wrote no annotation, and a restored cluster's claims have new uids. In both cases the Secret is
-recognised by its content.
+There are two exceptions. The replaced operator wrote no annotation: such a Secret is recognised by its content. In a
+restored cluster, claims have new uids: a Secret whose annotation names no existing claim may be written, and is deleted
+if its content shows that it is the claim's.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from engine.kube.json import mapping, text
 from engine.kube.secrets import secret_content
 
 KEY_FIELDS = ("aws_access_key_id", "aws_secret_access_key")
-ROLE_FIELD = "role_arn"  # the only entry of the Secret of a fleet manager's claim
+ROLE_FIELD = "role_arn"  # what Perdure writes into the Secret of a fleet manager's claim
 
 
 async def put_secret(
@@ -91,7 +92,7 @@ async def delete_secret(
 
 
 async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
-    """The ids of the account's present and former keys; empty if its Secret does not exist."""
+    """The ids of the account's present key and of its last former keys; empty if its Secret does not exist."""
     with contextlib.suppress(Absent):
         name = account.spec.iam_user_secret or secret_of(account.metadata.name)
         return known_ids(await kube.get(SECRET, OPERATOR_NAMESPACE, name))

@@ -40,8 +40,8 @@ def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Cus
 
 
 def customer_in(sessions: Sessions, secret: SecretReference, partition: str, account_id: str) -> Customer:
-    """The customer as a caller in this account. Raises Denied if the keys open another account, or the account is
-    protected.
+    """The customer as a caller in this account. Raises Denied if the keys are missing or open another account, or if
+    the account is protected.
     """
     sessions.refuse_protected(account_id)
     found = customer(sessions, secret, partition)

@@ -47,6 +47,7 @@ def _verdict(action: ValidatePolicies, reason: str, detail: str = "") -> Verdict
 
 
 def _custom_fault(payer: Payer, action: ValidatePolicies) -> str | None:
+    """Why IAM refuses the policy; None if IAM accepts it. The policy is deleted again."""
     iam, arn = payer.iam(), _validation_arn(payer, action.uid)
 
     def make() -> bool:

@@ -179,8 +179,9 @@ class RegionInitializer:
     def _see_through(
         self, ec2: EC2Client, action: InitializeRegion, launched: Launched, *, timed: bool = False
     ) -> RegionOutcome | None:
-        """Prove that an instance ran, and terminate all of them. None if we had terminated them before. With `timed`,
-        the answer to the termination is the proof, and EC2 is not polled.
+        """Prove that an instance ran, and terminate all of them. None if we had terminated them before, or EC2 no
+        longer knows them. With `timed` and a known boot time, the answer to the termination is the proof; EC2 is polled
+        only if that answer shows that no instance ran.
         """
         outcome: RegionOutcome | None = None
         try:
@@ -260,7 +261,7 @@ def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> Regi
 
 
 def client_token(action: InitializeRegion, *, second: bool = False) -> str:
-    """The client token of a launch, equal in all attempts."""
+    """The client token of a launch, equal in all attempts; EC2 accepts at most 64 ASCII characters."""
     what = f"{action.owner.uid}/{action.region}/{action.round}{'/second' if second else ''}"
     return hashlib.sha256(what.encode()).hexdigest()
 

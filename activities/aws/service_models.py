@@ -1,4 +1,4 @@
-"""botocore's models of AWS's services. EC2's model is reduced to the operations that Perdure's IAM policies permit.
+"""botocore's models of AWS's services. EC2's model is reduced to the operations in Perdure's lists of permissions.
 
 EC2's whole model takes 18 MiB of memory, and each region's client another 1.3 MiB for its 800 methods: more than half
 of what a pool of accounts needs.

@@ -1,8 +1,8 @@
 """Validation of existing accounts: finds, reports and corrects drift from the configuration.
 
-docs/accounts.md lists the checks and their flags; a check whose flag is off makes no call. All accounts are checked
-every ten hours, and when the configuration changes. A single account is checked when it changes, or five minutes after
-a failed correction.
+docs/accounts.md lists the checks and their flags; a check whose flag is off makes no call. (`perdure audit accounts
+--thorough` reports wrong OUs and tags even then.) All accounts are checked every ten hours, and when the configuration
+changes. A single account is checked when it changes, or five minutes after a failed correction.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from domain.pause_and_retry import paused
 TRIED_AGAIN = timedelta(minutes=5)
 # How many accounts with a failed correction are remembered for another attempt. Further ones wait for the next sweep.
 MOST_REMEMBERED = 100
-# The tolerated difference between the API server's clock and ours.
+# The tolerated difference between our clock and the API server's, which writes timestamps in whole seconds.
 ALLOWED_FOR = timedelta(seconds=30)
 # The legal entity of an account that was never claimed. Such an account stays in the organization's root.
 ROOT = ""

@@ -48,7 +48,7 @@ REGION_INIT_TAG_NAME = "red-hat-region-init"
 # Tag of an AWS account: the `shard-name` of the installation that created it.
 OWNER_TAG = "owner"
 
-# Annotation of an Account: until when AWS's limit postpones its closing. It ends in .io, unlike PAUSE_ANNOTATION.
+# Annotation of an Account: until when AWS's limit postpones its closing. Its prefix is .io, PAUSE_ANNOTATION's is .com.
 CLOSE_LIMITED_UNTIL = "aws.managed.openshift.io/close-rate-limited-until"
 # Annotation of an Account that is being closed: the uid of its claim. A workflow that has lost its memory needs this.
 CLOSING_FOR = "perdure.dev/closing-for"

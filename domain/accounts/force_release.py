@@ -25,7 +25,9 @@ def release_reason(*objects: Account | AccountClaim | None) -> str:
 
 
 def released_at(meta: ObjectMeta) -> datetime | None:
-    """When a customer's account is released without a clean-up. None if the object is not being deleted."""
+    """A day after the object's deletion was requested: then the release of a customer's account waits no longer. None
+    if the object is not being deleted.
+    """
     return meta.deletion_timestamp + PATIENCE if meta.deletion_timestamp else None
 
 

@@ -46,6 +46,7 @@ def with_claim_conditions(world: ClaimWorld, decision: Decision, now: datetime) 
 def _changed(
     conditions: tuple[Condition, ...], decision: Decision, now: datetime, *, needs_it: bool
 ) -> tuple[Condition, ...] | None:
+    """None if the conditions stay as they are, or other actions come first."""
     if decision.actions:
         return None
     waits = needs_it and decision.waits_for == (CONFIG_MAP,)

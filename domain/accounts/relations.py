@@ -66,6 +66,7 @@ def _pool_names(pool: AccountPool) -> Iterable[Hashable]:
 
 
 def _claim_of(account: Account) -> Iterable[Hashable]:
+    """The claim's uid is used if a release that could not clean the account has removed the link."""
     spec = account.spec
     if spec.claim_link:
         return [(spec.claim_link_namespace, spec.claim_link)]

@@ -89,7 +89,7 @@ class AwaitAccount(Action):
 
 class TagAccount(Action):
     """If tagging fails, the lifecycle continues. Unless `fresh`, an account whose tag names another owner is not
-    changed.
+    changed; only the validation may change it.
     """
 
     activity: ClassVar[str] = "aws.tag_account"

@@ -61,6 +61,8 @@ class DeleteIdentities(MemberAction):
 
 
 class RotateKeys(MemberAction):
+    """Put a new key of the admin user into the Secret, and delete all its older keys."""
+
     activity: ClassVar[str] = "aws.rotate_keys"
     title: ClassVar[str] = "rotate the key of osdManagedAdmin-{iam_user_id}"
     learns: ClassVar[Mapping[str, object]] = {"keys_rotated": True}

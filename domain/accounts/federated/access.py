@@ -5,9 +5,9 @@ r"""The lifecycle of an AWSFederatedAccountAccess.
     Ready --its role or its spec changes--> the same steps, changing only what differs --> Ready
     deleted --> role and policies deleted --> gone
 
-A Ready access that cannot be updated stays Ready, with the condition `Synced` False. If AWS refuses the deletion (e.g.
-the customer has revoked the keys), it is retried for a day or until a person ends it; role and policies then stay in
-AWS.
+If AWS refuses to update a Ready access, it stays Ready, with the condition `Synced` False. If AWS refuses the deletion
+(e.g. the customer has revoked the keys), it is retried for a day or until a person ends it; role and policies then stay
+in AWS.
 """
 
 from __future__ import annotations

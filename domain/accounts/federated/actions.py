@@ -94,7 +94,7 @@ class CustomerAccount(Facts):
 
 
 class IdentifyCustomer(CustomerAction):
-    """Raises Denied if the customer's keys are not valid, or open a protected account."""
+    """Raises Denied if the customer's keys are missing or not valid, or open a protected account."""
 
     activity: ClassVar[str] = "aws.identify_customer"
     title: ClassVar[str] = "find the AWS account of the customer's keys"

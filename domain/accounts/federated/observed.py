@@ -55,7 +55,7 @@ class AccessMemory(Model):
     policy: str = ""
     role: str = ""
     attached: str = ""
-    moved_from: str = ""  # the IAM role for an earlier AWSFederatedRole, which has been deleted since
+    moved_from: str = ""  # the IAM role that was deleted because `spec.awsFederatedRole` changed
     revoked: bool = False
 
 

@@ -96,7 +96,9 @@ def left(
 
 
 def _names_in(sessions: Sessions, account: Account) -> list[tuple[str, str, str]] | Finding:
-    """The kind, name and tag of each role and policy in an AWS account, or a finding if these cannot be read."""
+    """The kind, name and tag of each role and policy whose name may end with an access's uid, or a finding if these
+    cannot be read.
+    """
     partition = sessions.config().partition
     try:
         iam = entered_by(sessions, support_access(account), account.spec.aws_account_id, partition).iam()
