@@ -5,7 +5,7 @@
 
 A claim that cannot be bound never delays others: its own workflow is informed and asks again. If a limit or a person
 has moved a claim's end, or a hold applies, the claim's own workflow decides. If a batch is retried because its worker
-died, it wakes the claims that the first attempt has bound, whose workflows may not be open.
+died, it wakes the claims that earlier attempts have bound, whose workflows may not be open.
 """
 
 from __future__ import annotations
@@ -365,7 +365,10 @@ class Batch:
             await self._open(some)
 
     async def _open_the_rest(self) -> None:
-        """Open the workflows of bound claims; then, if no claim waits, inform those of deleted claims."""
+        """Open the workflows of bound claims; then, if no claim waits, inform those of deleted claims.
+
+        This stops as soon as an end is due.
+        """
         self._to_open.sort(key=lambda pair: not pair[1].exists)
         while self._to_open and not self._queue.ends.are_over(now()):
             some = self._to_open[:OPENED_AT_ONCE]

@@ -52,7 +52,7 @@ class ClaimCache(InformerCache):
         self.providers = store.follow(Followed(self.names.of(RESOURCE_PROVIDER), self.namespace))
         self.namespaces = store.follow(Followed(kube.NAMESPACE))
         super().__init__(api, (self.claims, self.handles, self.pools, self.scalings, self.providers, self.namespaces))
-        self.edits = 0  # number of changes of providers and Namespaces
+        self.edits = 0  # number of changes of providers and Namespaces that may change what templates render
         self._tasks: set[asyncio.Task[None]] = set()
         self.providers.listen(cast(Listener, self._provider_changed))
         self.namespaces.listen(cast(Listener, self._namespace_changed))
@@ -78,7 +78,7 @@ class ClaimCache(InformerCache):
         task.add_done_callback(self._tasks.discard)
 
     def check_later(self, key: Key, edits: int) -> None:
-        """After a moment, wake the new lifecycle if its object is gone, or if a provider or Namespace was edited.
+        """After a moment, wake the new lifecycle if its object is gone, or if templates may render something else.
 
         The watcher observed that change before the lifecycle existed. `edits` is `self.edits` at the evaluation.
         """

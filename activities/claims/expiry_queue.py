@@ -21,7 +21,7 @@ class Ends:
         self._awaited: datetime | None = None
 
     def put(self, name: str, end: datetime | None) -> bool:
-        """Record the handle's end; None clears it. Returns whether this is now the earliest end."""
+        """Record the handle's end; None clears it. Returns whether it is new and the earliest end."""
         if end is None:
             self._of.pop(name, None)
             self._taken.pop(name, None)

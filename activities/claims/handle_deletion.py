@@ -55,7 +55,10 @@ class Releasing:
         return Ended(tuple(refused), ended)
 
     async def _end_claim(self, handle: JsonObject, claim: JsonObject | None) -> JsonObject | None:
-        """Delete the handle's claim, unless it is detached, names another handle, or was created afterwards."""
+        """Delete the handle's claim, unless it is detached or names another handle.
+
+        A claim that names no handle stays if it was created after the handle's deletion, or in the same second.
+        """
         holder = object_at(handle, "spec", "resourceClaim")
         if not holder:
             return None

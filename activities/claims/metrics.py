@@ -1,7 +1,7 @@
 """The claims area's metrics that workers count as events happen; `docs/metrics.md` lists them.
 
-Durations count from a claim's creation or `spec.lifespan.start`, whichever is later, and so include the time until
-approval. Kubernetes' timestamps are whole seconds, so a duration may be up to a second too long.
+The times until a claim is bound or ready count from its creation or `spec.lifespan.start`, whichever is later, and so
+include the time until approval. Kubernetes' timestamps are whole seconds, so a duration may be up to a second too long.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ def bind_missed() -> None:
 
 
 def validation_failed(provider: str) -> None:
+    """Call this once for each refusal, not in each pass of the refused claim."""
     _INVALID.labels(provider).inc()
 
 

@@ -31,6 +31,7 @@ class Writer:
         self._cache = cache
 
     async def put(self, kind: Kind, before: JsonObject, after: JsonObject) -> JsonObject:
+        """Write the object except its status; returns the newest version."""
         if all(same(before.get(part), after.get(part)) for part in ("metadata", "spec")):
             return before
         answer = await self.api.replace(kind, *_name(before), _plain(after))

@@ -33,7 +33,10 @@ class DomainNames(Model):
 
     @property
     def former_finalizers(self) -> tuple[str, ...]:
-        """Finalizers of Poolboy 1.14 to 1.17 in multi-pod mode: removed on deletion, never added."""
+        """Finalizers of Poolboy 1.14 to 1.17 in multi-pod mode, which Perdure never adds.
+
+        A handle loses them in its first pass, any other object on its deletion.
+        """
         return (self._key("handler"),)
 
     @property

@@ -6,9 +6,10 @@
 Providers, pools and handles have terms: a default, a maximum counted from first readiness (before that from the
 start), and a relative maximum: how far ahead of now the end may lie. Handles store the terms as templates, claims show
 the result. A computation uses one `now` in whole seconds, because clients subtract times. Only a requested end is cut
-to the maxima; a requested end in the past means now. If it lies beyond the relative maximum, the handle's end moves
-towards it in steps: when less than half of that maximum is left, or when the request or the terms have changed. So
-nothing expires in a short outage; after a longer outage, compute the end before checking whether it has passed.
+to the maxima; a requested end in the past means now. If a requested end lies beyond the relative maximum, the handle's
+end moves towards it in steps: when less than half of that maximum is left, or when the request or the terms have
+changed. So nothing expires in a short outage; after a longer outage, compute the end before checking whether it has
+passed.
 """
 
 from __future__ import annotations
@@ -218,7 +219,8 @@ def settled_end(
 def first_ready(terms: Terms, *, requested_end: datetime | None, start: datetime, now: datetime) -> FirstReady:
     """The lifespan at first readiness: the default restarts, unless another end is requested.
 
-    The caller passes `requested_end` and this result, as `base`, to `settled_end`. Raises UnreadableDuration.
+    The caller passes the result's `requested_end` and, as `base`, its `first_ready` to `settled_end`. Raises
+    UnreadableDuration.
     """
     now = whole_seconds(now)
     default = terms.default_duration

@@ -144,7 +144,7 @@ class Asked(Model):
 
 
 class Serve(Action):
-    """One batch of the binder. Claims in `asked` (at most `MOST_ASKED`) are answered in any case."""
+    """One batch of the binder. Claims in `asked` (at most `MOST_ASKED`) get their answer even if it is unchanged."""
 
     activity: ClassVar[str] = "claims.serve"
     title: ClassVar[str] = "bind or create handles for claims without one, delete claims that have expired"

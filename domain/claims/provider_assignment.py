@@ -27,8 +27,10 @@ class NotAssigned(Faulty):
 
 
 def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str, ...]:
-    """The provider's name for each resource. Raises NotAssigned if a named provider does not exist, or if a template
-    matches none or several.
+    """The provider's name for each resource: as named in the spec, else as recorded in the status, else by template.
+
+    Raises NotAssigned if a named provider does not exist, if a template matches none or several, or if a resource has
+    neither provider nor template.
     """
     before = [provider_name(entry) for entry in objects_at(claim, "status", "resources")]
     matches = {name: value_at(provider, "spec", "match") for name, provider in providers.items()}

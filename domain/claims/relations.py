@@ -6,7 +6,8 @@ ResourceClaim <──> ResourceHandle ──> ResourcePool <── ResourcePoolS
   |     claim, handle and pool ──> ResourceProvider ──> ResourceProvider ──> ...
   +──> Namespace
 
-A claim without a handle is woken by any free handle and any provider, because either may match now.
+A free handle or a provider that changes may match any claim without a handle: it wakes one of them, and so the binder,
+which handles all of them.
 """
 
 from __future__ import annotations

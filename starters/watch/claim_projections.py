@@ -5,7 +5,7 @@ recognised by their field manager (`watcher.py`). The facts are:
 
 - `handle` of a claim: its handle's name;
 - `unbound` of a claim: the binder has to handle it;
-- `detached` of a claim, `ignored` and `paused` of any object: other lifecycles leave it alone;
+- `detached` of a claim, `ignored` and `paused` of a claim, handle or pool: other lifecycles leave it alone;
 - `stalled` of a claim, handle or pool: its status shows a fault;
 - `claim`, `pool` of a handle: namespace and name of the claim and the pool in its spec;
 - `end` of a claim or handle: the expiry; of a claim, the earlier of the ends in spec and status;

@@ -37,7 +37,10 @@ MADE_BY_POOL = 5.0
 
 
 def handle_delegate(handle: Projection, index: Index) -> Key:
-    """The claim, or the handle itself if it is free, claim or handle is ignored, or the claim is detached or paused."""
+    """The handle's claim, or the handle itself if its own workflow does the work.
+
+    It does so if the handle is free, its claim is gone, detached or paused, or claim or handle is ignored.
+    """
     namespace, _, name = handle.fact("claim").partition("/")
     claim = index.get(RESOURCE_CLAIM.name, namespace, name) if name else None
     return claim.key if claim and not handle.fact("ignored") and not _gives_up(claim) else handle.key

@@ -192,7 +192,7 @@ def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
 
 
 async def _look(session: Session, discovery: Discovery) -> Snapshot:
-    """Read the resources before the handles, because handles outlive their resources."""
+    """Read resources before handles: a handle exists before its resources, so each of these finds its handle."""
     namespace = session.settings.claims_namespace
     kube = session.kube
     before = (await kube.list(RESOURCE_HANDLE, namespace)).items
