@@ -80,7 +80,7 @@ class OpenStackProjectsWorkflow(Passes[SweptWorld]):
 
         woken by a new LoadBalancer --> sweep (one activity, five lists a project) --> wait for the next one
 
-    The sweep wakes the lifecycle of an object that differs by writing an annotation.
+    By writing an annotation, the sweep wakes the lifecycle of an object that differs.
     """
 
     has_object: ClassVar[bool] = False

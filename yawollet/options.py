@@ -55,7 +55,9 @@ def server_address(text: str) -> Address | None:
 
 
 def requeue_time(text: str) -> timedelta:
-    """The time between two passes, within yawol's limits, from seconds or a Go duration. Others raise ValueError."""
+    """The time between two passes, within yawol's limits, from seconds or a Go duration. Other texts raise
+    ValueError.
+    """
     found = timedelta(seconds=int(text)) if text.isdecimal() else parse_duration(text)
     if found is None:
         raise ValueError(f"{text!r} is not a duration")

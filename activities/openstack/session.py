@@ -77,8 +77,8 @@ class Project:
         return self._object(self._call(api, kind, operation, what), "GET", path, query=query, version=version)
 
     def pages(self, api: Api, kind: str, path: str, plural: str, *, query: Query = ()) -> list[JsonObject]:
-        """The project's objects, counted as one call. The query names the project: Neutron shows administrators all
-        projects.
+        """All objects, counted as one call. A query to Neutron names the project, because Neutron shows administrators
+        the objects of all projects.
         """
         call = self._call(api, kind, "list", ", ".join(f"{name}={value}" for name, value in query)[:200])
         found: list[JsonObject] = []

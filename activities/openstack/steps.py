@@ -1,8 +1,8 @@
 """Every step of `domain.loadbalancers.cloud.steps`, implemented so that it can be repeated at any time.
 
-The first attempt relies on the plan's observation. A later attempt first looks for the object by name and mark, or by
-the port, which has only one server and one floating IP. The slower of two overlapping attempts gets a conflict, and
-adopts the other's object.
+The first attempt relies on the plan's observation. A later attempt first looks for the object: by name and mark, a
+floating IP by its port, a server group by name and policy. A port has only one server and one floating IP, so the
+slower of two overlapping attempts to create one gets a conflict, and adopts the other's object.
 
 A creation is complete when it is answered, except that of a server, whose answer has only the id. A server's deletion
 takes up to minutes and may fail (ERROR), so retries check until the server is gone. Deleting a port that is attached to

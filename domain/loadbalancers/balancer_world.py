@@ -102,6 +102,8 @@ class _SetAction(Action):
 
 
 class CreateSet(_SetAction):
+    """Create the set. If a set of this name exists already, the LoadBalancer is observed again."""
+
     activity: ClassVar[str] = "loadbalancers.create_set"
     title: ClassVar[str] = "create LoadBalancerSet {name}"
     result: ClassVar[type[Model] | None] = LoadBalancerSet

@@ -65,7 +65,7 @@ class EnvoyConfiguration(Model):
 
     clusters: dict[str, Document] = {}
     listeners: dict[str, Document] = {}
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Notice, ...] = ()  # what was left out, and why
 
 
 def envoy_configuration(balancer: LoadBalancer, *, listen_address: str, cpus: int) -> EnvoyConfiguration:

@@ -3,9 +3,9 @@
     new template --> new set beside the old --all machines ready--> keepalived gate --> others to 0, oldest deleted
 
 The current set's revision equals the LoadBalancer's, which gives its machines priority in keepalived's election. A
-rollback gives the former set a *new* revision. The gate opens two minutes after a machine of the current set took the
-virtual address; or ten minutes after all its machines became ready, if none of them took it; or fifteen minutes after
-the set's creation, if it is unknown which machine holds it.
+rollback gives the former set a *new* revision. Once all machines of the current set are ready, the gate opens two
+minutes after one of them took the virtual address; or ten minutes after they became ready, if none of them holds it; or
+fifteen minutes after the set's creation, if it is unknown which machine holds it.
 
 Only one rollout runs at a time. If the template changes during a rollout, the unfinished set is emptied at once, and
 the set that serves stays until the newest set takes over. A set's template never changes, except for the id of a

@@ -7,7 +7,7 @@ server is gone, is deleted at once.
 
 While no machine of the installation reports, only one set creates a replacement (`fleet_silence.py`). While Envoy
 rejects the configuration, no machine is replaced, because a new one would have the same fault. But a machine is
-replaced if another machine of its set accepts the configuration, or if its own Envoy runs but does not apply updates.
+replaced if another machine of its set accepts the configuration, or if its own Envoy is not ready or not up to date.
 """
 
 from __future__ import annotations

@@ -101,7 +101,9 @@ def ports_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[Clou
 
 
 def server_groups_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[ServerGroup]:
-    """The LoadBalancer's server groups. A group whose id is not recorded counts only if it has no members."""
+    """The LoadBalancer's server groups. A group whose id is not recorded counts only if it has no members, or if the
+    status records only the name.
+    """
     status = balancer.status
     owner = owner_of(balancer, status.server_group_id, status.server_group_name)
     return select(cloud.server_groups, owner, lambda each: balancer.metadata.uid if not each.members else "")

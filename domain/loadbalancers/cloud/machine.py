@@ -3,7 +3,7 @@ r"""The steps towards a machine's cloud objects: its own port, which may also us
     port --> server BUILD --> ACTIVE
                         \--> ERROR: the machine is given up, its set creates another
 
-A lost server is not recreated for the same machine: another machine replaces the machine, and has the full boot time.
+A lost server is not recreated for the same machine: another machine replaces this one, and has the full boot time.
 In all other states of the server, only the agent's reports decide whether the machine is replaced.
 """
 
@@ -99,8 +99,8 @@ def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selectio
 def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[Server]:
     """The machine's servers. Nova matches names as patterns, so they are filtered by the exact name.
 
-    A server of this name without Perdure's mark also counts as the machine's: yawol sets no mark, and a machine's
-    name ends in random characters.
+    A server of this name without Perdure's mark also counts as the machine's: yawol sets no mark, and records no
+    server's name before it creates the server. A machine's name ends in random characters.
     """
     named = tuple(each for each in cloud.servers if each.name == machine.metadata.name or _recorded(machine, each))
     owner = Owner(uid=machine.metadata.uid, recorded=machine.status.server_id or "", inherited=True)
@@ -167,6 +167,7 @@ def _port_steps(
 
 
 def _addresses(texts: tuple[str, ...]) -> set[str]:
+    # Neutron may return addresses with a prefix length.
     return {str(ipaddress.ip_interface(each).ip) if ip_version(each.partition("/")[0]) else each for each in texts}
 
 

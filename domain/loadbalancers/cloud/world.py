@@ -1,7 +1,8 @@
 """The observed state of an object that has cloud objects in an OpenStack project.
 
-The cluster is observed at each wake. The cloud is observed only after a failed step, or if the object has changed since
-the last observation (`observation_due.py`). Results of steps are folded into the observation.
+The cluster is observed at each wake. The cloud is observed only if the object has changed since the last observation
+(`observation_due.py`), after a failed step, or while the cloud has a problem. Results of steps are folded into the
+observation.
 """
 
 from __future__ import annotations
