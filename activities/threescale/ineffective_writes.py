@@ -22,6 +22,7 @@ class IneffectiveWrites:
         self._made: Counter[str] = Counter()
 
     def refuse(self, write: Write) -> None:
+        """Raises Denied if this pass has made the write too often."""
         if self._made[_key(write)] >= MOST:
             message = f"3scale accepts {write.method} {write.path}, but stores other values than were sent"
             raise Denied(f"{message}: {', '.join(sorted(write.fields)) or 'its state'}", code=KEPT_OTHERWISE)

@@ -10,7 +10,7 @@ from activities.threescale.pass_context import PassContext
 from domain.decision import World
 from domain.threescale.passes import PassObject, ThreescaleWorld
 
-# How often a pass observes again at once if a write is refused as outdated. After that the write counts as refused.
+# How often a pass observes again at once if a call is refused as outdated. After that the call counts as refused.
 SECOND_LOOKS = 3
 
 

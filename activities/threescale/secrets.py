@@ -1,5 +1,7 @@
-"""Reads Secrets for a pass from the API server, each Secret once. The content does not outlive the pass. Decisions get
-only the keys of Secrets, and values only for a product's gateway.
+"""Reads Secrets for a pass from the API server, each Secret once. The content does not outlive the pass.
+
+Decisions get the keys of Secrets. Of the values they get only those that they compare: the address of a tenant, the id
+of an application, documents, and the values for the gateway of a product.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Calls:
             yield
 
     async def read(self, read: Read, *, fresh: bool) -> object:
-        """3scale's answer; None if the object does not exist. If `fresh`, a list is read now and not shared."""
+        """3scale's answer; None if the object does not exist. If `fresh`, an earlier read of a list is not shared."""
         if not read.paged or "/" in read.path:
             return await self._tenant.read(read)
         key = (self._token, read.path, *(f"{name}={value}" for name, value in sorted(read.query.items())))

@@ -244,7 +244,7 @@ def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blo
 
 
 def _leaving(observed: ObservedApplication) -> Leaving:
-    """If the account is gone or being deleted, no call is made: 3scale deletes the application with the account."""
+    """No call is made if the account is gone, or if 3scale deletes the application with it (`takes_its_own`)."""
     application, account, provider = observed.resource, observed.account, observed.provider
     known_id = known_id_of(application, provider.url)
     leaving = Leaving(holders=observed.holders)

@@ -22,7 +22,8 @@ def takes_along(meta: ObjectMeta) -> bool:
 
 
 def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, tenants: Iterable[Tenant]) -> JsonPatch:
-    """The patch that makes the object's Tenant its owner; empty if the Tenant does not cascade.
+    """The patch that makes the object's Tenant its owner; empty if the Tenant does not cascade or is in another
+    namespace, or if the object has a controller, with which it is deleted anyway.
 
     `tenants` are the Tenants that reference the account's Secret.
     """

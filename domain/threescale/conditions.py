@@ -5,7 +5,7 @@
     waiting   Orphan and Failed; on a DeveloperUser only Orphan, on a DeveloperAccount only Waiting
     invalid   Invalid and Failed; on accounts, users, OpenAPIs and policies only Invalid
     failed    Failed
-    syncing   InSync; used only for an OpenAPI whose Product is not synced
+    syncing   InSync; used only for an OpenAPI that waits for its Product or Backend
 
 A long sync adds `InSync` and keeps the previous conditions, so that referrers are not blocked. `Failed` and `Invalid`
 are written even while they are False, because clients treat an absent condition as True. A DeveloperUser that waits for

@@ -113,6 +113,7 @@ def _without_product(once: ProxyConfigPromote) -> Blocker:
 
 
 def _blocker(once: ProxyConfigPromote, product: Product, provider: ProviderAccount) -> Blocker | None:
+    """A product that changes is promoted after its sync, not halfway."""
     if is_true(product.status.conditions, INVALID):
         return invalid(f"product CR {product.metadata.name} is invalid", *_waits_for(once))
     status = product.status

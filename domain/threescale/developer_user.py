@@ -186,7 +186,7 @@ def _put(user: DeveloperUser, found: FoundUser, path: str, fields: dict[str, Jso
 
 
 def _leaving(observed: ObservedUser) -> Leaving:
-    """If the account is gone or being deleted, no call is made: 3scale deletes the user with the account."""
+    """No call is made if the account is gone, or if 3scale deletes the user with the account (`takes_its_own`)."""
     user, account, provider = observed.resource, observed.account, observed.provider
     known_id = observed.known_id
     leaving = Leaving(holders=observed.holders)

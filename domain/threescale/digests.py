@@ -5,11 +5,12 @@
     production    the same part in production, if promotion is automatic
     mended        of a backend: the time when the gateway part was last corrected without a change of the spec
 
-While the desired state has the stored digest, no call is made, even after a restart; the sweep finds drift. The
-replaced operator's CRDs drop `status.digests`; an annotation then stores the digests. Another annotation records a
-creation before it begins and is removed when the object is in sync. If the object is deleted before that, only the
-result of the recorded creation is searched for. Before the gateway part of a product is corrected without a change of
-the spec, the product's digests are cleared, so that the next pass notices a crash before the deployment.
+While the desired state has the stored digest, no call is made, even after a restart; the sweep finds drift. The digests
+are in the status, so that a pass ends with one write. The replaced operator's CRDs drop `status.digests`; an annotation
+then stores the digests. For objects without parts (`remote_object.py`), another annotation records a creation before it
+begins and is removed when the object is in sync. If the object is deleted before that, only the result of the recorded
+creation is searched for. Before the gateway part of a product is corrected without a change of the spec, the product's
+digests are cleared, so that the next pass notices a crash before the deployment.
 """
 
 from __future__ import annotations

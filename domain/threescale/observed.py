@@ -133,7 +133,7 @@ class Observed(World):
     drops_refusals: bool = False  # earlier refusals are dropped, because the pass was woken or has a new retry
     recalled: bool = False  # the state of 3scale comes from the previous pass
     slot_held_for: timedelta | None = None  # the time since the first call of the pass; None before that call
-    reported_in_sync: bool = False  # this pass has already written InSync, because it takes long
+    reported_in_sync: bool = False  # this pass has already reported InSync, because it takes long, or need not
     mute: bool = False  # the API server refuses the object's status, so it is not written
     unwritable: str = ""  # why the API server refuses the spec with defaults
 

@@ -7,7 +7,8 @@
         any ─deletion─► Product gone ─► Backend gone ─► deleted
 
 An OpenAPI itself makes no call to 3scale. Changes to the specs of the generated Product and Backend are reverted. The
-names of both objects never change, even if the title does, because a new Product would have no applications.
+names of both objects never change, even if the title does, because a new Product would have no applications. Because of
+the finalizer both objects are deleted even without a garbage collector; `--cascade=orphan` keeps them.
 """
 
 from __future__ import annotations

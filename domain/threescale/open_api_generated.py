@@ -152,7 +152,9 @@ def _friendly_name(call: Call) -> str:
 
 
 def _named(calls: Iterable[Call]) -> list[tuple[str, Call]]:
-    """The operations with their methods' system names. Raises Unreadable if an operationId repeats."""
+    """The operations with their methods' system names, which may repeat. Raises Unreadable if an operationId repeats,
+    or if an operation would be named like the metric of all hits.
+    """
     named = []
     by_name: dict[str, Call] = {}
     for call in calls:

@@ -143,6 +143,7 @@ def _cleared(
 
 
 def _is_held(spec: ProductSpec, found: FoundProduct, refused: set[str]) -> bool:
+    """Whether the deployment must wait, because a refused call leaves the mapping rules incomplete."""
     assert found.service is not None  # noqa: S101 - it has been made
     owner = Owner.product(found.service.id)
     whole = order(owner, spec.mapping_rules, found.metrics or (), found.rules or ()) or ()

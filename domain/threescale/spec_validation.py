@@ -1,7 +1,8 @@
 """Validation of Product and Backend specs, in the replaced operator's words.
 
 Faults have a fixed order, so that their order never changes a status. Two rules differ from the operator's rules:
-friendly names are compared with friendly names, not with system names; and price ranges that share an end are refused.
+friendly names are compared with friendly names, not with system names; and price ranges that share an end are refused,
+as 3scale refuses them.
 """
 
 from __future__ import annotations

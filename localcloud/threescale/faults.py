@@ -17,7 +17,7 @@ from localcloud.threescale.contract import Fault
 
 class FaultBoard(Board[Fault]):
     def add(self, fault: Fault) -> Fault:
-        """Raises ValueError if the path is not a regular expression."""
+        """A fault with the same id is replaced. Raises ValueError if the path is not a regular expression."""
         try:
             re.compile(fault.path)
         except re.error as error:

@@ -168,6 +168,7 @@ def _name(request: Request) -> str:
 
 
 async def _half(http: web.Request, response: web.Response) -> web.StreamResponse:
+    """Announce more bytes than are sent, so that the client notices that the answer is incomplete."""
     payload = response.body if isinstance(response.body, bytes) else b""
     half = web.StreamResponse(status=response.status, headers=MultiDict(response.headers))
     half.content_length = len(payload) + 1

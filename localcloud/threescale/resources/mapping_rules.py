@@ -146,7 +146,7 @@ def _validate(call: Call, owner: Record, values: JsonObject, complaints: Complai
 
 
 def is_pattern(pattern: str) -> bool:
-    """Whether the pattern is a valid path: `$` stands only at the end, and a query's keys are no variables (`{id}`)."""
+    """Whether the pattern is valid: `$` stands only at the path's end, and a query's keys are no variables (`{id}`)."""
     return bool(_PATTERN.match(pattern)) and not _BRACES.search(_VARIABLE.sub("", pattern))
 
 
