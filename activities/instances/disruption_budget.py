@@ -50,7 +50,8 @@ class Disruptions:
             policy: the name of the InterruptionPolicy that sets `most`.
 
         Raises:
-            ApiError: the machines cannot be listed, or the ledger cannot be written.
+            ApiError: the machines cannot be listed, or the ledger cannot be written. The error is only logged if AWS is
+                reclaiming a machine that is not in a control plane.
         """
         limit = Limit(most=most, policy=policy) if most else Limit(most=self._most)
         try:
@@ -76,7 +77,7 @@ class Disruptions:
         for _ in range(_ATTEMPTS):
             lease, ledger = await self._read()
             known = ledger.has(group, machine.metadata.uid, now())
-            # So far it may only be cordoned: in a control plane the others are checked again before it is deleted.
+            # So far only its Node may be cordoned: in a control plane the others are checked again before the deletion.
             if known and not machine.control_plane:
                 return Turn(at=now())
             # Listed after the ledger was read: a disruption that has begun meanwhile has changed the ledger.
@@ -107,7 +108,7 @@ class Disruptions:
         """The Nodes with the health of their etcd members, which are static Pods if kubeadm made the cluster.
 
         If any Node has such a Pod, a Node without one is unhealthy. If no Node has one, etcd runs elsewhere, and all
-        Nodes are healthy.
+        members count as healthy.
         """
         pods = await self._kube.list(POD, "kube-system", label_selector="component=etcd")
         healthy = {text(pod, "spec", "nodeName"): is_ready(pod) for pod in pods.items}

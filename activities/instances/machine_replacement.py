@@ -209,6 +209,7 @@ class MachineActivities(Activities):
     async def _annotated(
         self, machine: Machine, wanted: AskReplacement, deployment: str, notices: list[Notice]
     ) -> None:
+        """Annotate the Machine, so that its MachineSet deletes it first. If that is refused, withdraw the request."""
         try:
             await self._annotate(machine, REPLACED)
         except (Denied, Invalid):
@@ -217,7 +218,7 @@ class MachineActivities(Activities):
             raise
 
     async def _lowered(self, which: EndReplacement | DeleteOwner, notices: list[Notice], *, keep: bool = False) -> bool:
-        """Returns whether the replacement is ready."""
+        """Lower the replicas again. Returns whether the replacement is ready, or the request is withdrawn already."""
         for again in range(_ATTEMPTS):
             deployment = await self._deployment(which.namespace, which.deployment)
             before = _readable(deployment)

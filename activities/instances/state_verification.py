@@ -1,8 +1,8 @@
-"""Verifies with EC2, half a minute later, the states that events have reported, with one call for 200 instances.
+"""Verifies with EC2, half a minute later, the states that events have reported, up to 200 instances in a call.
 
 An event takes effect at once, because the label is only a trigger. But events may be late, doubled or forged. A check
-by each instance's own workflow would cost more than the event itself (measured). If a worker dies, the sweep over all
-accounts and regions makes up for its checks.
+by each instance's own workflow would cost more than the event itself (measured). If a worker dies or a query fails, the
+sweep over all accounts and regions makes up for the checks.
 """
 
 from __future__ import annotations

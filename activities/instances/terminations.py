@@ -39,7 +39,8 @@ class TerminationActivities(Activities):
         Raises:
             Absent: the Node is gone.
             Denied: the role may not terminate the instance.
-            Invalid: the Node was replaced, has another instance, or is uncordoned, paused or being deleted.
+            Invalid: the Node was replaced, has another instance, or is uncordoned, paused or being deleted; or the
+                instance is in another account or region.
         """
         try:
             return await self._terminated(termination)

@@ -411,8 +411,8 @@ class ReleaseNode(_NodeAction):
 
     activity: ClassVar[str] = "instances.uncordon"
 
-    # Whether nothing was disrupted. If so, the ledger is written first, without waiting for the Node's cluster, and
-    # `node` may be empty.
+    # Whether probably nothing was disrupted. If so, the ledger is written first, without waiting for the Node's
+    # cluster, and `node` may be empty.
     unused: bool = False
 
     @property
@@ -445,7 +445,7 @@ class Notify(_InstanceAction):
     sort: CauseSort
     reaction: Reaction
     received_at: datetime
-    deadline: datetime | None = None  # until when there is time to act; None if AWS names no time
+    deadline: datetime | None = None  # until when there is time to act; None if no limit is known
     namespace: str = ""
     cluster: str = ""
     machine: str = ""
@@ -504,6 +504,8 @@ class CountRefuted(_InstanceAction):
 
 
 class TellImpossible(RecordEvents):
+    """Report a reaction that is impossible: there is no Machine to delete, or Cluster API manages the instance."""
+
     cause: str
     reaction: Reaction = Reaction.DELETE_MACHINE
 

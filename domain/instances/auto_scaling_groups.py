@@ -2,7 +2,8 @@
 
 A label value may not contain the colons of Auto Scaling's lifecycle states, so each state has a word here. The group's
 workflow asks Auto Scaling when it is woken. An event may report a failed launch or termination before Auto Scaling
-does. The failure counts until a later launch or termination succeeds. A group is `warm` only if all its instances are.
+does. A failed launch counts until a later launch succeeds, and a failed termination until a later termination succeeds.
+A group is `warm` only if all its instances are.
 
 The annotation beside the label lists the instances that are not in service, and the causes of failures. Each edit wakes
 the AWS provider, so Perdure does not write the annotation if only the number of instances in service has changed.

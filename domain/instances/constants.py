@@ -53,7 +53,7 @@ EVENTS_ANNOTATION = "perdure.dev/instance-events"
 LONGEST_ANNOTATION = 4096
 # On a Node that Perdure cordoned; the value is the cause. Perdure does not uncordon a Node that a person cordoned.
 CORDONED_ANNOTATION = "perdure.dev/cordoned"
-# On a Node that Perdure tainted; the value is the taint's key and effect. Perdure does not remove taints of others.
+# On a Node that Perdure tainted; the value has each taint's key and effect. Perdure does not remove taints of others.
 TAINTED_ANNOTATION = "perdure.dev/tainted"
 TAINT_KEY = "perdure.dev/interruption"
 # A taint. Kubernetes deletes the Node's Pods and detaches their volumes, so only a Node that is shut down may get it.

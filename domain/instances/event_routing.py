@@ -1,8 +1,8 @@
 """The workflows that an event goes to, and the order in which a batch is handled.
 
 An instance's workflow gets the events themselves. A group's workflow gets the results of launches and terminations. It
-is also woken, and then asks Auto Scaling for the states of its instances. If the settings do not name the event's
-account and region, the event is ignored, whatever instance it names.
+is also woken, and then asks Auto Scaling for its instances' states and for further results. If the settings do not name
+the event's account and region, the event is ignored, whatever instance it names.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[Inst
 
 
 def urgency(events: Sequence[InstanceEvent]) -> int:
-    """The lowest rank of the events: 0 for Spot notices, hooks and ends, 1 for other states, 2 for all other events.
-    Events of a low rank are handled first.
+    """The lowest rank of the events: 0 for notices of Spot and capacity reservations, hooks and ends, 1 for other
+    states, 2 for all other events. Events of a low rank are handled first.
     """
     return min((_urgency(event) for event in events), default=2)
 

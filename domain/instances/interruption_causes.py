@@ -98,7 +98,7 @@ def most_severe(values: Collection[str]) -> str:
 
 
 def nearest_end(record: InstanceRecord, now: datetime) -> datetime | None:
-    """When AWS next acts on the instance; None if AWS has named no time."""
+    """When AWS next acts on the instance, by its notices and scheduled events; None if no time is known."""
     notices = (notice.deadline for kind, notice in open_interruptions(record) if kind is not EventKind.REBALANCE)
     starts = (planned.notice.start for planned in open_planned(record, now))
     return earliest([*notices, *starts])

@@ -126,7 +126,7 @@ class ReactionPolicy(Model):
     maintenance: Reaction = Reaction.LABEL  # a scheduled short loss of network or power
     terminating_hook: Reaction = Reaction.LABEL  # with `label`, Perdure never completes the hook
     launching_hook: bool = False  # whether Perdure completes the hook of a launch once the Node is ready
-    abandon_failed_launch: bool = False  # whether an instance without a ready Node ends after `launch_timeout`
+    abandon_failed_launch: bool = False  # whether a launch without a ready Node is abandoned, which terminates it
     launch_timeout: timedelta = timedelta(minutes=15)
     maintenance_lead: timedelta = timedelta(hours=24)  # how long before its date a scheduled event is acted upon
     # How long before Auto Scaling's limit a hook is completed, even if the Node is not drained.

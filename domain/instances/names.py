@@ -67,7 +67,9 @@ class GroupKey(_RegionalKey):
 
 
 def usable_id(text: object) -> bool:
-    """Whether the text is short, printable, and without space or slash, as slashes join the parts of workflow ids."""
+    """Whether the text is short, printable ASCII without space or slash, as slashes join the parts of workflow ids. No
+    other form is required, because emulators have ids of their own form.
+    """
     return (
         isinstance(text, str)
         and 0 < len(text) <= LONGEST_ID

@@ -197,6 +197,7 @@ def _reactions(chart: _Values, *, queued: bool) -> dict[str, Reaction]:
 
 
 def _causes(reactions: Mapping[str, Reaction]) -> list[str]:
+    """The causes that are notified: the handler calls its webhook only for causes that it acts upon."""
     sorts = {
         CauseSort.SPOT: "spot",
         CauseSort.SCHEDULED: "ending",

@@ -59,7 +59,7 @@ class InstanceMemory(Model):
     # lifecycle actions wait.
     left_with: ReactionPolicy | None = None
     asked: Replacement | None = None  # the replacement requested for its Machine, which the cache may not show yet
-    unreplaced: Unreplaced | None = None  # why its Machine is not replaced before it is deleted; None for no reason
+    unreplaced: Unreplaced | None = None  # why its Machine cannot be replaced first; None unless a request failed
     emptying: Emptying | None = None  # the drain of its Node; None unless something delays the drain
 
 

@@ -72,7 +72,7 @@ def running_document(places: Sequence[Topology], roles: Sequence[str] = (), shar
 
     Args:
         places: the queues and rules that are accessed with these permissions.
-        roles: the ARNs of the roles that are assumed for other accounts.
+        roles: the ARNs of the roles that are assumed for other queues, rules and instances.
         sharing: accessed accounts and regions whose events arrive in another one's queue.
     """
     return _document(*_running(places, sharing), _statement("AssumeRoles", ASSUME, roles))

@@ -1,7 +1,7 @@
 """The InterruptionPolicy of an instance: the most specific one that fits it.
 
 A policy selects an instance by its Kubernetes objects, and by its tags in EC2. EC2 is asked for tags only if a policy
-that would win names tags. Until EC2 has answered, only labels are written.
+that fits otherwise names tags. If that policy would win, only labels are written until EC2 has answered.
 """
 
 from __future__ import annotations

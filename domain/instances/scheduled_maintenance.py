@@ -2,7 +2,8 @@
 
 The reaction begins 24 hours (`maintenance_lead` of the policy) before the date; for an expedited event, it begins at
 once. The event types are from AWS's public rule sets. They are matched by parts of their names, because each type also
-exists for persistent instances and as an expedited event. An unknown type causes neither a label nor a reaction.
+exists for persistent instances and as an expedited event. An unknown type of scheduled event shows in the phase and the
+annotation, but causes neither a label nor a reaction.
 """
 
 from __future__ import annotations

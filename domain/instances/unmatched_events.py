@@ -13,7 +13,9 @@ _FIRST_DELAY, _LATER_DELAY = timedelta(seconds=15), timedelta(seconds=30)
 
 
 def waits_for_machine(handled: Handled, now: datetime) -> bool:
-    """Whether to keep the event. It is kept for ten minutes; an event of a launch's hook, for two hours."""
+    """Whether to keep the event, which is so if it is urgent or an AWSMachine has no instance yet: for ten minutes; an
+    event of a launch's hook for two hours.
+    """
     event = handled.event
     longest = LONGEST_HOOK_TIMEOUT if event.kind is EventKind.LAUNCHING else UNMATCHED_AFTER
     young = now - event.received_at < longest

@@ -38,8 +38,9 @@ class DeadLetter(Model):
 
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
-    """The one of `places` that a dead letter names, else the one that owns the dead-letter queue `dead`. If there is
-    neither, the result is None if the letter names a queue; otherwise `whose`, for which `dead` was read.
+    """The one of `places` in the account and region of `whose` that a dead letter names, else the one that owns the
+    dead-letter queue `dead`. If there is neither, the result is None if the letter names a queue; otherwise `whose`,
+    for which `dead` was read.
     """
     near = [each for each in places if each.where == whose.where]
     queue = message.attributes.get("PERDURE_QUEUE", "")

@@ -187,6 +187,7 @@ def _consumers(
 
 
 def receive_wait(drain: timedelta) -> timedelta:
+    """The wait of one receive: at most SQS's limit of 20 seconds, and well within the drain."""
     return timedelta(seconds=min(20, max(1, drain // timedelta(seconds=1.5))))
 
 
