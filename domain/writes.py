@@ -86,7 +86,7 @@ class DropFinalizer(Patch):
 
 
 class Delete(Write):
-    """Delete the object. If `dependent` is set, that lifecycle first gets the signal `died`, by which it counts."""
+    """Delete the object. A `dependent` lifecycle first gets the signal `died`, by which it counts such deletions."""
 
     observed_after: ClassVar[bool] = True
 
@@ -100,7 +100,10 @@ class Delete(Write):
 
 
 class RecordEvents(Write):
-    """Record notices as Events. The loop adds this action to decisions. It blocks no other action."""
+    """Record notices as Events. The loop adds this action to decisions. It blocks no other action.
+
+    A failure is only logged.
+    """
 
     activity: ClassVar[str] = "kube.record_events"
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED

@@ -28,7 +28,7 @@ from engine.search_attributes import SEARCH_ATTRIBUTE_TYPES
 
 # How long closed lifecycles stay readable by default.
 RETENTION = timedelta(days=30)
-# How long to wait until all servers know a new namespace and its attributes: a server process looks for namespaces
+# The longest wait until all servers know a new namespace and its attributes: a server process looks for namespaces
 # about every ten seconds, and for attributes each minute.
 SEEN_SECONDS = 120.0
 _BETWEEN_LOOKS = 0.5

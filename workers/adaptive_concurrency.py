@@ -96,7 +96,7 @@ class PacedSlots(CustomSlotSupplier):
         return permit
 
     def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
-        """Reserve a slot for a poll; None if no task may begin now.
+        """Reserve a slot for a poll; None if no further poll is admitted now.
 
         While a slot is unused, one poll each of the sticky and the ordinary queue is admitted. With a limit of one, a
         poll of one queue would otherwise block the other queue.

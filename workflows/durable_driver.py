@@ -51,7 +51,7 @@ FAILED = (ActivityError, ApplicationError)
 # The server's name for a missed heartbeat: the workflow itself retries the activity, with a longer timeout.
 MISSED_HEARTBEAT = "TemporalTimeout:Heartbeat"
 LONGEST_HEARTBEAT = timedelta(minutes=2)
-# `plan` runs at most this many reads, and then shows what it knows so far.
+# `plan` runs at most this many rounds of reads, and then shows what it knows so far.
 MOST_READS = 10
 # How long after a missed heartbeat the lifecycle's actions get longer timeouts.
 SLOW_FOR = timedelta(minutes=10)

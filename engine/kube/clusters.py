@@ -1,7 +1,7 @@
 """The served cluster, whose Services and Nodes Perdure handles: its own, or another one by a kubeconfig.
 
-The custom resources are in Perdure's own cluster in either case: users who may change a Service can neither see the
-cloud's credentials nor change a LoadBalancer.
+The custom resources are in Perdure's own cluster in either case. Users of another cluster can neither see the
+cloud's credentials nor change a LoadBalancer, although they may change Services.
 """
 
 from __future__ import annotations

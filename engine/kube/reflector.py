@@ -168,7 +168,7 @@ class Reflector(Generic[M]):
         return self.failure.message if self.failure else ""
 
     async def reach(self, version: str) -> None:
-        """Wait for all changes up to a version, which has to be a number."""
+        """Wait for all changes up to a version, if it is not empty; a version that is not a number is never reached."""
         while version and newer(version, self.position):
             await self._moved.wait()
 
