@@ -61,6 +61,7 @@ _NO_WORKER = "is a worker running? On a local deployment: perdure status; elsewh
 
 
 async def find_object(session: ClusterSession, target: Target) -> JsonObject:
+    """The object. Raises CommandError if it does not exist, or if the kind has no objects."""
     if not target.kind.plural:
         raise CommandError(
             f"{target} is not a custom resource",
@@ -87,7 +88,7 @@ async def look_for_object(session: ClusterSession, target: Target) -> JsonObject
 
 
 async def find_key(session: Session, target: Target) -> Key:
-    """The key of the object's lifecycle. Raises CommandError if the object is gone and its lifecycle has ended."""
+    """The key of the object's lifecycle. Raises CommandError if there is neither the object nor an open lifecycle."""
     obj = await look_for_object(session, target) if target.kind.plural else None
     if obj is not None:
         return await key_of_object(session, target, obj)
@@ -100,7 +101,7 @@ async def find_key(session: Session, target: Target) -> Key:
 
 async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Key:
     """The key of the object's lifecycle or, for a Node or an object of Cluster API, of the lifecycle behind it
-    (`machines.py`).
+    (`machines.py`), which raises CommandError if it cannot be determined.
     """
     if machines.others(target):
         return await machines.lifecycle_behind(session, target, obj)
@@ -171,7 +172,8 @@ def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Blocker, ...]:
 
 
 async def retry(session: Session, key: Key, reason: str) -> str:
-    """Ask the lifecycle for a retry, and return its answer. Raises CommandError if there is nothing to retry.
+    """Ask the lifecycle for a retry, and return its answer. Raises CommandError if the lifecycle refuses because there
+    is nothing to retry, if the retry would be written while the area is paused, or if no worker answers.
 
     While Temporal retries an action, the lifecycle does not know of the failure and would refuse. In that case the
     retry is written to the object as an annotation, and the action starts over.

@@ -41,7 +41,7 @@ def others(target: Target) -> bool:
 
 
 async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The lifecycle of the object's instance or group. Raises CommandError if the object has neither yet, or if the
+    """The lifecycle of the object's instance or group. Raises CommandError if it has neither, or if the
     account and region are not served.
     """
     if target.kind == AWS_MACHINE_POOL:

@@ -1,6 +1,6 @@
 """`perdure run` for small installations, its subcommands `worker`, `watch` and `codec`, and `perdure version`.
 
-After SIGTERM or SIGINT, a process finishes its running work and ends. If worker, watcher or event consumer ends within
+After SIGTERM or SIGINT, a process drains its running work and ends. If worker, watcher or event consumer ends within
 `perdure run`, the other two end as well.
 """
 

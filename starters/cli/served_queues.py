@@ -14,8 +14,8 @@ from starters.cli.session import ClusterSession, perform_on_cluster
 
 
 async def places_of(session: ClusterSession) -> tuple[Place, ...]:
-    """The accounts, regions and queues. Raises CommandError if the setting is malformed, ApiError if the accounts of
-    clusters cannot be found.
+    """The accounts, regions and queues. Raises CommandError if the setting is malformed, ApiError if the
+    clusters cannot be listed or an account is not known.
     """
     texts = session.settings.instances_queues
     try:
@@ -31,6 +31,7 @@ async def places_of(session: ClusterSession) -> tuple[Place, ...]:
 
 
 def places_of_settings() -> tuple[Place, ...]:
+    """As `places_of`, without a session. Raises CommandError for every failure."""
     texts = settings().instances_queues
     try:
         others, of_clusters = cluster_entries(texts)

@@ -67,6 +67,7 @@ def settings(only_set: SetOption = False, output: FormatOption = Format.TEXT, st
 
 
 def effective(state: Path | None, *, only_set: bool) -> EffectiveSettings:
+    """The settings in effect. Raises InvalidSettings if a value is unusable."""
     current = read_settings()
     of_state = exports((state / "env").read_text()) if state else {}
     rows = []

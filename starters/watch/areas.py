@@ -28,6 +28,7 @@ def modules() -> list[ModuleType]:
 
 
 def modules_served(settings: Settings) -> list[ModuleType]:
+    """The modules of the served areas. Raises ValueError if PERDURE_AREAS names an unknown area."""
     found = modules()
     known = sorted({area for area in map(_area, found) if area})
     if unknown := set(settings.areas) - set(known):

@@ -22,6 +22,7 @@ class Checkpoint:
         self._reached: dict[str, str] = {}
 
     def covers(self, name: str) -> bool:
+        """Whether the previous watcher had listed the kind."""
         return name in self._inherited
 
     def is_behind(self, name: str, known: Projection) -> bool:

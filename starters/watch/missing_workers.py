@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 async def report_missing_workers(client: Client, settings: Settings) -> None:
+    """Check every minute. A failed check keeps the last result."""
     try:
         while True:
             try:

@@ -58,7 +58,7 @@ class Projection:
     deleting: bool
     facts: Mapping[str, str] = field(default_factory=dict)
     others: int = 0  # a hash of other writers' entries in managedFields
-    own: tuple[tuple[str, str, int], ...] = ()  # Perdure's entries in managedFields: operation, time and size
+    own: tuple[tuple[str, str, int], ...] = ()  # Perdure's managedFields: operation with subresource, time and size
     shown: Mapping[Place, Shown] = field(default_factory=dict)
     levers: int = 0  # a hash of the retry and pause annotations
 

@@ -326,6 +326,7 @@ class Mirrors:
         return {each.selection.kind.name: each.newest for each in mirrors if each.listed and each.newest}
 
     def names(self) -> set[str]:
+        """The names of the watches, without parts that a cluster-wide watch replaces."""
         return {*self.reflectors, *(one.entry.name for one in self._declared.values() if one.task is not None)}
 
     def unlisted(self) -> list[Reflector[Projection]]:

@@ -63,7 +63,7 @@ class Carried:
 
     Args:
         by: returns the key of that workflow's object.
-        from_birth: whether an object's creator also opens its workflow; if so, the creation wakes nothing.
+        from_birth: whether an object's creator also opens its workflow; if so, the creation does not wake it.
         relieved: seconds from a change of delegate until the object's own workflow is woken or opened; 0 for never.
     """
 

@@ -35,7 +35,7 @@ from starters.watch.reflectors import Mirrors
 from starters.watch.wake_queue import WakeQueue
 from starters.watch.watched_kinds import Watched
 
-# Seconds that the wakes after a start wait for the lists of all kinds, which contain the objects' relatives.
+# Seconds, at most, that the wakes after a start wait for the lists of all kinds, which contain the objects' relatives.
 PATIENCE_WITH_LISTS = 10.0
 # Seconds for which a deletion in progress is not woken. A deletion takes tens of milliseconds, or ten seconds when
 # hundreds run at once on a small machine. Passes for objects that are already gone would delay other objects.
