@@ -93,7 +93,8 @@ class Deployment:
         """Start the supervisor; returns False if one already runs with everything requested.
 
         Raises:
-            DeploymentError: the deployment already runs with other services, clouds or cluster, or a name is unknown.
+            DeploymentError: the deployment already runs with other services, clouds, cluster or Temporal, or a name is
+                unknown.
             InvalidSettings: the product's processes would reject the settings.
         """
         settings()
@@ -313,7 +314,9 @@ class Deployment:
         return os.waitstatus_to_exitcode(wait_status)
 
     def _is_held(self) -> bool:
-        """Whether a supervisor runs and is not stopping; waits while a supervisor starts, stops, or dies."""
+        """Whether a supervisor runs and is not stopping. While one starts, stops or dies, it waits, but ten seconds at
+        most; then the answer is True.
+        """
         deadline = time.monotonic() + STOP_SECONDS
         while self.state.is_locked():
             running = self._current()

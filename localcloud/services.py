@@ -123,7 +123,9 @@ class Service:
     stop_stage: int = 0
     """Lower stages are stopped first."""
     grace_seconds: float = 2.0
-    """How long the service may take to end before it is killed. Killed servers lose nothing: all write ahead."""
+    """How long the service may take to end before it is killed. Killed servers write ahead and lose nothing, except the
+    AWS emulator (see `_aws`).
+    """
     death_signal: signal.Signals = field(default=signal.SIGKILL)
     """The signal that the service's process gets when the supervisor dies."""
     on_standby: bool = False

@@ -1,7 +1,7 @@
 """The shapes of the control API under `/perdure/`; imports no moto, so that the client starts fast.
 
-Durations named `*_seconds` run on the emulator's clock; `latency_ms`, a fault's delay and `*_propagation_seconds` are
-real time.
+Durations named `*_seconds` run on the emulator's clock; `latency_ms`, the delay of a `Fault`, and
+`*_propagation_seconds` are real time.
 """
 
 from __future__ import annotations

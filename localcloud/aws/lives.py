@@ -1,7 +1,7 @@
 """EC2 instances with AWS's intermediate states, which moto skips; each change is an event on the bus.
 
-A repeated stop or termination has no effect; an instance that is stopping or terminated cannot be started
-(IncorrectInstanceState). Spot requests have the statuses of
+A repeated stop or termination has no effect. An instance that is stopping or terminated cannot be started, and a
+terminated one cannot be stopped (IncorrectInstanceState). Spot requests have the statuses of
 https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-request-status.html. DescribeInstanceStatus marks scheduled
 events that are over with [Completed] or [Canceled].
 """

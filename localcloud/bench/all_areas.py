@@ -321,7 +321,7 @@ class Everything:
         """Wait until all objects are in their expected state; returns the seconds.
 
         Raises:
-            TimeoutError: after a quarter of an hour some objects differ; the message names them.
+            TimeoutError: after a quarter of an hour some objects differ; the message names up to five.
         """
         seconds, found = await self.settled()
         if found:

@@ -78,7 +78,7 @@ _FORGED, _FORGED_IN_SHORT, _SHORT_MINUTES = 3, 1, 30.0
 # minutes.
 _FORGED_UNTIL = 0.55
 _JOINS_SECONDS = 5.0
-# By how many seconds a cause's event is delayed: less than AWS's two minutes' notice.
+# By how many seconds a cause's event is delayed: less than the two minutes of a Spot notice or of a hook.
 _LATE = {"spot": (60, 80), "spot-stop": (60, 80), "hook": (60, 75), "launch": (60, 75)}
 _LATE_BY_MINUTES = (120, 240)
 _DISTURBED = ((EventFaultKind.DELAY, 0.12), (EventFaultKind.DOUBLE, 0.2), (EventFaultKind.REORDER, 0.1))

