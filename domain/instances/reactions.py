@@ -308,10 +308,8 @@ def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImposs
         return None
     asker = f"InterruptionPolicy {policy}" if policy else "PERDURE_INSTANCES_REACTIONS"
     if reaction is Reaction.TERMINATE_INSTANCE:
-        reason, is_not = (
-            "NotTerminated",
-            f"belongs to Cluster API, so Perdure does not terminate it in reaction to {cause.name}",
-        )
+        reason = "NotTerminated"
+        is_not = f"belongs to Cluster API, so Perdure does not terminate it in reaction to {cause.name}"
         advice = "for machines of Cluster API use delete-machine or drain"
     else:
         reason = "NoMachine"
