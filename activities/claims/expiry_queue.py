@@ -21,7 +21,7 @@ class Ends:
         self._awaited: datetime | None = None
 
     def put(self, name: str, end: datetime | None) -> bool:
-        """Record the handle's end; None clears it. Returns whether it is new and the earliest end."""
+        """Record the handle's end; None clears it. Returns True if the end is new and now the earliest."""
         if end is None:
             self._of.pop(name, None)
             self._taken.pop(name, None)

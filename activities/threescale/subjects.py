@@ -77,7 +77,7 @@ class Subject(ABC, Generic[R]):
         return {}
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """Return fields of the world with related objects that an answer makes relevant."""
+        """Return the fields of the world to update after the answer to a read: related objects that now count."""
         return {}
 
     async def fetch(self, read: Read) -> str:

@@ -219,8 +219,8 @@ class AccountWorld(AreaWorld):
     def _after(self, before: Account) -> Self:
         """Memory and refusals are dropped at Ready, when the state is blanked, and when the Account leaves Failed.
 
-        A Ready Account with a Secret or claim forgets `admin_secret`, because a fleet manager's claim deletes the key,
-        and another key must then be created.
+        A Ready Account with a Secret or claim also forgets `admin_secret`: a fleet manager's claim deletes that key, so
+        a later pass must create another one.
         """
         was, is_ = before.status.state, self.account.status.state
         ended = is_ in {AccountState.READY, AccountState.NEW} and was not in {is_, AccountState.NEW}

@@ -1,8 +1,8 @@
 """The condition `Stalled` of claims, handles and pools: a person must correct a fault. Otherwise it is absent.
 
-kstatus (Argo CD, Flux) reads it as "will not progress by itself". A claim shows its own fault or its handle's, which
-different evaluations find. The handle's fault has a reason of its own, so that each evaluation leaves the condition of
-the other alone. The claim's own fault has precedence, because it keeps the claim's edits from the handle.
+kstatus (Argo CD, Flux) reads it as "will not progress by itself". On a claim, one evaluation reports the claim's own
+fault and another its handle's fault. The reasons differ, so neither evaluation clears the fault of the other. The
+claim's own fault has precedence: while it lasts, the claim's edits do not reach the handle.
 """
 
 from __future__ import annotations

@@ -351,8 +351,8 @@ def _refuted(world: InstanceWorld, names: Iterable[str]) -> tuple[Action, ...]:
 
 
 def _begun(world: InstanceWorld, cause: str, reaction: Reaction = Reaction.DRAIN) -> bool:
-    """Whether a reaction on the Node has begun for this cause, so that AWS has confirmed the cause. A termination needs
-    a new confirmation.
+    """Whether a reaction on the Node has begun for this cause, which implies that AWS has confirmed the cause. A
+    termination needs a new confirmation.
     """
     drain = _own_drain(world)
     if drain is None or drain.cause != cause:

@@ -432,8 +432,8 @@ def lets_go(
 ) -> Leaving:
     """The deletion of an object without parts, by `known_id` (0 if unknown) or after the search `look`.
 
-    `look` searches for the result of the recorded creation. It is None if no creation is recorded, or if another object
-    may have the result.
+    `look` searches for the result of the recorded creation. It is None if no creation is recorded, or if the created
+    object may belong to another custom resource.
     """
     if look is not None and holder_of(known_id, leaving.holders):
         known_id = 0  # that entry is another object's; search for the result of this object's creation

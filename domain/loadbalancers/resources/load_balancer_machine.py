@@ -53,7 +53,7 @@ class MachineCondition(KubeModel):
 
 
 class Metric(KubeModel):
-    """A measurement of the machine's agent."""
+    """A measurement that the machine's agent reports."""
 
     type: Required[str] = Field("", description="What was measured.")
     value: Required[str] = Field("", description="The number, as text.")
