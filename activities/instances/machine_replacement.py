@@ -161,7 +161,7 @@ class MachineActivities(Activities):
         except (Denied, Invalid) as error:
             # AWS reclaims the instance all the same; the replicas are lowered once the Machine is gone.
             log.warning(
-                "Machine %s is deleted, but the replicas are not lowered for its replacement yet: %s",
+                "Machine %s is deleted, but the replica that was added for its replacement is not taken back yet: %s",
                 machine.key.path,
                 error,
             )

@@ -100,8 +100,8 @@ async def find_key(session: Session, target: Target) -> Key:
 
 
 async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The key of the object's lifecycle or, for a Node or an object of Cluster API, of the lifecycle behind it
-    (`machines.py`), which raises CommandError if it cannot be determined.
+    """The key of the object's lifecycle or, for a Node or an object of Cluster API, of the lifecycle behind it.
+    Raises CommandError if that lifecycle cannot be determined (`machines.py`).
     """
     if machines.others(target):
         return await machines.lifecycle_behind(session, target, obj)

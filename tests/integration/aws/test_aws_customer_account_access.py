@@ -258,6 +258,6 @@ def test_a_thorough_audit_reads_customers_accounts_and_names_unreadable_ones(lab
 
     found = {each.subject: each.problem for each in federated_findings(lab.sessions, lab.kube, thorough=True)}
 
-    assert "no AWSFederatedAccountAccess has its uid" in found[f"role {left} in {customer.own.account}"]
+    assert "an AWSFederatedAccountAccess that does not exist" in found[f"role {left} in {customer.own.account}"]
     assert found[unreadable].startswith("its roles and policies cannot be read: ")
     lab.kube.delete(AWS_FEDERATED_ROLE, OPERATOR_NAMESPACE, role)

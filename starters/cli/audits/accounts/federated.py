@@ -88,7 +88,7 @@ def left(
         if tag and tag not in uids:
             problem = "its AWSFederatedAccountAccess is gone"
         elif not tag and by_name:
-            problem = "its name is that of an AWSFederatedRole with a uid, but no AWSFederatedAccountAccess has its uid"
+            problem = "named after an AWSFederatedRole and the uid of an AWSFederatedAccountAccess that does not exist"
         else:
             continue
         found.append(Finding(area=AREA, subject=f"{kind} {name} in {account_id}", problem=problem, advice=_ADVICE))
