@@ -1,8 +1,8 @@
 """Wakes open lifecycles when their area is paused or resumed.
 
 If a worker's watch of the ConfigMap is frozen, the worker sees a resume only once it has noticed the freeze. So the
-lifecycles of a resumed area are woken again after the time that this may take. A new leader repeats the wakes of recent resumes, because
-its predecessor may not have sent them.
+lifecycles of a resumed area are woken again after the time that this may take. A new leader repeats the wakes of recent
+resumes, because its predecessor may not have sent them.
 """
 
 from __future__ import annotations
