@@ -83,7 +83,7 @@ class News(Generic[T]):
     Args:
         value: the part of the object that those lifecycles depend on. If it is a frozenset, only added elements count.
         on: whether creation, change and deletion count.
-        whom: which of those lifecycles are woken.
+        whom: which lifecycles at the other end are woken.
         linked: whether an object's first reference to a referent wakes the referent's lifecycle.
         as_made: whether an object still looks as its referent's lifecycle creates it; if so, and if only Perdure has
             written it, its creation wakes nothing.

@@ -83,7 +83,7 @@ async def bootstrap(client: Client, retention: timedelta | None = None) -> Boots
 
 
 async def ensure_search_attributes(client: Client) -> Mapping[str, str]:
-    """Add the missing search attributes; returns the types of those added. May run concurrently; raises RPCError."""
+    """Add the missing search attributes; returns the added types by name. May run concurrently; raises RPCError."""
     known = await _attributes(client)
     missing = {name: kind for name, kind in SEARCH_ATTRIBUTES.items() if name not in known}
     if not missing:

@@ -55,7 +55,7 @@ class ObservedApplication(ObservedOne):
     product: Product | None = None
     # Other Applications of the account that have an application in 3scale, each with that application's id.
     holders: tuple[Holder, ...] = ()
-    secrets: tuple[SecretKey, ...] = ()  # the keys that the Secret has of those with the application's credentials
+    secrets: tuple[SecretKey, ...] = ()  # the keys in its Secret that hold the application's credentials
     found: One[FoundApplication] = One()
     listed: tuple[FoundApplication, ...] = ()  # the account's applications, if they were listed
     plans: tuple[FoundPlan, ...] | None = None  # the product's plans; None if not read

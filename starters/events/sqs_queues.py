@@ -42,10 +42,10 @@ class Queue(Protocol):
         pass
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        """Delete up to ten messages. Returns the receipts of those that failed."""
+        """Delete up to ten messages. Returns the receipts of messages for which that failed."""
 
     async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
-        """Hide up to ten messages, each for its own time. Returns the receipts of those that failed."""
+        """Hide up to ten messages, each for its own time. Returns the receipts of messages for which that failed."""
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
         pass

@@ -35,7 +35,8 @@ from domain.writes import JsonPatch
 
 GIVE_UP_AFTER = timedelta(hours=24)
 NAMESPACE_MISMATCH = "AWSCustomerCredentialSecretNamespaceMismatch"
-ANEW = "anew"  # differs from every digest, so all steps are repeated after a person's retry
+# Differs from every digest, so all steps are repeated after a person's retry.
+NOTHING_GRANTED = "anew"
 NO_ROLE = "Requested role does not exist"
 # Messages of failures that occur after the account was identified.
 _BEYOND = frozenset(message for step, message in FAILED_TO.items() if step != IdentifyCustomer.activity)
@@ -60,7 +61,7 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
         return world.working("set the finalizer and labels", world.write(patch, note="finalizer and labels"))
     if token := retry_wanted(access.metadata):
         if is_granted(world, role):  # the granted objects may have changed in AWS
-            afresh = access.status.model_copy(update={"granted": ANEW})
+            afresh = access.status.model_copy(update={"granted": NOTHING_GRANTED})
             return world.working("compare it with AWS again", world.write_status(afresh))
         return world.retried(token)
     if is_granted(world, role):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -110,17 +110,18 @@ class Lab:
             aws_session_token=member.token,
         )
 
-    def owner(self, name: str) -> Key:
-        """The Account custom resource of that name, made now."""
+    def owner(self, name: str, *, labels: Mapping[str, str] | None = None, **spec: object) -> Key:
+        """The Account custom resource of that name, made now, with further fields of its spec."""
         made = self.kube.create(
             ACCOUNT,
             {
-                "metadata": {"name": name, "annotations": {PAUSED: "true"}},
+                "metadata": {"name": name, "annotations": {PAUSED: "true"}, "labels": {**(labels or {})}},
                 "spec": {
                     "awsAccountID": "",
                     "iamUserSecret": "",
                     "claimLink": "",
                     "legalEntity": {"id": "", "name": ""},
+                    **spec,
                 },
             },
             OPERATOR_NAMESPACE,

@@ -10,7 +10,7 @@ import pytest
 from aws_lab import REGION, Lab, admin_user, marks, support_role
 from botocore.exceptions import ClientError
 
-from domain.accounts import ACCOUNT, AWS_FEDERATED_ROLE
+from domain.accounts import AWS_FEDERATED_ROLE
 from domain.accounts.actions.account_access import Access
 from domain.accounts.actions.iam_identities import DeleteIdentities
 from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion, ListRegions
@@ -232,16 +232,10 @@ def test_a_customer_is_a_customer_of_the_emulator_too(lab: Lab) -> None:
 
 
 def _account_of(customer: Customer) -> str:
-    """The customer's Account; returns its path."""
-    metadata = {
-        "name": customer.name,
-        "labels": {IAM_USER_ID_LABEL: customer.name[-6:]},
-        "annotations": {PAUSED: "true"},
-    }
-    legal_entity = {"id": "", "name": ""}
-    spec = {"awsAccountID": customer.own.account, "iamUserSecret": "", "claimLink": "", "legalEntity": legal_entity}
-    customer.lab.kube.create(ACCOUNT, {"metadata": metadata, "spec": {**spec, "byoc": True}}, OPERATOR_NAMESPACE)
-    return f"Account {OPERATOR_NAMESPACE}/{customer.name}"
+    """The customer's Account, as the audit names it."""
+    labels = {IAM_USER_ID_LABEL: customer.name[-6:]}
+    made = customer.lab.owner(customer.name, labels=labels, awsAccountID=customer.own.account, byoc=True)
+    return f"Account {made.namespace}/{made.name}"
 
 
 def test_a_thorough_audit_reads_customers_accounts_and_names_unreadable_ones(lab: Lab) -> None:

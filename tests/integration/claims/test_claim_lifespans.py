@@ -256,8 +256,8 @@ async def ends_in(ground: Ground, seconds: int) -> datetime:
     """Have the claim end in so many seconds; returns the end that its status shows."""
     end = ahead(seconds)
     await ground.edit_claim(lifespan={"end": end})
-    shown = lambda: {ends(ground), look(ground.claim(), "status.lifespan.end")}  # noqa: E731
-    await ground.until("the end is known", lambda: shown() == {end}, PROMPT)
+    await ground.until("the handle has the end", lambda: ends(ground) == end, PROMPT)
+    await ground.until("the claim shows it", lambda: look(ground.claim(), "status.lifespan.end") == end, PROMPT)
     return moment_of_end(ground)
 
 
