@@ -59,7 +59,7 @@ def _downloaded(cache: Path, narrator: Narrator) -> Binaries | None:
         return None
     if _has_manager(official):
         return _binaries(official)
-    narrator.say("The official controller manager is not available: it alone is compiled.")
+    narrator.say("The official controller manager cannot be downloaded. Only this program is compiled.")
     return _binaries(official, build.build(cache, narrator, (download.CONTROLLER_MANAGER,)))
 
 

@@ -48,6 +48,7 @@ from localcloud.deployment import Deployment
 from localcloud.openstack import build
 from localcloud.progress import ConsoleNarrator, Silence
 from localcloud.state import Cloud
+from tests.running.audit_log import audit_events
 from tests.running.failed_servers import end
 from tests.running.programs import COMMAND, ROOT, command_line
 from workers.registry import queues_of
@@ -710,14 +711,10 @@ async def gone(kube: KubeApi, kind: Kind) -> bool:
 def refusals(cluster: Deployment, namespace: str) -> list[str]:
     """Every request of the namespace's accounts that the authorizer refused."""
     found = set()
-    for line in cluster.log("audit").read_text().splitlines():
-        output = json.loads(line)
-        who = str(output.get("user", {}).get("username", ""))
-        if (
-            who.startswith(f"system:serviceaccount:{namespace}:")
-            and output.get("responseStatus", {}).get("code") == 403
-        ):
-            found.add(f"{who.rpartition(':')[2]}: {output['verb']} {output['requestURI'].partition('?')[0]}")
+    for event in audit_events(cluster):
+        who = str(event.get("user", {}).get("username", ""))
+        if who.startswith(f"system:serviceaccount:{namespace}:") and event.get("responseStatus", {}).get("code") == 403:
+            found.add(f"{who.rpartition(':')[2]}: {event['verb']} {event['requestURI'].partition('?')[0]}")
     return sorted(found)
 
 

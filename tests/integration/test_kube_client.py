@@ -50,6 +50,7 @@ from engine.kube.json import JsonObject, at, sequence, text
 from engine.own_thread import own_thread
 from engine.settings import Settings
 from localcloud.deployment import Deployment
+from tests.running.audit_log import audit_events
 
 pytestmark = pytest.mark.integration
 
@@ -479,8 +480,7 @@ async def test_a_standby_that_sees_renewals_again_reports_no_trouble(
 def lease_requests(deployment: Deployment, namespace: str) -> Counter[str]:
     """How many requests about Leases of a namespace there were, by verb; watches count when they begin."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-    entries = (json.loads(line) for line in deployment.log("audit").read_text().splitlines() if path in line)
-    return Counter(each["verb"] for each in entries)
+    return Counter(event["verb"] for event in audit_events(deployment) if path in event["requestURI"])
 
 
 @pytest.mark.parametrize(

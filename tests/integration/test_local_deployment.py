@@ -43,6 +43,7 @@ from localcloud.state import (
     StateDirectoryError,
     choose_ports,
 )
+from tests.running.audit_log import audit_events
 from tests.running.failed_servers import end
 from tests.running.programs import COMMAND, ROOT, SEED, command_line
 
@@ -214,13 +215,13 @@ def test_up_applies_the_definitions_that_differ_and_no_others(deployment: Deploy
     before, untouched = kube(deployment, "GET", changed), kube(deployment, "GET", other)
     (served,) = before["spec"]["versions"]
     kube(deployment, "PATCH", changed, {"spec": {"versions": [{**served, "additionalPrinterColumns": []}]}})
-    requested = len(deployment.log("audit").read_text().splitlines())
+    requested = len(audit_events(deployment))
 
     seed(deployment, "aws")
 
     assert kube(deployment, "GET", changed)["spec"] == before["spec"]
     assert kube(deployment, "GET", other)["metadata"] == untouched["metadata"]
-    events = [json.loads(line) for line in deployment.log("audit").read_text().splitlines()[requested:]]
+    events = audit_events(deployment)[requested:]
     patched = [event["requestURI"] for event in events if event["verb"] == "patch" and "seed" in event["userAgent"]]
     assert any(uri.startswith(changed) for uri in patched)
     assert not any(uri.startswith(other) for uri in patched)
@@ -250,10 +251,7 @@ def test_every_request_is_audited_with_its_user_agent(deployment: Deployment) ->
     kube(deployment, "GET", "/api/v1/namespaces")
 
     def audited() -> bool:
-        """The last line may not be written to its end."""
-        *lines, _ = deployment.log("audit").read_text().split("\n")
-        events = [json.loads(line) for line in lines]
-        mine = [event for event in events if event["userAgent"] == "deployment-test"]
+        mine = [event for event in audit_events(deployment) if event["userAgent"] == "deployment-test"]
         return "/api/v1/namespaces" in {event["requestURI"] for event in mine}
 
     until(audited, "the request is in the audit log")

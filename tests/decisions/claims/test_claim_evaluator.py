@@ -274,7 +274,7 @@ async def test_a_call_refused_by_the_slow_lane_gets_a_reason(hasty: Evaluator) -
     slow = endless(hasty, "a/1")
     await asyncio.gather(*slow, return_exceptions=True)
     more = endless(hasty, *(f"a/{number}" for number in range(2, 10)))
-    done, pending = await asyncio.wait(more, timeout=1)
+    done, pending = await asyncio.wait(more, timeout=0.2)
     assert (len(done), len(pending)) == (8 - SLOW_LANE, SLOW_LANE)
     assert {str(each.exception()) for each in done} == {
         "templates of a: not evaluated, because too many evaluations of slow templates are waiting; tried again later"
