@@ -181,7 +181,7 @@ def _questions(
 
 
 def _ran_on(record: InstanceRecord, now: datetime) -> bool:
-    """Whether the instance is still up so long after a notice that EC2 must be asked whether AWS still reclaims it."""
+    """Whether a notice is old enough, with the instance still up, to ask EC2 whether AWS still reclaims it."""
     up = record.state is not None and record.state.up
     notices = open_interruptions(record)
     return up and any(kind is not EventKind.REBALANCE and notice.outlived_at <= now for kind, notice in notices)
