@@ -93,7 +93,10 @@ async def test_the_key_for_osdctl_is_written_once_the_payer_has_the_role(lab: La
     async with lab.configured(CCS_ACCESS_KEY, OPTED) as before, product(deployment):
         await lab.ensure_pool(0)
         try:
+            await lab.organization_says(f"key {CCS_ACCESS_KEY} is not written", CCS_ACCESS_ROLE)
+            lab.emulator.reset_ledger()
             await lab.configure({CCS_ACCESS_KEY: "unknown"})
+            await eventually(lambda: role_requests(lab), "the role is looked up for the changed key")
             await lab.organization_says(f"key {CCS_ACCESS_KEY} is not written", CCS_ACCESS_ROLE)
             assert await data() == {**before, CCS_ACCESS_KEY: "unknown"}
             arn = iam.create_role(RoleName=CCS_ACCESS_ROLE, AssumeRolePolicyDocument="{}")["Role"]["Arn"]
@@ -101,8 +104,13 @@ async def test_the_key_for_osdctl_is_written_once_the_payer_has_the_role(lab: La
             async def written() -> bool:
                 return await data() == {**before, CCS_ACCESS_KEY: arn}
 
+            async def found() -> str:
+                said = await lab.temporal.get_workflow_handle(ORGANIZATION.workflow_id).query("why")
+                calls = role_requests(lab)
+                return f"the key is written: {await data()} after {calls} calls; the organization says {said}"
+
             await lab.configure({CCS_ACCESS_KEY: None})
-            await eventually(written, "the key is written")
+            await eventually(written, found)
             lab.emulator.reset_ledger()
             await lab.configure({CCS_ACCESS_KEY: "changed"})
             await eventually(written, "the key is corrected")
