@@ -28,10 +28,11 @@ from engine.errors import ApiError, Conflict
 from engine.kube import JsonObject, KubeApi
 from engine.kube.informer_cache import Followed, Mirror
 from engine.kube.json import mapping
-from yawollet import conditions, debugging, keepalived, measurements
+from yawollet import conditions, keepalived, measurements
 from yawollet.admin import EnvoyAdmin
 from yawollet.conditions import Finding
 from yawollet.conversation import Conversation
+from yawollet.debugging import ad_hoc_debug
 from yawollet.events import EventRecorder
 from yawollet.options import Options
 
@@ -131,7 +132,8 @@ class Agent:
             balancer = LoadBalancer.model_validate(balancer_object)
         except ValidationError as error:
             return conditions.config_ready(changed=False, faults=[f"the LoadBalancer cannot be read: {error}"])
-        await self._debug(balancer, machine)
+        if notice := await ad_hoc_debug(balancer):
+            await self._events.record(machine, notice, _now())
         changed, notices = await self._conversation.serve(balancer, self._options.listen_address, self._cpus)
         refusals = self._conversation.delivery.refusals
         served = self._conversation.delivery.served
@@ -147,11 +149,6 @@ class Agent:
             if notice not in self._notices:
                 await self._events.record(machine, notice, _now())
         self._notices = frozenset((*notices, *refused))
-
-    async def _debug(self, balancer: LoadBalancer, machine: JsonObject) -> None:
-        request = debugging.debug_request(balancer)
-        if request is not None:
-            await self._events.record(machine, await debugging.fulfil(request), _now())
 
     async def _report(
         self, machine_object: JsonObject, findings: list[Finding], metrics: tuple[Metric, ...], now: datetime

@@ -9,23 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from domain.loadbalancers.machine_health import (
-    CONFIG_READY,
-    CONFIG_REJECTED,
-    ENVOY_READY,
-    ENVOY_UP_TO_DATE,
-    KEEPALIVED_MASTER,
-)
+from domain.loadbalancers.machine_health import CONFIG_READY, CONFIG_REJECTED, ENVOY_READY, ENVOY_UP_TO_DATE
 from domain.loadbalancers.resources import MachineCondition
 from domain.model import Model
 from domain.resource import timestamp
 
-KEEPALIVED_STATS = "KeepalivedStatsFile"
-KEEPALIVED_PROCESS = "KeepalivedProcess"
-
-_CONFIG_UPDATED = "EnvoyConfigurationUpToDate"
-_CONFIG_UNCHANGED = "EnvoyConfigurationCreated"
-_SNAPSHOT = "EnvoySnapshotUpToDate"
 _LONGEST_MESSAGE = 4096
 
 
@@ -43,8 +31,9 @@ def config_ready(*, changed: bool, faults: Iterable[str] = ()) -> Finding:
         return Finding(type=CONFIG_READY, met=False, reason=CONFIG_REJECTED, message=text)
     if changed:
         message = "envoy config is successfully updated"
-        return Finding(type=CONFIG_READY, met=True, reason=_CONFIG_UPDATED, message=message)
-    return Finding(type=CONFIG_READY, met=True, reason=_CONFIG_UNCHANGED, message="envoy config is already up to date")
+        return Finding(type=CONFIG_READY, met=True, reason="EnvoyConfigurationUpToDate", message=message)
+    message = "envoy config is already up to date"
+    return Finding(type=CONFIG_READY, met=True, reason="EnvoyConfigurationCreated", message=message)
 
 
 def envoy_ready(fault: str) -> Finding:
@@ -54,13 +43,11 @@ def envoy_ready(fault: str) -> Finding:
 
 
 def envoy_up_to_date(served: int | None, versions: tuple[str, str] | None) -> Finding:
+    met = served is not None and versions == (str(served), str(served))
+    message = "envoy is up to date" if met else "envoy is not up to date"
     if versions is None:
-        return Finding(
-            type=ENVOY_UP_TO_DATE, met=False, reason=_SNAPSHOT, message="unable to get envoy snapshot version"
-        )
-    if served is None or versions != (str(served), str(served)):
-        return Finding(type=ENVOY_UP_TO_DATE, met=False, reason=_SNAPSHOT, message="envoy is not up to date")
-    return Finding(type=ENVOY_UP_TO_DATE, met=True, reason=_SNAPSHOT, message="envoy is up to date")
+        message = "unable to get envoy snapshot version"
+    return Finding(type=ENVOY_UP_TO_DATE, met=met, reason="EnvoySnapshotUpToDate", message=message)
 
 
 def reported(
@@ -82,15 +69,3 @@ def _condition(before: MachineCondition | None, finding: Finding, moment: str) -
         last_heartbeat_time=moment,
         last_transition_time=before.last_transition_time if before is not None and unchanged else moment,
     )
-
-
-__all__ = [
-    "KEEPALIVED_MASTER",
-    "KEEPALIVED_PROCESS",
-    "KEEPALIVED_STATS",
-    "Finding",
-    "config_ready",
-    "envoy_ready",
-    "envoy_up_to_date",
-    "reported",
-]

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from domain.loadbalancers.constants import AD_HOC_DEBUG_ANNOTATION, AD_HOC_DEBUG_KEY_ANNOTATION
 from domain.loadbalancers.go_formats import parse_bool
 from domain.loadbalancers.resources import LoadBalancer
-from domain.model import Model
 from domain.notices import Notice, warning
 
 KEYS_FILE = "/home/yawoldebug/.ssh/authorized_keys"
@@ -21,34 +20,27 @@ WRITE_KEY = ("sudo", "tee", KEYS_FILE)
 START_SSHD = ("sudo", "rc-service", "sshd", "start")
 
 _KEY = re.compile(r"ssh-rsa [A-Za-z0-9+/]+={0,2}")
-_NOT_ENABLED = "AdHocDebuggingNotEnabled"
 _TIMEOUT_SECONDS = 10
 
 
-class DebugRequest(Model):
-    key: str = ""
-    refusal: str = ""
-
-
-def debug_request(balancer: LoadBalancer) -> DebugRequest | None:
+async def ad_hoc_debug(balancer: LoadBalancer) -> Notice | None:
+    """Let the annotated SSH key in. Returns what came of it; None if it is not requested."""
     annotations = balancer.metadata.annotations
     key = annotations.get(AD_HOC_DEBUG_KEY_ANNOTATION, "")
     if not parse_bool(annotations.get(AD_HOC_DEBUG_ANNOTATION, "")) or not key:
         return None
     if balancer.spec.debug_settings.enabled:
-        return DebugRequest(refusal="debugSettings are enabled, there is no need for ad-hoc debugging")
+        return _not_enabled("debugSettings are enabled, there is no need for ad-hoc debugging")
     if not _KEY.fullmatch(key):
-        return DebugRequest(refusal="the SSH key is not of the form `ssh-rsa KEY`, without a comment")
-    return DebugRequest(key=key)
-
-
-async def fulfil(request: DebugRequest) -> Notice:
-    if request.refusal:
-        return warning(_NOT_ENABLED, f"Ad-hoc debugging is not enabled: {request.refusal}")
-    for command, given in ((WRITE_KEY, f"{request.key}\n"), (START_SSHD, "")):
+        return _not_enabled("the SSH key is not of the form `ssh-rsa KEY`, without a comment")
+    for command, given in ((WRITE_KEY, f"{key}\n"), (START_SSHD, "")):
         if fault := await _fault(command, given):
-            return warning(_NOT_ENABLED, f"Ad-hoc debugging is not enabled: {' '.join(command)}: {fault}")
+            return _not_enabled(f"{' '.join(command)}: {fault}")
     return warning("AdHocDebuggingEnabled", "Ad-hoc debugging is enabled: SSH is open for the annotated key")
+
+
+def _not_enabled(why: str) -> Notice:
+    return warning("AdHocDebuggingNotEnabled", f"Ad-hoc debugging is not enabled: {why}")
 
 
 async def _fault(command: Sequence[str], given: str) -> str:
@@ -64,6 +56,6 @@ async def _fault(command: Sequence[str], given: str) -> str:
         process.kill()
         await process.wait()
         return f"it did not end within {_TIMEOUT_SECONDS} s"
-    return (
-        "" if process.returncode == 0 else f"exit code {process.returncode}: {output.decode(errors='replace').strip()}"
-    )
+    if process.returncode == 0:
+        return ""
+    return f"exit code {process.returncode}: {output.decode(errors='replace').strip()}"

@@ -14,10 +14,13 @@ from textwrap import dedent
 import psutil
 import yaml
 
+from domain.loadbalancers.machine_health import KEEPALIVED_MASTER
 from domain.model import Model
-from yawollet.conditions import KEEPALIVED_MASTER, KEEPALIVED_PROCESS, KEEPALIVED_STATS, Finding
+from yawollet.conditions import Finding
 
 INSTANCE = "ENVOY"
+KEEPALIVED_STATS = "KeepalivedStatsFile"
+KEEPALIVED_PROCESS = "KeepalivedProcess"
 _SECTION = "VRRP Instance:"
 _STALE = timedelta(minutes=5)
 
@@ -78,15 +81,10 @@ def _statistics(body: str) -> Statistics:
 
 def _freshness(written: datetime, now: datetime) -> Finding:
     if now - written > _STALE:
-        return Finding(
-            type=KEEPALIVED_STATS,
-            met=False,
-            reason="StatsNotUpToDate",
-            message=f"keepalived's statistics are older than {_STALE.seconds // 60} minutes",
-        )
-    return Finding(
-        type=KEEPALIVED_STATS, met=True, reason="StatsUpToDate", message="keepalived's statistics are up to date"
-    )
+        message = f"keepalived's statistics are older than {_STALE.seconds // 60} minutes"
+        return Finding(type=KEEPALIVED_STATS, met=False, reason="StatsNotUpToDate", message=message)
+    message = "keepalived's statistics are up to date"
+    return Finding(type=KEEPALIVED_STATS, met=True, reason="StatsUpToDate", message=message)
 
 
 def _mastery(statistics: Statistics) -> Finding:

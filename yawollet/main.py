@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import psutil
@@ -45,9 +45,9 @@ class _Process:
         self._health = Health()
         # yawol's four checks.
         self._health.add("readyz")
-        self._health.add("informer-sync", unready=lambda: self._faults_of("unsynced"))
-        self._health.add("loadbalancer-heartbeat", unready=lambda: self._faults_of("silent"))
-        self._health.add("loadbalancer-revision", unready=lambda: self._faults_of("outdated"))
+        self._health.add("informer-sync", unready=lambda: self._faults_of(Agent.unsynced))
+        self._health.add("loadbalancer-heartbeat", unready=lambda: self._faults_of(Agent.silent))
+        self._health.add("loadbalancer-revision", unready=lambda: self._faults_of(Agent.outdated))
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
@@ -80,11 +80,8 @@ class _Process:
         if self._agent is not None:
             self._agent.wake()
 
-    def _faults_of(self, check: str) -> Iterable[str]:
-        agent = self._agent
-        if agent is None:
-            return ["the agent has not found a Kubernetes cluster yet"]
-        return {"unsynced": agent.unsynced, "silent": agent.silent, "outdated": agent.outdated}[check]()
+    def _faults_of(self, check: Callable[[Agent], Iterable[str]]) -> Iterable[str]:
+        return check(self._agent) if self._agent else ["the agent has not found a Kubernetes cluster yet"]
 
     def _at(self, address: Address | None) -> Settings:
         assert address is not None  # noqa: S101

@@ -1,4 +1,4 @@
-"""Encodes documents as Envoy's protobuf messages, and decodes them.
+"""Encodes documents as Envoy's protobuf messages, and decodes Envoy's requests.
 
 Only the used fields are described, by number, in a descriptor pool of our own: packages with Envoy's own descriptors
 overwrite modules that OpenTelemetry needs. Other fields are skipped when a message is read, and refused in a document,
@@ -27,6 +27,7 @@ _ANY, _DURATION = "google.protobuf.Any", "google.protobuf.Duration"
 _UINT32, _BOOL = "google.protobuf.UInt32Value", "google.protobuf.BoolValue"
 _PACKAGE = "perdure.envoy"
 
+# Protobuf's enum values belong to the scope that encloses the enum, so no two enums may have a value of the same name.
 _ENUMS: dict[str, dict[str, int]] = {
     "DiscoveryType": {"STATIC": 0},
     "LbPolicy": {"ROUND_ROBIN": 0},
@@ -149,22 +150,21 @@ _SCALARS = {
 }
 
 
-# Documents to bytes and back.
+# Documents to bytes, and requests from bytes.
 
 
 def resources(type_url: str, documents: Iterable[Document]) -> list[Message]:
     """Each document as an `Any` of this type; raises ValueError if a document does not match the type."""
     try:
         return [
-            json_format.ParseDict({"@type": type_url, **each}, _ANY_CLASS(), descriptor_pool=_POOL)
-            for each in documents
+            json_format.ParseDict({"@type": type_url, **each}, _ANY_CLASS(), descriptor_pool=POOL) for each in documents
         ]
     except json_format.ParseError as error:
         raise ValueError(str(error)) from error
 
 
 def response(type_url: str, version: str, nonce: str, documents: Iterable[Document]) -> bytes:
-    answer = _RESPONSE(version_info=version, type_url=type_url, nonce=nonce, resources=resources(type_url, documents))
+    answer = RESPONSE(version_info=version, type_url=type_url, nonce=nonce, resources=resources(type_url, documents))
     return answer.SerializeToString()
 
 
@@ -172,27 +172,12 @@ class Request:
     """Envoy's request for resources, or its response to an answer."""
 
     def __init__(self, data: bytes) -> None:
-        message = json_format.MessageToDict(_REQUEST.FromString(data), descriptor_pool=_POOL)
+        message = json_format.MessageToDict(REQUEST.FromString(data), descriptor_pool=POOL)
         self.type_url = str(message.get("typeUrl", ""))
         self.nonce = str(message.get("responseNonce", ""))  # of the answer that Envoy responds to; empty at first
         # Why that answer is refused, in Envoy's words; empty if it is accepted.
         detail = message.get("errorDetail")
         self.refusal = str(detail.get("message", "no reason given")) if detail is not None else ""
-
-
-def request(type_url: str, *, nonce: str = "", refusal: str = "") -> bytes:
-    """For tests: a request as Envoy sends it."""
-    document: Document = {"type_url": type_url, "response_nonce": nonce}
-    if refusal:
-        document["error_detail"] = {"code": 13, "message": refusal}
-    return json_format.ParseDict(document, _REQUEST(), descriptor_pool=_POOL).SerializeToString()
-
-
-def read_response(data: bytes) -> Document:
-    """For tests: a response as a document; each resource in it has its type."""
-    return dict(
-        json_format.MessageToDict(_RESPONSE.FromString(data), preserving_proto_field_name=True, descriptor_pool=_POOL)
-    )
 
 
 # The descriptors.
@@ -224,9 +209,6 @@ def _add(message: DescriptorProto, name: str, number: int, type_: str, within: s
         field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".{_PACKAGE}.{item}" if own else f".{item}"
 
 
-# Protobuf's enum values belong to the scope that encloses the enum, so no two enums may have a value of the same name.
-
-
 def _pool() -> descriptor_pool.DescriptorPool:
     pool = descriptor_pool.DescriptorPool()
     common = (any_pb2, duration_pb2, wrappers_pb2)
@@ -235,7 +217,9 @@ def _pool() -> descriptor_pool.DescriptorPool:
     names = [module.DESCRIPTOR.name for module in common]
     parts = FileDescriptorProto(name="parts.proto", package=_PACKAGE, syntax="proto3", dependency=names)
     for enum, values in _ENUMS.items():
-        _enum(parts, enum, values)
+        described = parts.enum_type.add(name=enum)
+        for value, number in values.items():
+            described.value.add(name=value, number=number)
     _described(_PARTS, parts)
     pool.AddSerializedFile(parts.SerializeToString())
     for full_name, fields in _TYPED.items():
@@ -248,21 +232,15 @@ def _pool() -> descriptor_pool.DescriptorPool:
     return pool
 
 
-def _enum(file: FileDescriptorProto, name: str, values: Mapping[str, int]) -> None:
-    enum = file.enum_type.add(name=name)
-    for value, number in values.items():
-        enum.value.add(name=value, number=number)
-
-
-_POOL = _pool()
+POOL = _pool()
 
 
 def _class(full_name: str) -> type[Message]:
-    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(full_name))
+    return message_factory.GetMessageClass(POOL.FindMessageTypeByName(full_name))
 
 
 _ANY_CLASS = _class(_ANY)
-_REQUEST = _class(f"{_PACKAGE}.DiscoveryRequest")
-_RESPONSE = _class(f"{_PACKAGE}.DiscoveryResponse")
+REQUEST = _class(f"{_PACKAGE}.DiscoveryRequest")
+RESPONSE = _class(f"{_PACKAGE}.DiscoveryResponse")
 # Clusters come before the listeners that refer to them.
 TYPES = (CLUSTER_TYPE, LISTENER_TYPE)

@@ -18,12 +18,11 @@ from activities.loadbalancers.pass_context import PassContext
 from activities.openstack.observation import observe_load_balancer, observe_machine, observe_security_group
 from activities.openstack.server_user_data import birth
 from activities.openstack.session import Project
-from activities.openstack.steps import await_server, carry_out
-from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
+from activities.openstack.steps import EFFECTS, await_server, carry_out
 from domain.loadbalancers.balancer_world import LookAtBalancer, SeenBalancer
 from domain.loadbalancers.cloud import steps
 from domain.loadbalancers.cloud.step_results import Brought
-from domain.loadbalancers.machine.actions import AwaitServer, LookAtMachine, SeenMachine
+from domain.loadbalancers.machine.world import AwaitServer, LookAtMachine, SeenMachine
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.clock import now
@@ -31,28 +30,13 @@ from engine.errors import Absent
 
 T = TypeVar("T")
 
-STEPS: tuple[type[steps.Step], ...] = (
-    steps.CreateSecurityGroup,
-    steps.ChangeRules,
-    steps.CreatePort,
-    steps.UpdatePort,
-    steps.CreateFloatingIp,
-    steps.UpdateFloatingIp,
-    steps.CreateServerGroup,
-    steps.DeleteServer,
-    steps.DeletePort,
-    steps.DeleteFloatingIp,
-    steps.DeleteServerGroup,
-    steps.DeleteSecurityGroup,
-)
-
 
 class CloudActivities(Activities):
     def __init__(self, context: PassContext) -> None:
         self._context = context
 
     def all(self) -> Sequence[Callable[..., object]]:
-        return (*map(self._of, STEPS), *super().all())
+        return (*map(self._of, EFFECTS), *super().all())
 
     def _of(self, kind: type[steps.Step]) -> Callable[..., object]:
         async def take(step: steps.Step) -> Brought:
@@ -65,12 +49,11 @@ class CloudActivities(Activities):
     async def create_server(self, step: steps.CreateServer) -> Brought:
         context = self._context
         of = step.load_balancer
-        machine = await context.read(LOAD_BALANCER_MACHINE, step.namespace, step.name)
-        balancer = await context.read(LOAD_BALANCER, of.namespace, of.name)
+        machine = await context.read(LoadBalancerMachine, step.namespace, step.name)
+        balancer = await context.read(LoadBalancer, of.namespace, of.name)
         if machine is None or balancer is None:
             raise Absent(f"machine {step.namespace}/{step.name} or its LoadBalancer {of.namespace}/{of.name} is gone")
-        given = LoadBalancerMachine.model_validate(machine), LoadBalancer.model_validate(balancer)
-        born = partial(birth, context.blocking, context.settings, *given, step.virtual_address)
+        born = partial(birth, context.blocking, context.settings, machine, balancer, step.virtual_address)
         return await self._in_project(step.project, partial(carry_out, step=step, user_data=born))
 
     @activity.defn(name=LookAtBalancer.activity)

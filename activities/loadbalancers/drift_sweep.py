@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from temporalio import activity
 
@@ -27,7 +27,7 @@ from domain.loadbalancers.cloud.drift_sweep import (
     orphans,
     to_be_compared,
 )
-from domain.loadbalancers.constants import DRIFT_ANNOTATION
+from domain.loadbalancers.constants import DRIFT_ANNOTATION, SWEEP_INTERVAL
 from domain.loadbalancers.passes import SweepProjects
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
@@ -39,7 +39,6 @@ from engine.errors import ApiError
 
 # How many objects are compared before yielding to the event loop.
 TOGETHER = 100
-SWEEP = timedelta(minutes=5)
 
 Owner = LoadBalancer | LoadBalancerMachine
 
@@ -50,6 +49,7 @@ class SweepActivities(Activities):
 
     @activity.defn(name=SweepProjects.activity)
     async def sweep_projects(self, look: SweepProjects) -> SweptWorld:
+        interval = self._context.settings.sweep or SWEEP_INTERVAL
         moment, due = now(), look.memory.next_sweep
         if due is not None and moment < due:
             return look.swept("all projects have been compared", due)
@@ -80,10 +80,10 @@ class SweepActivities(Activities):
                     await self._wake(each, moment)
             lost = orphans(cloud.security_groups, cloud.ports, cloud.servers, uids)
             found[project.place[-1]] = Swept(differing=differing, orphans=lost)
-        metrics.SWEEPS.swept(found, (context.settings.sweep or SWEEP))
+        metrics.SWEEPS.swept(found, interval)
         differed = sum(each.differing for each in found.values())
         why = f"{len(projects)} projects were compared, {differed} of {len(uids)} objects differed"
-        return look.swept("; ".join((why, *sorted(set(troubles)))), moment + (context.settings.sweep or SWEEP))
+        return look.swept("; ".join((why, *sorted(set(troubles)))), moment + interval)
 
     async def _projects(
         self, objects: Iterable[Owner]
@@ -91,8 +91,7 @@ class SweepActivities(Activities):
         by_reference: defaultdict[ProjectReference, list[Owner]] = defaultdict(list)
         for each in objects:
             if to_be_compared(each):
-                reference = ProjectReference.of(each.spec.infrastructure, each.metadata.namespace)
-                by_reference[reference].append(each)
+                by_reference[ProjectReference.of(each)].append(each)
         found: dict[tuple[str, ...], tuple[Project, list[Owner]]] = {}
         troubles = []
         for reference, members in by_reference.items():

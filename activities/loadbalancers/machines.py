@@ -9,8 +9,7 @@ from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.fleet_silence import AskFleet, Fleet
-from domain.loadbalancers.machine.actions import GrantAccess, RevokeAccess
-from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
+from domain.loadbalancers.machine.world import GrantAccess, MachineWorld, ObserveMachine, RevokeAccess
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.clock import now
 from engine.kube import SECRET

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import TypeVar
 
-from activities.loadbalancers.cache import LoadBalancerCache
+from activities.loadbalancers.cache import LoadBalancerCache, View
 from activities.loadbalancers.machine_heartbeats import Reports
 from activities.loadbalancers.replaced_operator import Predecessor
 from activities.openstack.projects import Projects
@@ -28,7 +27,6 @@ from engine.pauses import held
 from engine.settings import Settings
 
 R = TypeVar("R", bound=CustomResource)
-T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +46,7 @@ class PassContext:
         self.settings = settings
         self.timings = Timings(boot=settings.loadbalancers_boot_timeout, grace=settings.loadbalancers_deletion_grace)
         self.projects = projects
-        kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
-        where = settings.loadbalancers_yawol_namespace
-        self._yawol = {kind.name: Predecessor(kube, where, kind) for kind in kinds}
+        self.leads = Predecessor(kube, settings.loadbalancers_yawol_namespace).leads
         self._reports = Reports()
 
     # --- Kubernetes ---
@@ -59,30 +55,26 @@ class PassContext:
         """All objects of the kind in the installation. This is costly, so it is for rare passes only."""
         return tuple(model.model_validate(each) for each in await self._documents(model.kind_of))
 
-    async def fleet(self, now: datetime) -> Fleet:
-        sets = await self._documents(LOAD_BALANCER_SET)
+    async def ask_fleet(self, ask: AskFleet) -> Fleet:
+        moment, sets = now(), await self._documents(LOAD_BALANCER_SET)
         metadata = (mapping(each, "metadata") for each in sets if is_paused(mapping(each, "metadata", "annotations")))
         paused = {f"{text(each, 'namespace')}/{text(each, 'name')}" for each in metadata}
-        return self._reports.fleet(await self._documents(LOAD_BALANCER_MACHINE), now, self.timings, paused)
-
-    async def ask_fleet(self, ask: AskFleet) -> Fleet:
-        moment = now()
-        return (await self.fleet(moment)).model_copy(update={"at": moment})
+        fleet = self._reports.fleet(await self._documents(LOAD_BALANCER_MACHINE), moment, self.timings, paused)
+        return fleet.model_copy(update={"at": moment})
 
     async def is_managed(self, machine: LoadBalancerMachine) -> bool:
         meta = machine.metadata
         owners = [each.name for each in meta.owner_references if each.kind == LOAD_BALANCER_SET.name]
         if owners:
-            found = [await self.read(LOAD_BALANCER_SET, meta.namespace, name) for name in owners]
+            found = [await self.read(LoadBalancerSet, meta.namespace, name) for name in owners]
         else:
-            documents = await self._documents(LOAD_BALANCER_SET)
-            found = [each for each in documents if text(each, "metadata", "namespace") == meta.namespace]
-        return any(selects(LoadBalancerSet.model_validate(each), machine) for each in found if each is not None)
+            sets = await self._documents(LOAD_BALANCER_SET)
+            near = (each for each in sets if text(each, "metadata", "namespace") == meta.namespace)
+            found = [LoadBalancerSet.model_validate(each) for each in near]
+        return any(selects(each, machine) for each in found if each is not None)
 
-    async def read(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        mirror = self.cache.mirror(kind)
-        known = mirror.get(namespace, name) if mirror is not None else None
-        return known or await self.cache.fresh(kind, namespace, name)
+    async def read(self, model: type[R], namespace: str, name: str) -> R | None:
+        return await View(self.cache, fresh=False).get(model, namespace, name)
 
     async def _documents(self, kind: Kind) -> Iterable[JsonObject]:
         mirror = self.cache.mirror(kind)
@@ -131,7 +123,3 @@ class PassContext:
 
     def hold(self, meta: ObjectMeta) -> str:
         return held(LOAD_BALANCER.area, meta.annotations, self.settings)
-
-    async def leads(self, kind: Kind) -> str:
-        """Why yawol's controller still leads; empty if Perdure may act on the kind."""
-        return await self._yawol[kind.name].leads()

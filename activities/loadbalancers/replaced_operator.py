@@ -20,10 +20,10 @@ LEASES = {
 
 
 class Predecessor:
-    def __init__(self, kube: KubeApi, namespace: str, kind: Kind) -> None:
+    def __init__(self, kube: KubeApi, namespace: str) -> None:
         self._leaders = Leaders(kube)
         self._namespace = namespace
-        self._lease = LEASES[kind.name]
 
-    async def leads(self) -> str:
-        return await self._leaders.leads("yawol", self._namespace, self._lease)
+    async def leads(self, kind: Kind) -> str:
+        """Why yawol's controller still leads; empty if Perdure may act on the kind."""
+        return await self._leaders.leads("yawol", self._namespace, LEASES[kind.name])

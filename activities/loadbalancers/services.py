@@ -11,7 +11,7 @@ import logging
 from temporalio import activity
 
 from activities.activity_class import Activities
-from activities.inline_driver import Effect, Inline
+from activities.inline_driver import Inline, effects_of
 from activities.kube import KubeActivities
 from activities.loadbalancers.replaced_operator import Predecessor
 from activities.replaced_operator import HELD_FOR
@@ -31,7 +31,6 @@ from domain.loadbalancers.services.world import (
 )
 from domain.notices import NoticeType
 from domain.resource import ObjectMeta
-from domain.writes import Patch, RecordEvents
 from engine.clock import now
 from engine.errors import Absent, Denied, Invalid
 from engine.kube import EVENT, NODE, KubeApi
@@ -60,15 +59,10 @@ class ServiceActivities(Activities):
         self._settings = settings
         self._installation = installation
         self._nodes = SharedReading(self._list_nodes)
-        self._yawol = Predecessor(kube, settings.loadbalancers_yawol_namespace, SERVICE)
+        self._yawol = Predecessor(kube, settings.loadbalancers_yawol_namespace)
         self._forwarded: dict[tuple[str, str], None] = {}  # Service and Event, by uid
-        self._effects: dict[str, Effect] = {
-            Patch.activity: writes.patch,
-            RecordEvents.activity: writes.record_events,
-            CreateBalancer.activity: self.create_load_balancer,
-            PatchBalancer.activity: self.patch_load_balancer,
-            DeleteBalancer.activity: self.delete_load_balancer,
-        }
+        own = (self.create_load_balancer, self.patch_load_balancer, self.delete_load_balancer)
+        self._effects = effects_of(writes.patch, writes.record_events, *own)
 
     @activity.defn(name=PassService.activity)
     async def pass_service(self, look: PassService) -> LoadBalancerWorld:
@@ -96,7 +90,7 @@ class ServiceActivities(Activities):
         if service.metadata.uid != key.uid:
             return ServiceWorld(key=key, exists=False)
         hold = "" if look.dry_run else held(LOAD_BALANCER.area, service.metadata.annotations, self._settings)
-        left_to = "" if hold or look.dry_run else await self._yawol.leads()
+        left_to = "" if hold or look.dry_run else await self._yawol.leads(SERVICE)
         return ServiceWorld(
             key=key,
             hold=hold or left_to,
@@ -110,7 +104,7 @@ class ServiceActivities(Activities):
     async def _balancer(self, service: Service, installation: Installation) -> LoadBalancer | None:
         name = load_balancer_name(service.metadata)
         try:
-            found = await self._kube.get(LOAD_BALANCER, installation.control_namespace, name)
+            found = await self._kube.get(LOAD_BALANCER, installation.namespace, name)
         except Absent:
             return None
         return LoadBalancer.model_validate(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from temporalio import activity
 
 from activities.activity_class import Activities
-from activities.inline_driver import Effect, Inline
+from activities.inline_driver import Inline, effects_of
 from activities.kube import KubeActivities
 from activities.loadbalancers.pass_context import PassContext
 from activities.replaced_operator import HELD_FOR
@@ -16,7 +16,6 @@ from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import machine_document, machines_of, selects
 from domain.loadbalancers.set_lifecycle import decide_set
 from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, FoundMachine, PatchMachine, SetWorld
-from domain.writes import Patch, RecordEvents
 from engine.clock import now
 from engine.errors import Conflict
 from engine.kube.json import text
@@ -25,14 +24,9 @@ from engine.kube.json import text
 class SetActivities(Activities):
     def __init__(self, context: PassContext, writes: KubeActivities) -> None:
         self._context = context
-        self._effects: dict[str, Effect] = {
-            Patch.activity: writes.patch,
-            RecordEvents.activity: writes.record_events,
-            AskFleet.activity: context.ask_fleet,
-            CreateMachine.activity: self.create_machine,
-            PatchMachine.activity: self.patch_machine,
-            DeleteMachine.activity: self.delete_machine,
-        }
+        own = (self.create_machine, self.patch_machine, self.delete_machine)
+        effects = effects_of(writes.patch, writes.record_events, *own)
+        self._effects = {**effects, AskFleet.activity: context.ask_fleet}
 
     @activity.defn(name=PassSet.activity)
     async def pass_set(self, look: PassSet) -> LoadBalancerWorld:

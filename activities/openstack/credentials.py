@@ -22,6 +22,8 @@ from engine.errors import Invalid
 BAD_CREDENTIALS = "BadCredentials"
 _SECTION = "Global"
 _QUOTES = "\"'`"
+_DOMAIN_IDS = ("OS_USER_DOMAIN_ID", "OS_PROJECT_DOMAIN_ID", "OS_DOMAIN_ID", "OS_DEFAULT_DOMAIN_ID")
+_DOMAIN_NAMES = ("OS_USER_DOMAIN_NAME", "OS_PROJECT_DOMAIN_NAME", "OS_DOMAIN_NAME", "OS_DEFAULT_DOMAIN")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,58 +57,38 @@ def read_credentials(
     content: Mapping[str, object], where: str, *, project_id: str = "", environment: Mapping[str, str]
 ) -> Credentials:
     """The credentials; empty values come from `environment`. Raises Invalid if they are incomplete or contradictory."""
-    given = _Given(_section(content, where), environment)
-    domain_id, domain_name = given.either(("domain-id",), ("domain-name",))
+    section = _section(content, where)
+
+    def given(key: str, variable: str) -> str:
+        return section.get(key, "") or environment.get(variable, "")
+
+    domain_id, domain_name = _first(section, "domain-id"), _first(section, "domain-name")
     if domain_id and domain_name:
         raise _bad(where, "domain-id and domain-name are both given: one of them is enough")
     if not domain_id and not domain_name:
-        domain_id, domain_name = given.domain()
-    project, project_name = given.either(("project-id",), ("project-name", "tenant-name"))
-    if project_id:
-        project, project_name = project_id, ""
-    elif not project and not project_name:
-        project, project_name = given.project()
+        domain_id = _first(environment, *_DOMAIN_IDS)
+        domain_name = "" if domain_id else _first(environment, *_DOMAIN_NAMES)
+    project, project_name = project_id or _first(section, "project-id"), _first(section, "project-name", "tenant-name")
+    if not project and not project_name:
+        project = _first(environment, "OS_PROJECT_ID", "OS_TENANT_ID")
+        project_name = _first(environment, "OS_PROJECT_NAME", "OS_TENANT_NAME")
     found = Credentials(
-        auth_url=_version_three(given.value("auth-url", "OS_AUTH_URL")),
-        username=given.value("username", "OS_USERNAME"),
-        password=given.value("password", "OS_PASSWORD"),
+        auth_url=_version_three(given("auth-url", "OS_AUTH_URL")),
+        username=given("username", "OS_USERNAME"),
+        password=given("password", "OS_PASSWORD"),
         domain_id=domain_id,
         domain_name=domain_name,
         project_id=project,
         project_name="" if project else project_name,
-        region=given.value("region", "OS_REGION_NAME"),
-        ca_file=environment.get("OS_CACERT", "") or given.value("ca-file", ""),
+        region=given("region", "OS_REGION_NAME"),
+        ca_file=environment.get("OS_CACERT", "") or section.get("ca-file", ""),
     )
     _check(found, where)
     return found
 
 
-class _Given:
-    def __init__(self, section: Mapping[str, str], environment: Mapping[str, str]) -> None:
-        self._section = section
-        self._environment = environment
-
-    def value(self, key: str, variable: str) -> str:
-        return self._section.get(key, "") or self._environment.get(variable, "")
-
-    def either(self, one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, str]:
-        return self._first(self._section, *one), self._first(self._section, *other)
-
-    def domain(self) -> tuple[str, str]:
-        ids = ("OS_USER_DOMAIN_ID", "OS_PROJECT_DOMAIN_ID", "OS_DOMAIN_ID", "OS_DEFAULT_DOMAIN_ID")
-        names = ("OS_USER_DOMAIN_NAME", "OS_PROJECT_DOMAIN_NAME", "OS_DOMAIN_NAME", "OS_DEFAULT_DOMAIN")
-        found = self._first(self._environment, *ids)
-        return found, "" if found else self._first(self._environment, *names)
-
-    def project(self) -> tuple[str, str]:
-        return (
-            self._first(self._environment, "OS_PROJECT_ID", "OS_TENANT_ID"),
-            self._first(self._environment, "OS_PROJECT_NAME", "OS_TENANT_NAME"),
-        )
-
-    @staticmethod
-    def _first(values: Mapping[str, str], *keys: str) -> str:
-        return next((values[key] for key in keys if values.get(key)), "")
+def _first(values: Mapping[str, str], *keys: str) -> str:
+    return next((values[key] for key in keys if values.get(key)), "")
 
 
 def _section(content: Mapping[str, object], where: str) -> Mapping[str, str]:

@@ -17,12 +17,9 @@ _MOST_NAMED = 5
 
 def flavor_id(project: Project, flavor: Flavor) -> str:
     """The flavor's id; raises Invalid if no flavor is given, or not exactly one fits."""
-    given = flavor.id or flavor.former_id
-    if given:
+    if given := flavor.id or flavor.former_id:
         return given
-    name, search = flavor.name or flavor.former_name, flavor.search or flavor.former_search
-    if not name and not search:
-        raise Invalid("no flavor is given: infrastructure.flavor needs flavorID or flavorName", code=NO_FLAVOR)
+    name, search = _wanted_name("flavor", flavor, NO_FLAVOR)
     flavors = project.pages(Api.NOVA, "flavor", "/flavors", "flavors")
     fitting = [each for each in flavors if _fits(each, name, search)]
     if len(fitting) != 1:
@@ -32,18 +29,22 @@ def flavor_id(project: Project, flavor: Flavor) -> str:
 
 def image_id(project: Project, image: Image) -> str:
     """The image's id; raises Invalid if no image is given, or none fits."""
-    given = image.id or image.former_id
-    if given:
+    if given := image.id or image.former_id:
         return given
-    name, search = image.name or image.former_name, image.search or image.former_search
-    if not name and not search:
-        raise Invalid("no image is given: infrastructure.image needs imageID or imageName", code=NO_IMAGE)
+    name, search = _wanted_name("image", image, NO_IMAGE)
     query = (("status", "active"), *((("name", name),) if name else ()))
     images = project.pages(Api.GLANCE, "image", "/images", "images", query=query)
     fitting = [each for each in images if _fits(each, name, search)]
     if not fitting:
         raise Invalid(f"{_wanted('image', name, search)}: {_found_several(fitting)} in {project.name}", code=NO_IMAGE)
     return text(max(fitting, key=lambda each: (text(each, "created_at"), text(each, "id"))), "id")
+
+
+def _wanted_name(kind: str, choice: Flavor | Image, code: str) -> tuple[str | None, str | None]:
+    name, search = choice.name or choice.former_name, choice.search or choice.former_search
+    if not name and not search:
+        raise Invalid(f"no {kind} is given: infrastructure.{kind} needs {kind}ID or {kind}Name", code=code)
+    return name, search
 
 
 def _fits(found: JsonObject, name: str | None, search: str | None) -> bool:

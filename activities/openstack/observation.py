@@ -32,7 +32,6 @@ from domain.loadbalancers.ip_addresses import same_address
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.errors import Absent
-from engine.kube.json import JsonObject, mapping
 
 # The first microversion of Nova with soft policies for server groups.
 SERVER_GROUPS = "2.15"
@@ -96,21 +95,21 @@ class ProjectCloud:
 
 def observe_project(project: Project) -> ProjectCloud:
     return ProjectCloud(
-        security_groups=_security_groups(project),
-        ports=_ports(project),
-        floating_ips=_floating_ips(project),
-        servers=_servers(project),
+        security_groups=list_security_groups(project),
+        ports=list_ports(project),
+        floating_ips=list_floating_ips(project),
+        servers=list_servers(project),
         server_groups=list_server_groups(project),
     )
 
 
 def observe_load_balancer(project: Project, balancer: LoadBalancer) -> LoadBalancerCloud:
     name, status = cloud_name(balancer.metadata), balancer.status
-    groups = _security_groups(project, ("name", name))
-    ports = _ports(project, ("name", name))
-    floating = _floating_ips(project, ("description", name))
+    groups = list_security_groups(project, ("name", name))
+    ports = list_ports(project, ("name", name))
+    floating = list_floating_ips(project, ("description", name))
     if balancer.spec.existing_floating_ip:
-        floating += _floating_ips(project, ("floating_ip_address", balancer.spec.existing_floating_ip))
+        floating += list_floating_ips(project, ("floating_ip_address", balancer.spec.existing_floating_ip))
     cloud = LoadBalancerCloud(
         security_groups=_with_recorded(groups, status.group_id, lambda id_: get_security_group(project, id_)),
         ports=_with_recorded(ports, status.port_id, lambda id_: get_port(project, id_)),
@@ -122,7 +121,7 @@ def observe_load_balancer(project: Project, balancer: LoadBalancer) -> LoadBalan
 
 def observe_security_group(project: Project, balancer: LoadBalancer) -> LoadBalancerCloud:
     name, recorded = cloud_name(balancer.metadata), balancer.status.group_id
-    groups = _security_groups(project, ("name", name))
+    groups = list_security_groups(project, ("name", name))
     found = _with_recorded(groups, recorded, lambda id_: get_security_group(project, id_))
     return LoadBalancerCloud(security_groups=found, groups_only=True)
 
@@ -130,7 +129,7 @@ def observe_security_group(project: Project, balancer: LoadBalancer) -> LoadBala
 def observe_machine(project: Project, machine: LoadBalancerMachine) -> MachineCloud:
     name, status, reference = cloud_name(machine.metadata), machine.status, machine.spec.load_balancer_ref
     virtual = f"{reference.namespace}/{reference.name}"
-    found = _ports(project, ("name", name), ("name", virtual))
+    found = list_ports(project, ("name", name), ("name", virtual))
     ports: tuple[CloudPort, ...] = tuple(each for each in found if each.name == name)
     for recorded in (status.default_port_id, status.port_id):
         ports = _with_recorded(ports, recorded, lambda id_: get_port(project, id_))
@@ -146,48 +145,37 @@ def observe_machine(project: Project, machine: LoadBalancerMachine) -> MachineCl
 
 
 def get_security_group(project: Project, id_: str) -> SecurityGroup | None:
-    return _got(project, "group", "security-groups", "security_group", id_, responses.security_group)
+    return _got(project, Api.NEUTRON, "group", "/security-groups", "security_group", id_, responses.security_group)
 
 
 def get_port(project: Project, id_: str) -> CloudPort | None:
-    return _got(project, "port", "ports", "port", id_, responses.port)
+    return _got(project, Api.NEUTRON, "port", "/ports", "port", id_, responses.port)
 
 
 def get_floating_ip(project: Project, id_: str) -> FloatingIp | None:
-    return _got(project, "floatingip", "floatingips", "floatingip", id_, responses.floating_ip)
+    return _got(project, Api.NEUTRON, "floatingip", "/floatingips", "floatingip", id_, responses.floating_ip)
 
 
 def get_server(project: Project, id_: str) -> Server | None:
-    found = get_raw_server(project, id_)
-    return None if found is None else responses.server(found)
+    return _got(project, Api.NOVA, "server", "/servers", "server", id_, responses.server)
 
 
-def get_raw_server(project: Project, id_: str) -> JsonObject | None:
+def _got(
+    project: Project, api: Api, kind: str, path: str, singular: str, id_: str, read: Callable[[object], T]
+) -> T | None:
     try:
-        answer = project.get(Api.NOVA, "server", f"/servers/{id_}", what=id_)
+        answer = project.get(api, kind, f"{path}/{id_}", what=id_)
     except Absent:
         return None
-    return dict(mapping(answer, "server"))
+    return read(answer.get(singular))
 
 
 # --- lists ---
 
 
-def security_groups_named(project: Project, name: str) -> tuple[SecurityGroup, ...]:
-    return _security_groups(project, ("name", name))
-
-
-def ports_named(project: Project, name: str) -> tuple[CloudPort, ...]:
-    return _ports(project, ("name", name))
-
-
-def floating_ips_of_port(project: Project, port_id: str) -> tuple[FloatingIp, ...]:
-    return _floating_ips(project, ("port_id", port_id))
-
-
 def servers_named(project: Project, name: str) -> tuple[Server, ...]:
     """The servers of exactly this name. Nova itself treats a name as a pattern."""
-    return tuple(each for each in _servers(project, ("name", name)) if each.name == name)
+    return tuple(each for each in list_servers(project, ("name", name)) if each.name == name)
 
 
 def list_server_groups(project: Project) -> tuple[ServerGroup, ...]:
@@ -209,21 +197,21 @@ def list_server_groups(project: Project) -> tuple[ServerGroup, ...]:
             return tuple(found)
 
 
-def _security_groups(project: Project, *query: tuple[str, str]) -> tuple[SecurityGroup, ...]:
+def list_security_groups(project: Project, *query: tuple[str, str]) -> tuple[SecurityGroup, ...]:
     listed = project.pages(Api.NEUTRON, "group", "/security-groups", "security_groups", query=query)
     return tuple(map(responses.security_group, listed))
 
 
-def _ports(project: Project, *query: tuple[str, str]) -> tuple[CloudPort, ...]:
+def list_ports(project: Project, *query: tuple[str, str]) -> tuple[CloudPort, ...]:
     return tuple(map(responses.port, project.pages(Api.NEUTRON, "port", "/ports", "ports", query=query)))
 
 
-def _floating_ips(project: Project, *query: tuple[str, str]) -> tuple[FloatingIp, ...]:
+def list_floating_ips(project: Project, *query: tuple[str, str]) -> tuple[FloatingIp, ...]:
     listed = project.pages(Api.NEUTRON, "floatingip", "/floatingips", "floatingips", query=query)
     return tuple(map(responses.floating_ip, listed))
 
 
-def _servers(project: Project, *query: tuple[str, str]) -> tuple[Server, ...]:
+def list_servers(project: Project, *query: tuple[str, str]) -> tuple[Server, ...]:
     return tuple(map(responses.server, project.pages(Api.NOVA, "server", "/servers/detail", "servers", query=query)))
 
 
@@ -247,7 +235,7 @@ def _group_users(project: Project, balancer: LoadBalancer, cloud: LoadBalancerCl
     if not balancer.metadata.deleting:
         return ()
     going = [step.id for step in remove_load_balancer(balancer, cloud).steps if isinstance(step, DeleteSecurityGroup)]
-    return _ports(project, *(("security_groups", id_) for id_ in going)) if going else ()
+    return list_ports(project, *(("security_groups", id_) for id_ in going)) if going else ()
 
 
 def _virtual_port(project: Project, machine: LoadBalancerMachine, found: Iterable[CloudPort]) -> CloudPort | None:
@@ -263,14 +251,6 @@ def _with_recorded(found: Iterable[T], recorded: str | None, get: Callable[[str]
         return listed
     answer = get(recorded)
     return listed if answer is None else (*listed, answer)
-
-
-def _got(project: Project, kind: str, plural: str, singular: str, id_: str, read: Callable[[object], T]) -> T | None:
-    try:
-        answer = project.get(Api.NEUTRON, kind, f"/{plural}/{id_}", what=id_)
-    except Absent:
-        return None
-    return read(answer.get(singular))
 
 
 def _distinct(found: Iterable[T]) -> tuple[T, ...]:

@@ -71,9 +71,7 @@ def floating_ip(found: object) -> FloatingIp:
         id=text(found, "id"),
         address=text(found, "floating_ip_address"),
         description=text(found, "description"),
-        network_id=text(found, "floating_network_id"),
         port_id=text(found, "port_id"),
-        status=text(found, "status"),
         created_at=parse_timestamp(text(found, "created_at")),
     )
 

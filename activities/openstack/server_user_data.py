@@ -31,7 +31,7 @@ def birth(
     kube: BlockingKube,
     settings: Settings,
     machine: LoadBalancerMachine,
-    balancer: LoadBalancer | None,
+    balancer: LoadBalancer,
     virtual_address: str,
 ) -> str:
     """Render the user data.
@@ -42,11 +42,7 @@ def birth(
         Invalid: API_ENDPOINT is not set, or the Secret belongs to another object.
     """
     if not settings.loadbalancers_api_endpoint:
-        raise Invalid(
-            "machines need the address of the Kubernetes API: set API_ENDPOINT",
-            code=NO_API_ENDPOINT,
-        )
-    assert balancer is not None  # noqa: S101 - no plan makes a server without one
+        raise Invalid("machines need the address of the Kubernetes API: set API_ENDPOINT", code=NO_API_ENDPOINT)
     meta, interval = machine.metadata, settings.loadbalancers_agent_interval
     credentials = _credentials(kube, meta.namespace, meta.name)
     return user_data(

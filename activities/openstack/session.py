@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
 from urllib.parse import parse_qsl, urlsplit
 
 import requests
@@ -61,12 +60,6 @@ class Project:
     def token(self) -> Token:
         return self._connected.token
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         self._connected.close()
 
@@ -74,7 +67,8 @@ class Project:
         self, api: Api, kind: str, path: str, *, what: str, operation: str = "get", query: Query = (), version: str = ""
     ) -> JsonObject:
         """Read one object; raises Absent if it does not exist."""
-        return self._object(self._call(api, kind, operation, what), "GET", path, query=query, version=version)
+        call = self._call(api, kind, operation, what)
+        return self._object(_Request(call, "GET", path, query, version=version))
 
     def pages(self, api: Api, kind: str, path: str, plural: str, *, query: Query = ()) -> list[JsonObject]:
         """All objects, counted as one call. A query to Neutron names the project, because Neutron shows administrators
@@ -84,7 +78,8 @@ class Project:
         found: list[JsonObject] = []
         rest, first = query, True
         while True:
-            answer = self._object(call, "GET", path, query=rest, first=first, own=first and api is Api.NEUTRON)
+            own = first and api is Api.NEUTRON
+            answer = self._object(_Request(call, "GET", path, rest, counted=first, own=own))
             first = False
             objects = answer.get(plural)
             if not isinstance(objects, list):
@@ -99,10 +94,11 @@ class Project:
     def post(
         self, api: Api, kind: str, path: str, body: Mapping[str, object], *, what: str, version: str = ""
     ) -> JsonObject:
-        return self._object(self._call(api, kind, "create", what), "POST", path, body=body, version=version)
+        call = self._call(api, kind, "create", what)
+        return self._object(_Request(call, "POST", path, body=body, version=version))
 
     def put(self, api: Api, kind: str, path: str, body: Mapping[str, object], *, what: str) -> JsonObject:
-        return self._object(self._call(api, kind, "update", what), "PUT", path, body=body)
+        return self._object(_Request(self._call(api, kind, "update", what), "PUT", path, body=body))
 
     def delete(self, api: Api, kind: str, path: str, *, what: str) -> bool:
         """Delete the object; False if it was gone already."""
@@ -115,25 +111,10 @@ class Project:
     def _call(self, api: Api, kind: str, operation: str, what: str) -> Call:
         return Call(api=api.value, object=kind, operation=operation, what=what, project=self.name)
 
-    def _object(
-        self,
-        call: Call,
-        method: str,
-        path: str,
-        *,
-        query: Query = (),
-        body: Mapping[str, object] | None = None,
-        version: str = "",
-        first: bool = True,
-        own: bool = False,
-    ) -> JsonObject:
-        headers = {"Accept": "application/json"}
-        if version:
-            headers["OpenStack-API-Version"] = f"compute {version}"
-            headers["X-OpenStack-Nova-API-Version"] = version
-        answer = self._send(_Request(call, method, path, query, body, headers, counted=first, own=own))
+    def _object(self, request: _Request) -> JsonObject:
+        answer = self._send(request)
         if not isinstance(answer.body, dict):
-            raise unreadable(call, "it is not a JSON object")
+            raise unreadable(request.call, "it is not a JSON object")
         return answer.body
 
     def _send(self, request: _Request) -> Answer:
@@ -196,9 +177,16 @@ class _Request:
     path: str
     query: Query = ()
     body: Mapping[str, object] | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    counted: bool = True
-    own: bool = False
+    version: str = ""  # the microversion of Nova
+    counted: bool = True  # False for further pages of a list
+    own: bool = False  # only the project's own objects are listed
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        if self.method == "DELETE":
+            return {}
+        version = {"OpenStack-API-Version": f"compute {self.version}", "X-OpenStack-Nova-API-Version": self.version}
+        return {"Accept": "application/json", **(version if self.version else {})}
 
 
 def _next(answer: JsonObject, plural: str) -> str:

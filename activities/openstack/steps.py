@@ -14,7 +14,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from activities import attempt
 from activities.openstack import observation, responses
@@ -40,6 +40,7 @@ _BOOTING_SECONDS = (2, 3, 6, 11, 18, 20)
 _PATIENT_ATTEMPTS = 5
 
 M = TypeVar("M", SecurityGroup, CloudPort)
+Effect = Callable[[Project, Any], Brought]
 
 
 def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] | None = None) -> Brought:
@@ -51,39 +52,10 @@ def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] |
         Invalid, Denied: a person has to act.
         Unavailable, Pending: the next attempt finds out what has happened.
     """
-    match step:
-        case steps.CreateSecurityGroup():
-            return Brought(security_group=_create_security_group(project, step))
-        case steps.ChangeRules():
-            return Brought(rules=_change_rules(project, step))
-        case steps.CreatePort():
-            return Brought(port=_create_port(project, step))
-        case steps.UpdatePort():
-            return Brought(port=_update_port(project, step))
-        case steps.CreateFloatingIp():
-            return Brought(floating_ip=_create_floating_ip(project, step))
-        case steps.UpdateFloatingIp():
-            return Brought(floating_ip=_update_floating_ip(project, step))
-        case steps.CreateServerGroup():
-            return _create_server_group(project, step)
-        case steps.CreateServer():
-            assert user_data is not None  # noqa: S101 - every caller that makes servers passes it
-            return Brought(server=_create_server(project, step, user_data))
-        case steps.DeleteServer():
-            return _delete_server(project, step)
-        case steps.DeletePort():
-            return _delete_port(project, step)
-        case steps.DeleteSecurityGroup():
-            project.delete(Api.NEUTRON, "group", f"/security-groups/{step.id}", what=step.id)
-            return Brought(gone=step.id)
-        case steps.DeleteFloatingIp():
-            project.delete(Api.NEUTRON, "floatingip", f"/floatingips/{step.id}", what=step.id)
-            return Brought(gone=step.id)
-        case steps.DeleteServerGroup():
-            project.delete(Api.NOVA, "servergroup", f"/os-server-groups/{step.id}", what=step.id)
-            return Brought(gone=step.id)
-        case _:
-            raise TypeError(f"no way to carry out {type(step).__name__}")
+    if isinstance(step, steps.CreateServer):
+        assert user_data is not None  # noqa: S101 - every caller that makes servers passes it
+        return _create_server(project, step, user_data)
+    return EFFECTS[type(step)](project, step)
 
 
 def await_server(project: Project, server_id: str) -> Server | None:
@@ -103,21 +75,22 @@ def _made_before(found: Iterable[M], description: str) -> M | None:
 # --- security groups ---
 
 
-def _create_security_group(project: Project, step: steps.CreateSecurityGroup) -> SecurityGroup:
-    if attempt.repeated() and (
-        made := _made_before(observation.security_groups_named(project, step.name), step.description)
-    ):
-        return made
+def _create_security_group(project: Project, step: steps.CreateSecurityGroup) -> Brought:
+    if attempt.repeated():
+        named = observation.list_security_groups(project, ("name", step.name))
+        if made := _made_before(named, step.description):
+            return Brought(security_group=made)
     body = {"security_group": {"name": step.name, "description": step.description}}
     answer = project.post(Api.NEUTRON, "group", "/security-groups", body, what=step.name)
-    return responses.security_group(answer.get("security_group"))
+    return Brought(security_group=responses.security_group(answer.get("security_group")))
 
 
-def _change_rules(project: Project, step: steps.ChangeRules) -> RuleChange:
+def _change_rules(project: Project, step: steps.ChangeRules) -> Brought:
     made = _mend_rules(project, step) if attempt.repeated() else _create_rules(project, step)
     for id_ in step.delete:
         project.delete(Api.NEUTRON, "rule", f"/security-group-rules/{id_}", what=id_)
-    return RuleChange(security_group_id=step.security_group_id, made=made, gone=step.delete)
+    change = RuleChange(security_group_id=step.security_group_id, made=made, gone=step.delete)
+    return Brought(rules=change)
 
 
 def _create_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGroupRule, ...]:
@@ -167,9 +140,11 @@ def _rule_body(group: str, rule: SecurityGroupRule) -> JsonObject:
 # --- ports ---
 
 
-def _create_port(project: Project, step: steps.CreatePort) -> CloudPort:
-    if attempt.repeated() and (made := _made_before(observation.ports_named(project, step.name), step.description)):
-        return made
+def _create_port(project: Project, step: steps.CreatePort) -> Brought:
+    if attempt.repeated():
+        named = observation.list_ports(project, ("name", step.name))
+        if made := _made_before(named, step.description):
+            return Brought(port=made)
     body: JsonObject = {
         "name": step.name,
         "description": step.description,
@@ -183,17 +158,17 @@ def _create_port(project: Project, step: steps.CreatePort) -> CloudPort:
     # The subnet first: Neutron's message for a subnet of another network names both.
     with _chosen({"subnetID": step.subnet_id, "networkID": step.network_id}):
         answer = project.post(Api.NEUTRON, "port", "/ports", {"port": body}, what=step.name)
-    return responses.port(answer.get("port"))
+    return Brought(port=responses.port(answer.get("port")))
 
 
-def _update_port(project: Project, step: steps.UpdatePort) -> CloudPort:
+def _update_port(project: Project, step: steps.UpdatePort) -> Brought:
     body: JsonObject = {}
     if step.security_groups is not None:
         body["security_groups"] = list(step.security_groups)
     if step.allowed_addresses is not None:
         body["allowed_address_pairs"] = _pairs(step.allowed_addresses)
     answer = project.put(Api.NEUTRON, "port", f"/ports/{step.port_id}", {"port": body}, what=step.port_id)
-    return responses.port(answer.get("port"))
+    return Brought(port=responses.port(answer.get("port")))
 
 
 def _delete_port(project: Project, step: steps.DeletePort) -> Brought:
@@ -243,9 +218,9 @@ def _chosen(references: Mapping[str, str]) -> Iterator[None]:
 # --- floating IPs ---
 
 
-def _create_floating_ip(project: Project, step: steps.CreateFloatingIp) -> FloatingIp:
+def _create_floating_ip(project: Project, step: steps.CreateFloatingIp) -> Brought:
     if attempt.repeated() and (found := _floating_ip_of(project, step)):
-        return found
+        return Brought(floating_ip=found)
     body = {
         "floatingip": {
             "floating_network_id": step.network_id,
@@ -261,16 +236,16 @@ def _create_floating_ip(project: Project, step: steps.CreateFloatingIp) -> Float
         found = _floating_ip_of(project, step)
         if found is None:
             raise
-        return found
-    return responses.floating_ip(answer.get("floatingip"))
+        return Brought(floating_ip=found)
+    return Brought(floating_ip=responses.floating_ip(answer.get("floatingip")))
 
 
 def _floating_ip_of(project: Project, step: steps.CreateFloatingIp) -> FloatingIp | None:
-    found = observation.floating_ips_of_port(project, step.port_id)
+    found = observation.list_floating_ips(project, ("port_id", step.port_id))
     return next((each for each in found if each.description == step.description), None)
 
 
-def _update_floating_ip(project: Project, step: steps.UpdateFloatingIp) -> FloatingIp:
+def _update_floating_ip(project: Project, step: steps.UpdateFloatingIp) -> Brought:
     body: JsonObject = {}
     if step.port_id is not None:
         body["port_id"] = step.port_id or None
@@ -278,7 +253,7 @@ def _update_floating_ip(project: Project, step: steps.UpdateFloatingIp) -> Float
         body["description"] = step.description
     path = f"/floatingips/{step.floating_ip_id}"
     answer = project.put(Api.NEUTRON, "floatingip", path, {"floatingip": body}, what=step.floating_ip_id)
-    return responses.floating_ip(answer.get("floatingip"))
+    return Brought(floating_ip=responses.floating_ip(answer.get("floatingip")))
 
 
 # --- server groups and servers ---
@@ -294,9 +269,9 @@ def _create_server_group(project: Project, step: steps.CreateServerGroup) -> Bro
     return Brought(server_group=responses.server_group(answer.get("server_group")))
 
 
-def _create_server(project: Project, step: steps.CreateServer, user_data: Callable[[], str]) -> Server:
+def _create_server(project: Project, step: steps.CreateServer, user_data: Callable[[], str]) -> Brought:
     if attempt.repeated() and (found := _server_of(project, step)):
-        return found
+        return Brought(server=found)
     body = _server_body(project, step, user_data())
     try:
         answer = project.post(Api.NOVA, "server", "/servers", body, what=step.name)
@@ -305,8 +280,8 @@ def _create_server(project: Project, step: steps.CreateServer, user_data: Callab
         found = _server_of(project, step)
         if found is None:
             raise
-        return found
-    return Server(id=text(answer, "server", "id"), name=step.name, status="BUILD", uid=step.uid)
+        return Brought(server=found)
+    return Brought(server=Server(id=text(answer, "server", "id"), name=step.name, status="BUILD", uid=step.uid))
 
 
 def _server_of(project: Project, step: steps.CreateServer) -> Server | None:
@@ -335,20 +310,45 @@ def _server_body(project: Project, step: steps.CreateServer, user_data: str) -> 
 
 
 def _delete_server(project: Project, step: steps.DeleteServer) -> Brought:
-    path = f"/servers/{step.id}"
     if step.asked or attempt.repeated():
-        found = observation.get_raw_server(project, step.id)
+        found = observation.get_server(project, step.id)
         if found is None:
             return Brought(gone=step.id)
-        if text(found, "OS-EXT-STS:task_state") == "deleting":
+        if found.deleting:
             raise _going(step)
-        if attempt.number() >= _PATIENT_ATTEMPTS and text(found, "status").upper() == "ERROR":
-            server = responses.server(found)
-            raise Conflict(f"server {server.name} ({step.id}) cannot be deleted: {server.fault}", code=NOT_DELETED)
-    if not project.delete(Api.NOVA, "server", path, what=step.id):
+        if attempt.number() >= _PATIENT_ATTEMPTS and found.status.upper() == "ERROR":
+            raise Conflict(f"server {found.name} ({step.id}) cannot be deleted: {found.fault}", code=NOT_DELETED)
+    if not project.delete(Api.NOVA, "server", f"/servers/{step.id}", what=step.id):
         return Brought(gone=step.id)
     raise _going(step)
 
 
 def _going(step: steps.DeleteServer) -> Pending:
     return Pending(f"server {step.id} is being deleted", code="DELETING", delay=attempt.growing(_GOING_SECONDS))
+
+
+# --- all steps but the creation of a server, which also needs user data ---
+
+
+def _deletion(api: Api, kind: str, path: str) -> Effect:
+    def delete(project: Project, step: Any) -> Brought:
+        project.delete(api, kind, f"{path}/{step.id}", what=step.id)
+        return Brought(gone=step.id)
+
+    return delete
+
+
+EFFECTS: Mapping[type[steps.Step], Effect] = {
+    steps.CreateSecurityGroup: _create_security_group,
+    steps.ChangeRules: _change_rules,
+    steps.CreatePort: _create_port,
+    steps.UpdatePort: _update_port,
+    steps.CreateFloatingIp: _create_floating_ip,
+    steps.UpdateFloatingIp: _update_floating_ip,
+    steps.CreateServerGroup: _create_server_group,
+    steps.DeleteServer: _delete_server,
+    steps.DeletePort: _delete_port,
+    steps.DeleteFloatingIp: _deletion(Api.NEUTRON, "floatingip", "/floatingips"),
+    steps.DeleteServerGroup: _deletion(Api.NOVA, "servergroup", "/os-server-groups"),
+    steps.DeleteSecurityGroup: _deletion(Api.NEUTRON, "group", "/security-groups"),
+}

@@ -18,14 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from domain.decision import Action, Decision
-from domain.loadbalancers.balancer_world import (
-    BalancerWorld,
-    CreateSet,
-    DeleteSets,
-    LookAtBalancer,
-    PatchSet,
-    WriteStatus,
-)
+from domain.loadbalancers.balancer_world import BalancerWorld, DeleteSets, LookAtBalancer, WriteStatus
 from domain.loadbalancers.cloud.deletion import remove_load_balancer
 from domain.loadbalancers.cloud.lifecycle import blocked_step, needs_look, observed_again
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
@@ -94,7 +87,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     refused = blocked.notices(problem if blocked.blocker else "", now)
     notices = (*plan.notices, *refused, *_frozen(rollout, waits))
     problem = problem or ("" if waits else rollout.problem)
-    patch = combined(spec_migration(balancer), rollout.revise, _without_drift(world, settled=settled), _reached(world))
+    patch = combined(spec_migration(balancer), rollout.revise, _without_outdated(world, settled=settled))
     under_way = any(not world.refused(each.slot) for each in (*observations, *steps))
     status: JsonPatch = {}
     if not under_way:
@@ -110,7 +103,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
         *(() if first else steps),
         *_sets(world, rollout, whole=not (written or under_way)),
     )
-    moments = observed_again(world, plan.problem)
+    moments = observed_again(world)
     if rollout.deadline:
         moments.append(Moment(at=rollout.deadline, then="the old machines are deleted, if the new ones serve"))
     doing = "; ".join(each.summary for each in (*observations, *steps))
@@ -140,8 +133,8 @@ def _observations(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[Look
 
 
 def _plan(world: BalancerWorld, today: LoadBalancer, now: datetime) -> CloudPlan:
-    if world.cloud is not None and world.seen == world.look:
-        return plan_cloud(today, world.cloud, now)
+    if world.current is not None:
+        return plan_cloud(today, world.current, now)
     return CloudPlan(settled=world.known.settled == world.look)
 
 
@@ -162,15 +155,10 @@ def _status(world: BalancerWorld, status: JsonPatch, *, releases: bool = False) 
 
 
 def _sets(world: BalancerWorld, rollout: Rollout, *, whole: bool) -> tuple[Action, ...]:
+    made = (rollout.create,) if rollout.create and whole else ()
     namespace = world.balancer.metadata.namespace
-    made: tuple[Action, ...] = ()
-    if rollout.create and whole:
-        made = (CreateSet(namespace=namespace, name=rollout.name, document=rollout.create),)
-    patched = tuple(
-        PatchSet(namespace=namespace, name=each.name, patch=each.patch, note=each.note) for each in rollout.patches
-    )
     left = (DeleteSets(namespace=namespace, names=rollout.delete),) if rollout.delete else ()
-    return (*made, *patched, *left)
+    return (*made, *rollout.patches, *left)
 
 
 def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
@@ -189,18 +177,15 @@ def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reach
     return combined(spec_migration(balancer), {"metadata": metadata})
 
 
-def _reached(world: BalancerWorld) -> JsonPatch:
-    seen = world.cloud is not None and world.seen == world.look
-    if not seen or NOTHING_MADE_ANNOTATION not in world.balancer.metadata.annotations:
-        return {}
-    return {"metadata": {"annotations": {NOTHING_MADE_ANNOTATION: None}}}
-
-
-def _without_drift(world: BalancerWorld, *, settled: bool) -> JsonPatch:
-    seen = world.cloud is not None and world.seen == world.look and not world.cloud.groups_only
-    if not (settled and seen) or DRIFT_ANNOTATION not in world.balancer.metadata.annotations:
-        return {}
-    return {"metadata": {"annotations": {DRIFT_ANNOTATION: None}}}
+def _without_outdated(world: BalancerWorld, *, settled: bool) -> JsonPatch:
+    """The patch that removes the annotations whose reason has ended."""
+    cloud, annotations = world.current, world.balancer.metadata.annotations
+    ended = {
+        NOTHING_MADE_ANNOTATION: cloud is not None,
+        DRIFT_ANNOTATION: settled and cloud is not None and not cloud.groups_only,
+    }
+    outdated = {name: None for name, over in ended.items() if over and name in annotations}
+    return {"metadata": {"annotations": outdated}} if outdated else {}
 
 
 def _phase(
@@ -230,8 +215,7 @@ def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: dateti
         why = "nothing was created in the cloud" if unmade else "nothing is left in the cloud"
         drop = world.drop_finalizer(f"release the load balancer: {why}")
         return _decision(world, Phase.DELETING, why, (drop,), working=True)
-    cloud = world.cloud if world.seen == world.look else None
-    removal = remove_load_balancer(migrated(balancer), cloud or LoadBalancerCloud())
+    removal = remove_load_balancer(migrated(balancer), world.current or LoadBalancerCloud())
     steps = in_project(removal.steps, world.project)
     observations = _observations(world, steps)
     wanted = observations or steps

@@ -1,17 +1,16 @@
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import ClassVar
 
-from domain.decision import Action, Queue, WhenUnwanted
-from domain.loadbalancers.cloud.load_balancer import plan_cloud
+from domain.decision import WhenUnwanted
+from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_rules
 from domain.loadbalancers.cloud.step_results import Brought, changed
 from domain.loadbalancers.cloud.steps import Look, Observe, Seen
-from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld, Verdict
+from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld
 from domain.loadbalancers.former_fields import migrated
-from domain.loadbalancers.project import ProjectReference
+from domain.loadbalancers.object_world import KubeAction
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.model import Model
 from domain.schema import Document
@@ -43,14 +42,10 @@ class BalancerWorld(CloudWorld):
         return bool(self.known.settled) and self.known.settled.partition("/")[0] == self.look.partition("/")[0]
 
     @property
-    def project(self) -> ProjectReference:
-        return ProjectReference.of(self.balancer.spec.infrastructure, self.balancer.metadata.namespace)
-
-    def verdict(self) -> Verdict | None:
+    def plan(self) -> CloudPlan | None:
         if self.balancer.metadata.deleting or self.cloud is None or self.seen_at is None:
             return None
-        plan = plan_cloud(migrated(self.balancer), self.cloud, self.seen_at)
-        return Verdict(plan.settled and not plan.status, plan.problem)
+        return plan_cloud(migrated(self.balancer), self.cloud, self.seen_at)
 
     def after(self, brought: Brought) -> LoadBalancerCloud:
         return changed(self.cloud or LoadBalancerCloud(), brought)
@@ -93,15 +88,7 @@ class WriteStatus(Patch):
         return after.learn(released=True) if self.releases else after
 
 
-class _SetAction(Action):
-    queue: ClassVar[str] = Queue.LOAD_BALANCERS
-    start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
-    heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
-
-    namespace: str
-
-
-class CreateSet(_SetAction):
+class CreateSet(KubeAction):
     """Create the set. If a set of this name exists already, the LoadBalancer is observed again."""
 
     activity: ClassVar[str] = "loadbalancers.create_set"
@@ -109,6 +96,7 @@ class CreateSet(_SetAction):
     result: ClassVar[type[Model] | None] = LoadBalancerSet
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
+    namespace: str
     name: str
     document: Document
 
@@ -117,24 +105,23 @@ class CreateSet(_SetAction):
         return world.model_copy(update={"sets": (*world.sets, result)})
 
 
-class PatchSet(_SetAction):
+class PatchSet(KubeAction):
     activity: ClassVar[str] = "loadbalancers.patch_set"
+    title: ClassVar[str] = "patch LoadBalancerSet {name}: {note}"
     slot_by: ClassVar[str] = "name"
     observed_after: ClassVar[bool] = True
 
+    namespace: str
     name: str
     patch: JsonPatch
-    note: str = ""
-
-    @property
-    def summary(self) -> str:
-        return f"patch LoadBalancerSet {self.name}: {self.note}" if self.note else f"patch LoadBalancerSet {self.name}"
+    note: str
 
 
-class DeleteSets(_SetAction):
+class DeleteSets(KubeAction):
     activity: ClassVar[str] = "loadbalancers.delete_sets"
     observed_after: ClassVar[bool] = True
 
+    namespace: str
     names: tuple[str, ...]
 
     @property

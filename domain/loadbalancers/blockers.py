@@ -27,7 +27,7 @@ class Nature(StrEnum):
     REFUSED = "refused"  # a person has to correct something
 
 
-_PAUSES = {
+PAUSES = {
     Nature.UNDER_WAY: (timedelta(seconds=3), timedelta(seconds=30)),
     Nature.OUTAGE: (timedelta(seconds=1), timedelta(minutes=1)),
     Nature.QUOTA: (timedelta(seconds=10), timedelta(minutes=5)),
@@ -49,18 +49,13 @@ _NATURES = {
 class Blocker(Model):
     why: str
     nature: Nature
-    asked: timedelta = timedelta(0)  # the delay requested by the remote side
     ours: bool = False  # a limit of this process, which passes soon and is not reported
 
     @classmethod
-    def of(cls, type_: ErrorType, why: str, *, code: str = "", delay: timedelta | None = None) -> Blocker:
+    def of(cls, refusal: Refusal) -> Blocker:
         """Conflicts and absences end by themselves: another observation resolves them."""
-        nature = Nature.QUOTA if code == QUOTA else _NATURES.get(type_, Nature.REFUSED)
-        return cls(why=why, nature=nature, asked=delay or timedelta(0), ours=code in _OURS)
-
-    @classmethod
-    def of_refusal(cls, refusal: Refusal) -> Blocker:
-        return cls.of(refusal.type, refusal.message, code=refusal.code, delay=refusal.asked)
+        nature = Nature.QUOTA if refusal.code == QUOTA else _NATURES.get(refusal.type, Nature.REFUSED)
+        return cls(why=refusal.message, nature=nature, ours=refusal.code in _OURS)
 
     @property
     def weight(self) -> tuple[int, bool]:
@@ -71,13 +66,9 @@ class Blocker(Model):
         """The problem to show to people; empty if the blocker ends by itself."""
         return "" if self.nature is Nature.UNDER_WAY else self.why
 
-    def until(self, since: datetime, now: datetime) -> datetime:
-        first, longest = _PAUSES[self.nature]
-        return now + max(first, self.asked, min(longest, now - since))
-
 
 def with_pause(refusal: Refusal) -> Refusal:
-    first, longest = _PAUSES[Blocker.of_refusal(refusal).nature]
+    first, longest = PAUSES[Blocker.of(refusal).nature]
     return refusal.model_copy(update={"pause": doubled(refusal.attempts, first, longest)})
 
 

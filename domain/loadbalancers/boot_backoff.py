@@ -18,6 +18,7 @@ from domain.loadbalancers.constants import (
 )
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.pause_and_retry import RETRIED
+from domain.refusal import doubled
 from domain.resource import parse_timestamp, timestamp
 from domain.writes import JsonPatch
 
@@ -31,10 +32,7 @@ def failed_boots(machine_set: LoadBalancerSet) -> tuple[str, ...]:
 
 
 def boot_pause(failures: int) -> timedelta:
-    if failures < 2:
-        return timedelta(0)
-    doubled: timedelta = FIRST_BOOT_PAUSE * (1 << min(failures - 2, _REMEMBERED))
-    return min(doubled, LONGEST_BOOT_PAUSE)
+    return doubled(failures - 1, FIRST_BOOT_PAUSE, LONGEST_BOOT_PAUSE) if failures > 1 else timedelta(0)
 
 
 def paused_until(machine_set: LoadBalancerSet) -> datetime | None:

@@ -16,7 +16,7 @@ from typing import ClassVar, TypeVar
 from domain.decision import Action, Queue, World
 from domain.loadbalancers import LOAD_BALANCER_SET
 from domain.loadbalancers.machine_health import DEFAULT_TIMINGS, Timings, last_report
-from domain.loadbalancers.resources import LoadBalancerMachine
+from domain.loadbalancers.resources import LoadBalancerMachine, owner_name
 from domain.model import Model
 
 W = TypeVar("W", bound=World)
@@ -69,5 +69,5 @@ def report_of(machine: LoadBalancerMachine) -> Report | None:
 
 def _set_of(machine: LoadBalancerMachine) -> str:
     meta = machine.metadata
-    owner = next((each.name for each in meta.owner_references if each.kind == LOAD_BALANCER_SET.name), "")
+    owner = owner_name(meta, LOAD_BALANCER_SET)
     return f"{meta.namespace}/{owner}" if owner else ""

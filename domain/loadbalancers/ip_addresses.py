@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 
+from domain.notices import Notice, warning
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -33,3 +35,7 @@ def source_range(text: str) -> Network | None:
         return ipaddress.ip_network(f"{address}/{int(length)}", strict=False)
     except ValueError:
         return None
+
+
+def bad_source_range(text: str) -> Notice:
+    return warning("Error", f"Could not parse LoadBalancerSourceRange: {text}")

@@ -148,24 +148,18 @@ def marked_at(machine: LoadBalancerMachine) -> datetime | None:
 
 
 def mark_patches(machine: LoadBalancerMachine, health: Health) -> tuple[JsonPatch, JsonPatch]:
-    if health.unmark:
-        conditions = [each.model_dump(mode="json", exclude_none=True) for each in reports_of(machine)]
-        noted = MARKED_AT_ANNOTATION in machine.metadata.annotations
-        there = _condition(machine, MARKED) is not None
-        return (
-            {"metadata": {"annotations": {MARKED_AT_ANNOTATION: None}}} if noted else {},
-            {"status": {"conditions": conditions}} if there else {},
-        )
-    if health.mark is None:
+    """The patches of the annotation and of the conditions that set or remove the mark; each is empty if up to date."""
+    if health.mark is None and not health.unmark:
         return {}, {}
-    moment = timestamp(health.mark)
+    moment = timestamp(health.mark) if health.mark else None
     mark = MachineCondition(type=MARKED, status=TRUE, reason=_PENDING, message=health.why, last_transition_time=moment)
-    conditions = [each.model_dump(mode="json", exclude_none=True) for each in (*reports_of(machine), mark)]
+    conditions = (*reports_of(machine), mark) if moment else reports_of(machine)
+    dumped = [each.model_dump(mode="json", exclude_none=True) for each in conditions]
     noted = machine.metadata.annotations.get(MARKED_AT_ANNOTATION) == moment
-    there = _condition(machine, MARKED) is not None
+    shown = (_condition(machine, MARKED) is not None) == bool(moment)
     return (
         {} if noted else {"metadata": {"annotations": {MARKED_AT_ANNOTATION: moment}}},
-        {} if there else {"status": {"conditions": conditions}},
+        {} if shown else {"status": {"conditions": dumped}},
     )
 
 

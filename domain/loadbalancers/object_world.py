@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Self
+from typing import ClassVar, Self
 
 from domain import object_world
-from domain.decision import Action, Decision, Outcome
+from domain.decision import Action, Decision, Outcome, Queue
 from domain.model import Model
 from domain.notices import Notice
 from domain.writes import JsonPatch, Patch
@@ -34,6 +34,14 @@ class ObjectWorld(object_world.ObjectWorld):
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         world = super().written(patch, resource_version, gone=gone)
         return world if gone else world.learn(version=resource_version)
+
+
+class KubeAction(Action):
+    """Some quick calls to the API server."""
+
+    queue: ClassVar[str] = Queue.LOAD_BALANCERS
+    start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
+    heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
 
 
 def writes(world: ObjectWorld, patch: JsonPatch, *, subresource: str = "") -> tuple[Patch, ...]:
@@ -86,12 +94,5 @@ def gone(why: str = "it does not exist any more") -> Decision:
 
 
 def held_by(world: ObjectWorld) -> Decision:
-    return Decision(
-        phase="Held",
-        outcome=Outcome.WAITING,
-        why=world.left_to,
-        waits_for=("yawol giving up its leader lease",),
-        deadline=world.again,
-        at_deadline=OBSERVE_AGAIN,
-        owner=world.resource.owner,
-    )
+    again = [Moment(at=world.again)] if world.again else []
+    return decided(world, "Held", world.left_to, moments=again, waits_for="yawol giving up its leader lease")

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from domain.decision import Queue
-from domain.loadbalancers.object_world import ObjectMemory
+from domain.loadbalancers.object_world import KubeAction, ObjectMemory
 from domain.model import Model
 from domain.passes import Pass, PassedWorld, Sweep
 
@@ -18,11 +18,8 @@ class LoadBalancerWorld(PassedWorld):
     known: ObjectMemory = ObjectMemory()
 
 
-class _ObjectPass(Pass):
-    queue: ClassVar[str] = Queue.LOAD_BALANCERS
+class _ObjectPass(KubeAction, Pass):
     result: ClassVar[type[Model] | None] = LoadBalancerWorld
-    start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
-    heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
 
     memory: ObjectMemory = ObjectMemory()
     seen: dict[str, str] = {}

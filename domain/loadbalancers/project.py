@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from domain.loadbalancers.resources import Infrastructure
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.model import Model
 
 
@@ -12,11 +12,10 @@ class ProjectReference(Model):
     project_id: str = ""
 
     @classmethod
-    def of(cls, infrastructure: Infrastructure, namespace: str) -> ProjectReference:
-        named = infrastructure.auth_secret_ref
-        return cls(
-            namespace=named.namespace or namespace, secret=named.name, project_id=infrastructure.project_id or ""
-        )
+    def of(cls, resource: LoadBalancer | LoadBalancerMachine) -> ProjectReference:
+        named, project_id = resource.spec.infrastructure.auth_secret_ref, resource.spec.infrastructure.project_id
+        namespace = named.namespace or resource.metadata.namespace
+        return cls(namespace=namespace, secret=named.name, project_id=project_id or "")
 
     @property
     def where(self) -> str:

@@ -11,11 +11,10 @@ from collections.abc import Hashable, Iterable
 
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET, THE_PROJECTS
 from domain.loadbalancers.constants import TEMPLATE_HASH_LABEL
-from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet, owner_name
 from domain.loadbalancers.services.endpoints import what_matters
 from domain.loadbalancers.services.objects import BalancerEvent, Installation, Node, Service
 from domain.relations import News, On, Relation, Whom
-from domain.resource import ObjectMeta
 
 
 def _shown_to_service(balancer: LoadBalancer) -> Hashable:
@@ -28,19 +27,15 @@ def _service_of(balancer: LoadBalancer) -> Iterable[Hashable]:
     return [(namespace, name)]
 
 
-def _owner(meta: ObjectMeta, kind: str) -> str:
-    return next((each.name for each in meta.owner_references if each.kind == kind), "")
-
-
 def _balancer_of(machine_set: LoadBalancerSet) -> Iterable[Hashable]:
     meta = machine_set.metadata
-    owner = _owner(meta, LOAD_BALANCER.name)
+    owner = owner_name(meta, LOAD_BALANCER)
     return [(meta.namespace, owner)] if owner else []
 
 
 def _set_of(machine: LoadBalancerMachine) -> Iterable[Hashable]:
     meta = machine.metadata
-    if owner := _owner(meta, LOAD_BALANCER_SET.name):
+    if owner := owner_name(meta, LOAD_BALANCER_SET):
         return [(meta.namespace, owner)]
     template = meta.labels.get(TEMPLATE_HASH_LABEL, "")
     return [(meta.namespace, "template", template)] if template else []

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET
+from domain.loadbalancers.balancer_world import CreateSet, PatchSet
 from domain.loadbalancers.constants import (
     API_VERSION,
     MASTER_LACKING,
@@ -37,6 +38,7 @@ from domain.loadbalancers.resources import (
     LoadBalancerReference,
     LoadBalancerSet,
     MachineSpec,
+    belongs,
 )
 from domain.loadbalancers.template_hash import template_hash
 from domain.model import Model
@@ -47,19 +49,12 @@ from domain.writes import JsonPatch, difference
 _TICK = timedelta(seconds=1)  # Kubernetes stores whole seconds
 
 
-class SetPatch(Model):
-    name: str
-    patch: JsonPatch
-    note: str = ""
-
-
 class Rollout(Model):
     """The next changes of the sets, in this order."""
 
     revise: JsonPatch = {}  # the merge patch of the LoadBalancer's revision, applied first
-    create: Document = {}  # the new set
-    name: str = ""
-    patches: tuple[SetPatch, ...] = ()
+    create: CreateSet | None = None
+    patches: tuple[PatchSet, ...] = ()
     delete: tuple[str, ...] = ()
     status: JsonPatch = {}  # the merge patch of the LoadBalancer's machine counts
     done: bool = False  # the current set is ready, and all other sets have zero replicas
@@ -80,22 +75,9 @@ class Gate(Model):
 
 
 def sets_of(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> tuple[LoadBalancerSet, ...]:
-    """The LoadBalancer's sets, newest revision first: sets that it owns, and sets without an owner that have its
-    labels.
-
-    An empty selector selects nothing; otherwise two LoadBalancers without labels would delete each other's sets.
-    """
-    wanted = balancer.spec.selector.match_labels
-
-    def belongs(each: LoadBalancerSet) -> bool:
-        if each.metadata.namespace != balancer.metadata.namespace:
-            return False
-        owners = [owner.uid for owner in each.metadata.owner_references if owner.kind == LOAD_BALANCER.name]
-        if owners:
-            return balancer.metadata.uid in owners
-        return bool(wanted) and wanted.items() <= each.metadata.labels.items()
-
-    return tuple(sorted(filter(belongs, sets), key=lambda each: (-(_number(each.revision) or 0), each.metadata.name)))
+    """The LoadBalancer's sets, newest revision first."""
+    own = (each for each in sets if belongs(each, balancer))
+    return tuple(sorted(own, key=lambda each: (-(_number(each.revision) or 0), each.metadata.name)))
 
 
 def plan_rollout(
@@ -123,9 +105,9 @@ def plan_rollout(
             return Rollout(status=counts, problem=frozen, why=frozen)
         revision = _top(sets) + 1
         why = "create machines from the new template" if sets else "create machines"
-        create = set_document(balancer, hash_, revision)
-        name = set_name(balancer.metadata.name, hash_)
-        return Rollout(revise=_revised(balancer, revision), create=create, name=name, status=counts, why=why)
+        meta, document = balancer.metadata, set_document(balancer, hash_, revision)
+        create = CreateSet(namespace=meta.namespace, name=set_name(meta.name, hash_), document=document)
+        return Rollout(revise=_revised(balancer, revision), create=create, status=counts, why=why)
     revision = _revision(balancer, current, sets)
     patches = _current_patch(balancer, current, revision)
     others = [each for each in sets if each.metadata.uid != current.metadata.uid]
@@ -222,7 +204,7 @@ def _revised(balancer: LoadBalancer, revision: int) -> JsonPatch:
     return {"metadata": {"annotations": {REVISION_ANNOTATION: str(revision)}}}
 
 
-def _current_patch(balancer: LoadBalancer, current: LoadBalancerSet, revision: int) -> tuple[SetPatch, ...]:
+def _current_patch(balancer: LoadBalancer, current: LoadBalancerSet, revision: int) -> tuple[PatchSet, ...]:
     patch: JsonPatch = {}
     if current.revision != str(revision):
         patch["metadata"] = {"annotations": {REVISION_ANNOTATION: str(revision)}}
@@ -234,7 +216,7 @@ def _current_patch(balancer: LoadBalancer, current: LoadBalancerSet, revision: i
         spec["template"] = {"spec": {"serverGroupID": group}}
     if spec:
         patch["spec"] = spec
-    return (SetPatch(name=current.metadata.name, patch=patch, note="bring up to date"),) if patch else ()
+    return (_patch(current, patch, "bring up to date"),) if patch else ()
 
 
 def _emptied(current: LoadBalancerSet, others: Sequence[LoadBalancerSet], gate: Gate) -> list[LoadBalancerSet]:
@@ -252,8 +234,12 @@ def _serves(each: LoadBalancerSet) -> tuple[bool, int, int]:
     return (master, each.status.ready_replicas or 0, -(_number(each.revision) or 0))
 
 
-def _to_zero(each: LoadBalancerSet) -> SetPatch:
-    return SetPatch(name=each.metadata.name, patch={"spec": {"replicas": 0}}, note="scale to zero: another set serves")
+def _to_zero(each: LoadBalancerSet) -> PatchSet:
+    return _patch(each, {"spec": {"replicas": 0}}, "scale to zero: another set serves")
+
+
+def _patch(each: LoadBalancerSet, patch: JsonPatch, note: str) -> PatchSet:
+    return PatchSet(namespace=each.metadata.namespace, name=each.metadata.name, patch=patch, note=note)
 
 
 def _forgotten(others: Sequence[LoadBalancerSet]) -> tuple[str, ...]:

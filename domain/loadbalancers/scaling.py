@@ -37,13 +37,13 @@ from domain.loadbalancers.machine_health import (
 )
 from domain.loadbalancers.names import machine_names
 from domain.loadbalancers.patches import combined
-from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
+from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet, belongs
 from domain.loadbalancers.set_status import MachineReadiness, readiness_patch, status_patch
 from domain.model import Model
 from domain.notices import Notice, warning
 from domain.resource import timestamp
 from domain.schema import Document
-from domain.writes import JsonPatch
+from domain.writes import JsonPatch, patched
 
 
 class SetPlan(Model):
@@ -62,24 +62,13 @@ class SetPlan(Model):
 def machines_of(
     machine_set: LoadBalancerSet, machines: Iterable[LoadBalancerMachine]
 ) -> tuple[LoadBalancerMachine, ...]:
-    """The set's machines, oldest first: those that it owns, and machines without an owner that match its selector."""
-    wanted = machine_set.spec.selector.match_labels
-
-    def belongs(machine: LoadBalancerMachine) -> bool:
-        meta = machine.metadata
-        if meta.namespace != machine_set.metadata.namespace:
-            return False
-        owners = [each.uid for each in meta.owner_references if each.kind == LOAD_BALANCER_SET.name]
-        if owners:
-            return machine_set.metadata.uid in owners
-        return bool(wanted) and wanted.items() <= meta.labels.items()
-
-    return tuple(sorted(filter(belongs, machines), key=_age))
+    """The set's machines, oldest first."""
+    return tuple(sorted((each for each in machines if belongs(each, machine_set)), key=_age))
 
 
 def selects(machine_set: LoadBalancerSet, machine: LoadBalancerMachine) -> bool:
     wanted = machine_set.spec.selector.match_labels
-    return wanted.items() <= machine.metadata.labels.items() and bool(machines_of(machine_set, (machine,)))
+    return wanted.items() <= machine.metadata.labels.items() and belongs(machine, machine_set)
 
 
 def plan_set(
@@ -106,7 +95,7 @@ def plan_set(
     ]
     ranks = _ranks(machine_set, alive, fleet, now, timings)
     memory = _memory(machine_set, ranks, now)
-    pause = paused_until(_with(machine_set, memory))
+    pause = paused_until(patched(machine_set, memory, "") if memory else machine_set)
     paused_to = pause if pause is not None and pause > now else None
 
     wanted = machine_set.spec.replicas
@@ -241,18 +230,6 @@ def _surplus(counted: Sequence[MachineReadiness], number: int) -> list[MachineRe
 def _age(machine: LoadBalancerMachine) -> tuple[str, str]:
     born = machine.metadata.creation_timestamp
     return (timestamp(born) if born else "", machine.metadata.name)
-
-
-def _with(machine_set: LoadBalancerSet, annotate: JsonPatch) -> LoadBalancerSet:
-    metadata = annotate.get("metadata")
-    changed = metadata.get("annotations") if isinstance(metadata, dict) else None
-    if not isinstance(changed, dict):
-        return machine_set
-    merged = {**machine_set.metadata.annotations, **changed}
-    annotations = {name: text for name, text in merged.items() if text is not None}
-    return machine_set.model_copy(
-        update={"metadata": machine_set.metadata.model_copy(update={"annotations": annotations})}
-    )
 
 
 def _why(missing: int, paused_to: datetime | None) -> str:

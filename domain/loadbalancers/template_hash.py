@@ -74,35 +74,19 @@ def _infrastructure(infrastructure: Infrastructure) -> Document:
     return {
         **without_absent({"floatingNetID": infrastructure.floating_net_id}),
         **without_empty({"networkID": infrastructure.network_id}),
-        "defaultNetwork": _network(infrastructure.default_network),
+        "defaultNetwork": _as_declared(infrastructure.default_network),
         "additionalNetworks": None if networks is None else [{"networkID": each.network_id} for each in networks],
-        "flavor": _choice("flavor", infrastructure.flavor),
-        "image": _choice("image", infrastructure.image),
+        "flavor": _as_declared(infrastructure.flavor),
+        "image": _as_declared(infrastructure.image),
         "availabilityZone": infrastructure.availability_zone,
         "authSecretRef": without_empty({"name": secret.name, "namespace": secret.namespace}),
         "projectID": infrastructure.project_id,
     }
 
 
-def _network(network: Network) -> Document:
-    return {
-        **without_absent({"floatingNetID": network.floating_net_id}),
-        "networkID": network.network_id,
-        **without_absent({"subnetID": network.subnet_id}),
-    }
-
-
-def _choice(what: str, choice: Flavor | Image) -> Document:
-    return without_absent(
-        {
-            f"{what}ID": choice.id,
-            f"{what}Name": choice.name,
-            f"{what}Search": choice.search,
-            f"{what}_id": choice.former_id,
-            f"{what}_name": choice.former_name,
-            f"{what}_search": choice.former_search,
-        }
-    )
+def _as_declared(part: Network | Flavor | Image) -> Document:
+    """The present fields; the models declare them in the order of yawol's structs."""
+    return part.model_dump(mode="json", exclude_none=True)
 
 
 def _log_forward(forward: LogForward) -> Document:

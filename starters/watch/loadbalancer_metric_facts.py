@@ -52,7 +52,7 @@ def balancer_figures(obj: JsonObject) -> dict[str, str]:
     return {
         "info": json.dumps(info),
         "cloud": json.dumps(cloud),
-        "phase": _phase(obj, _balancer_phase(counts, text(status, "externalIP"))),
+        "phase": _phase(obj, _served_phase(counts) if text(status, "externalIP") else "Provisioning"),
         "deleted": _moment(obj, "metadata", "deletionTimestamp"),
         **counts,
     }
@@ -104,10 +104,6 @@ def _phase(obj: JsonObject, otherwise: str) -> str:
     if text(obj, "metadata", "deletionTimestamp"):
         return "Deleting"
     return "Paused" if pause_and_retry.is_paused(mapping(obj, "metadata", "annotations")) else otherwise
-
-
-def _balancer_phase(counts: Mapping[str, str], address: str) -> str:
-    return _served_phase(counts) if address else "Provisioning"
 
 
 def _served_phase(counts: Mapping[str, str]) -> str:

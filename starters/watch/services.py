@@ -7,7 +7,6 @@ changes of fields that endpoints depend on count.
 from __future__ import annotations
 
 from activities.loadbalancers.installation import installation_of
-from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import (
     GROUP,
@@ -60,11 +59,12 @@ class Reading:
         )
 
     def lives(self, known: Projection, index: Index) -> bool:
-        return bool(known.fact("concerns us")) or self._has_balancer(known.key, index)
-
-    def _has_balancer(self, key: Key, index: Index) -> bool:
+        """Whether the Service needs, or still has, a load balancer of ours."""
+        key = known.key
+        if known.fact("concerns us"):
+            return True
         name = load_balancer_name(ObjectMeta(namespace=key.namespace, name=key.name))
-        found = index.get(LOAD_BALANCER.name, self._installation.control_namespace, name)
+        found = index.get(LOAD_BALANCER.name, self._installation.namespace, name)
         return found is not None and found.fact("service") == f"{key.namespace}/{key.name}"
 
     def watched(self) -> tuple[Watched, ...]:
@@ -75,7 +75,7 @@ class Reading:
             Watched(
                 Followed(
                     EVENT,
-                    self._installation.control_namespace,
+                    self._installation.namespace,
                     field_selector=f"involvedObject.kind={LOAD_BALANCER.name},source={LOAD_BALANCER_COMPONENT}",
                     called=EVENTS,
                 ),

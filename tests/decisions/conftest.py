@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from os_cloud import SmallCloud
@@ -21,5 +22,5 @@ def cloud() -> Iterator[SmallCloud]:
 @pytest.fixture
 def project(cloud: SmallCloud) -> Iterator[Project]:
     """A client of its one project."""
-    with cloud.project() as project:
+    with closing(cloud.project()) as project:
         yield project

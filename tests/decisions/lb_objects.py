@@ -47,7 +47,7 @@ ADDED_BY_YAWOL: Json = {
 }
 
 INSTALLATION = Installation(
-    control_namespace="lbs",
+    namespace="lbs",
     secret_name="cloud",
     floating_net_id="ext-net",
     network_id="net",

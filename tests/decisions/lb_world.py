@@ -28,15 +28,15 @@ from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
-from domain.loadbalancers.machine.actions import (
+from domain.loadbalancers.machine.lifecycle import decide_machine
+from domain.loadbalancers.machine.world import (
     AwaitServer,
     GrantAccess,
     LookAtMachine,
+    MachineWorld,
     RevokeAccess,
     SeenMachine,
 )
-from domain.loadbalancers.machine.lifecycle import decide_machine
-from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import machine_document, machines_of

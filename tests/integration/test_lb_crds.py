@@ -95,7 +95,7 @@ async def test_objects_made_for_a_service_are_stored_and_need_no_patch_afterward
     addresses = [{"type": "InternalIP", "address": "10.0.0.1"}]
     node = Node.model_validate({"metadata": {"name": "node"}, "status": {"addresses": addresses}})
     installation = Installation(
-        control_namespace=NAMESPACE_NAME,
+        namespace=NAMESPACE_NAME,
         secret_name="s",
         floating_net_id="e",
         network_id="n",

@@ -28,8 +28,14 @@ from domain.identity import Key
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer, DeletePort, DeleteServer
 from domain.loadbalancers.constants import DRIFT_ANNOTATION, OUTAGE_ANNOTATION
-from domain.loadbalancers.machine.actions import AwaitServer, GrantAccess, LookAtMachine, RevokeAccess
-from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
+from domain.loadbalancers.machine.world import (
+    AwaitServer,
+    GrantAccess,
+    LookAtMachine,
+    MachineWorld,
+    ObserveMachine,
+    RevokeAccess,
+)
 from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
 from domain.loadbalancers.resources import LoadBalancerSet
 from domain.loadbalancers.set_lifecycle import decide_set

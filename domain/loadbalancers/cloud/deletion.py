@@ -37,10 +37,6 @@ class Removal(Model):
     steps: tuple[Step, ...] = ()
     retained: tuple[str, ...] = ()
 
-    @property
-    def done(self) -> bool:
-        return not self.steps
-
 
 def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Removal:
     ports = ports_of(balancer, cloud)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from domain.loadbalancers.cloud.load_balancer import plan_cloud
-from domain.loadbalancers.cloud.machine import plan_machine
+from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud
+from domain.loadbalancers.cloud.machine import MachinePlan, plan_machine
 from domain.loadbalancers.cloud.objects import CloudPort, LoadBalancerCloud, MachineCloud, SecurityGroup, Server
 from domain.loadbalancers.cloud.ownership import marked_for
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
@@ -41,9 +41,7 @@ def to_be_compared(found: LoadBalancer | LoadBalancerMachine) -> bool:
 def difference_of_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> str:
     if balancer.metadata.deleting:
         return ""
-    plan = plan_cloud(migrated(balancer), cloud, now)
-    planned = "; ".join(step.summary for step in plan.steps)
-    return plan.problem or planned or ("its status is not up to date" if plan.status else "")
+    return _difference(plan_cloud(migrated(balancer), cloud, now))
 
 
 def difference_of_machine(machine: LoadBalancerMachine, cloud: MachineCloud, balancer: LoadBalancer) -> str:
@@ -54,6 +52,10 @@ def difference_of_machine(machine: LoadBalancerMachine, cloud: MachineCloud, bal
     )
     if plan.given_up:
         return f"its server is {plan.server}"
+    return _difference(plan)
+
+
+def _difference(plan: CloudPlan | MachinePlan) -> str:
     planned = "; ".join(step.summary for step in plan.steps)
     return plan.problem or planned or ("its status is not up to date" if plan.status else "")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from domain.decision import Action
-from domain.loadbalancers.blockers import Blocker, Nature, notices_of, overdue
+from domain.loadbalancers.blockers import PAUSES, Blocker, Nature, notices_of, overdue
 from domain.loadbalancers.cloud.world import CloudWorld
 from domain.loadbalancers.object_world import Moment
 from domain.model import Model
@@ -41,16 +41,15 @@ def blocked_step(world: CloudWorld, wanted: Iterable[Action]) -> BlockedStep:
     """The most important blocker of the wanted steps. Bugs of Perdure are left out, because the runner reports them."""
     refusals = [refusal for each in wanted if (refusal := world.refused(each.slot))]
     blocked = [
-        BlockedStep(refusal=each, blocker=Blocker.of_refusal(each))
-        for each in refusals
-        if each.type is not ErrorType.BUG
+        BlockedStep(refusal=each, blocker=Blocker.of(each)) for each in refusals if each.type is not ErrorType.BUG
     ]
     return max(blocked, key=lambda each: each.blocker.weight if each.blocker else (0, False), default=BlockedStep())
 
 
-def observed_again(world: CloudWorld, problem: str) -> list[Moment]:
+def observed_again(world: CloudWorld) -> list[Moment]:
     """When to observe the cloud again after a problem that is not a refused call; empty without such a problem."""
-    if not (world.known.blocked_since and world.seen_at):
+    since, seen = world.known.blocked_since, world.seen_at
+    if not (since and seen):
         return []
-    again = Blocker(why=problem, nature=Nature.REFUSED).until(world.known.blocked_since, world.seen_at)
-    return [Moment(at=again)]
+    first, longest = PAUSES[Nature.REFUSED]
+    return [Moment(at=seen + max(first, min(longest, seen - since)))]

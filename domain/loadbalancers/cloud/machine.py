@@ -102,18 +102,15 @@ def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Select
     A server of this name without Perdure's mark also counts as the machine's: yawol sets no mark, and records no
     server's name before it creates the server. A machine's name ends in random characters.
     """
-    named = tuple(each for each in cloud.servers if each.name == machine.metadata.name or _recorded(machine, each))
-    owner = Owner(uid=machine.metadata.uid, recorded=machine.status.server_id or "", inherited=True)
+    meta, recorded = machine.metadata, machine.status.server_id
+    named = tuple(each for each in cloud.servers if each.name == meta.name or each.id == recorded)
+    owner = Owner(uid=meta.uid, recorded=recorded or "", inherited=True)
     return select(named, owner, lambda each: each.uid)
 
 
 def virtual_address(port: CloudPort | None) -> str:
     found = [each.address for each in port.fixed_ips if ip_version(each.address) == 4] if port else []
     return found[-1] if found else ""
-
-
-def _recorded(machine: LoadBalancerMachine, server: Server) -> bool:
-    return server.id == machine.status.server_id
 
 
 def _state(machine: LoadBalancerMachine, server: Server | None) -> ServerState:

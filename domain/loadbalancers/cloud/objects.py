@@ -60,9 +60,7 @@ class FloatingIp(Model):
     id: str
     address: str
     description: str = ""
-    network_id: str = ""
     port_id: str = ""
-    status: str = ""
     created_at: datetime | None = None
 
 

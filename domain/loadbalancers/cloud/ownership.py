@@ -47,7 +47,7 @@ class Owner(Model):
     inherited: bool = False  # it owns unmarked objects of its name, because its status has the name and no id
 
     def owns(self, id_: str, mark: str) -> bool:
-        if id_ == self.recorded:
+        if self.recorded and id_ == self.recorded:
             return True
         return mark == self.uid if mark else self.inherited
 

@@ -14,9 +14,8 @@ from domain.loadbalancers.cloud.objects import SecurityGroupRule
 from domain.loadbalancers.cloud.steps import ChangeRules
 from domain.loadbalancers.constants import AD_HOC_DEBUG_ANNOTATION
 from domain.loadbalancers.go_formats import parse_bool
-from domain.loadbalancers.ip_addresses import source_range
+from domain.loadbalancers.ip_addresses import bad_source_range, source_range
 from domain.loadbalancers.names import cloud_name
-from domain.loadbalancers.notices import bad_source_range
 from domain.loadbalancers.resources import LoadBalancer
 from domain.model import Model
 from domain.notices import Notice, warning

@@ -49,15 +49,16 @@ def changed(cloud: LoadBalancerCloud, brought: Brought) -> LoadBalancerCloud:
     if brought.rules is not None:
         groups = tuple(_with_rules(each, brought.rules) for each in groups)
     floating = _put(cloud.floating_ips, brought.floating_ip, brought.gone)
-    known = {each.id for each in cloud.group_users}
-    user = brought.port if brought.port and brought.port.id in known else None
+    port_id = brought.port.id if brought.port else ""
+    user = port_id in {each.id for each in cloud.group_users}
+    own = not user or port_id in {each.id for each in cloud.ports}
     return cloud.model_copy(
         update={
             "security_groups": groups,
-            "ports": _put(cloud.ports, _unless_user(cloud, brought.port), brought.gone),
+            "ports": _put(cloud.ports, brought.port if own else None, brought.gone),
             "floating_ips": tuple(_led_away(each, brought.gone) for each in floating),
             "server_groups": _put(cloud.server_groups, brought.server_group, brought.gone),
-            "group_users": _put(cloud.group_users, user, brought.gone),
+            "group_users": _put(cloud.group_users, brought.port if user else None, brought.gone),
         }
     )
 
@@ -84,12 +85,6 @@ def _with_rules(group: SecurityGroup, change: RuleChange) -> SecurityGroup:
     replaced = {*change.gone, *(rule.id for rule in change.made)}
     remaining = tuple(rule for rule in group.rules if rule.id not in replaced)
     return group.model_copy(update={"rules": (*remaining, *change.made)})
-
-
-def _unless_user(cloud: LoadBalancerCloud, port: CloudPort | None) -> CloudPort | None:
-    own = {each.id for each in cloud.ports}
-    users = {each.id for each in cloud.group_users}
-    return None if port is not None and port.id in users - own else port
 
 
 def _led_away(floating: FloatingIp, gone: str) -> FloatingIp:

@@ -8,7 +8,7 @@ observation.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.object_world import ObjectMemory, ObjectWorld
@@ -23,11 +23,6 @@ class CloudMemory(ObjectMemory):
 
     settled: str = ""  # the fingerprint (`CloudWorld.look`) for which the cloud was complete
     blocked_since: datetime | None = None  # since when the cloud has a problem that is not a refused call
-
-
-class Verdict(NamedTuple):
-    whole: bool
-    problem: str
 
 
 class CloudWorld(ObjectWorld):
@@ -45,9 +40,16 @@ class CloudWorld(ObjectWorld):
 
     @property
     def project(self) -> ProjectReference:
-        raise NotImplementedError
+        return ProjectReference.of(self.resource)  # type: ignore[arg-type]
 
-    def verdict(self) -> Verdict | None:
+    @property
+    def current(self) -> Any:
+        """The candidates in the cloud; None if not observed, or if the object has changed since."""
+        return self.cloud if self.cloud is not None and self.seen == self.look else None
+
+    @property
+    def plan(self) -> Any:
+        """What the observation of the cloud lacks; None without an observation, and for an object being deleted."""
         raise NotImplementedError
 
     def after(self, brought: Brought) -> Any:
@@ -82,12 +84,12 @@ class CloudWorld(ObjectWorld):
         return self.model_copy(update=seen)._noted()
 
     def _noted(self) -> Self:
-        verdict = self.verdict() if self.cloud is not None and self.seen == self.look else None
-        if verdict is None:
+        plan = self.plan if self.current is not None else None
+        if plan is None:
             return self
-        since = (self.known.blocked_since or self.seen_at) if verdict.problem else None
-        world = self
-        if verdict.whole:  # earlier refusals no longer apply
+        since = (self.known.blocked_since or self.seen_at) if plan.problem else None
+        world, whole = self, plan.settled and not plan.status
+        if whole:  # earlier refusals no longer apply
             refusals = {slot: each for slot, each in self.refusals.items() if not slot.startswith(IN_OPENSTACK)}
             world = self.model_copy(update={"refusals": refusals})
-        return world.learn(settled=self.look if verdict.whole else "", blocked_since=since)
+        return world.learn(settled=self.look if whole else "", blocked_since=since)

@@ -95,11 +95,6 @@ def access_status(machine: LoadBalancerMachine) -> JsonPatch:
     return {"status": change} if change else {}
 
 
-def has_access(machine: LoadBalancerMachine) -> bool:
-    """Whether the status names the access objects. It names them only once all of them exist."""
-    return not access_status(machine)
-
-
 def kubeconfig(server: str, namespace: str, credentials: Credentials) -> str:
     """`server` is the API server's address for machines, such as https://api.example.com:443."""
     cluster, user, context = "default-cluster", "user", "context"

@@ -33,9 +33,8 @@ from domain.loadbalancers.constants import (
 )
 from domain.loadbalancers.fleet_silence import AskFleet
 from domain.loadbalancers.former_fields import machine_migration
-from domain.loadbalancers.machine.actions import AwaitServer, GrantAccess, LookAtMachine, RevokeAccess
-from domain.loadbalancers.machine.api_access import REMOVED, access_objects, access_status, has_access
-from domain.loadbalancers.machine.world import MachineWorld
+from domain.loadbalancers.machine.api_access import REMOVED, access_objects, access_status
+from domain.loadbalancers.machine.world import AwaitServer, GrantAccess, LookAtMachine, MachineWorld, RevokeAccess
 from domain.loadbalancers.machine_health import HealthState, expires_at, health_of, mark_patches
 from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, writes
 from domain.loadbalancers.patches import combined
@@ -118,7 +117,7 @@ def _provided(world: MachineWorld, now: datetime, first: tuple[Action, ...], mom
     phase = _phase(world, plan, problem, now)
     doing = "; ".join(each.summary for each in (*grants, *observations, *steps))
     why = plan.problem or blocked.why or doing or _health_text(world, plan, now)
-    moments = [*moments, *observed_again(world, problem)]
+    moments = [*moments, *observed_again(world)]
     actions = (*written, *grants, *observations, *steps, *awaited, *first)
     working = under_way and not problem
     return _decision(world, phase, why, actions, moments, problem=problem, working=working, notices=notices)
@@ -159,10 +158,9 @@ def _found_whole(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None
 
 
 def _without_drift(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None) -> JsonPatch:
-    seen = world.cloud is not None and world.seen == world.look and blocker is None
-    if not (plan.settled and seen and DRIFT_ANNOTATION in world.machine.metadata.annotations):
-        return {}
-    return {"metadata": {"annotations": {DRIFT_ANNOTATION: None}}}
+    seen = world.current is not None and blocker is None
+    drifted = DRIFT_ANNOTATION in world.machine.metadata.annotations
+    return _annotated({DRIFT_ANNOTATION: None}) if plan.settled and seen and drifted else {}
 
 
 def _waiting_patch(
@@ -212,7 +210,7 @@ def _given_up(world: MachineWorld, plan: MachinePlan) -> Decision:
         why = f"Nova could not create its server: {plan.fault or 'no reason given'}"
     before = writes(world, plan.status, subresource="status")
     # The annotation is last: afterwards this lifecycle does nothing more for the machine.
-    last = writes(world, {"metadata": {"annotations": {GIVEN_UP_ANNOTATION: why}}})
+    last = writes(world, _annotated({GIVEN_UP_ANNOTATION: why}))
     return _decision(world, MachinePhase.GIVEN_UP, why, before or last, notices=(warning("Failed", why),))
 
 
@@ -229,12 +227,12 @@ def _mark(machine: LoadBalancerMachine) -> str:
 
 
 def _has_rights(world: MachineWorld) -> bool:
-    """Whether the status names the access objects, or this workflow created them.
+    """Whether the status names the access objects, which it does only once all exist, or this workflow created them.
 
     A machine that is marked for deletion may have lost them, so missing ones are recreated once for each mark.
     """
     mark = _mark(world.machine)
-    return (has_access(world.machine) and not mark) or world.known.granted == (mark or "new")
+    return (not access_status(world.machine) and not mark) or world.known.granted == (mark or "new")
 
 
 def _grant(world: MachineWorld) -> GrantAccess:

@@ -12,8 +12,7 @@ from datetime import timedelta
 import yaml
 
 from domain.loadbalancers.machine.keepalived import HEALTH_SCRIPT, HEALTH_SCRIPT_PATH, keepalived_conf
-from domain.loadbalancers.machine.promtail import promtail_yaml
-from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LogForward
 from domain.model import Model
 from domain.schema import Document
 
@@ -21,6 +20,8 @@ KUBECONFIG_PATH = "/etc/yawol/kubeconfig"
 ENVIRONMENT_PATH = "/etc/yawol/env.conf"
 PROBE_ADDRESS = "127.0.0.1:8080"
 _DEFAULT_NTP_POOL = "pool.ntp.org"
+_LOG_FILE = "/var/log/messages"
+_LOG_POSITIONS = "/tmp/positions.yaml"  # noqa: S108 - on the machine, where the image keeps it
 
 
 class MachineSettings(Model):
@@ -96,3 +97,27 @@ def _chrony(settings: MachineSettings) -> str:
         "makestep 1 3",
     ]
     return "\n".join(lines) + "\n"
+
+
+def promtail_yaml(forward: LogForward, machine: LoadBalancerMachine) -> str:
+    if not forward.enabled:
+        return "disabled"
+    labels = {
+        **(forward.labels or {}),
+        "job": "yawol-logs",
+        "lbm": machine.metadata.name,
+        "lb": machine.spec.load_balancer_ref.name,
+        "application": "messages",
+        "__path__": _LOG_FILE,
+    }
+    client: Document = {"url": forward.loki_url}
+    if forward.proxy_url:
+        client["proxy_url"] = forward.proxy_url
+    jobs = [{"job_name": "messages", "static_configs": [{"targets": ["localhost"], "labels": labels}]}]
+    document: Document = {
+        "server": {"disable": True},
+        "positions": {"filename": _LOG_POSITIONS},
+        "clients": [client],
+        "scrape_configs": jobs,
+    }
+    return yaml.safe_dump(document)

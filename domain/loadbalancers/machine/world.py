@@ -2,18 +2,20 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
+from domain.decision import WhenUnwanted
 from domain.loadbalancers.cloud.machine import MachinePlan, plan_machine
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.observation_due import look_of_machine
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.step_results import Brought, machine_changed
-from domain.loadbalancers.cloud.steps import Observe
-from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld, Verdict
+from domain.loadbalancers.cloud.steps import CloudAction, Look, Observe, Seen
+from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld
 from domain.loadbalancers.fleet_silence import Fleet
 from domain.loadbalancers.machine_health import Timings
-from domain.loadbalancers.project import ProjectReference
+from domain.loadbalancers.object_world import KubeAction
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.model import Model
+from domain.schema import Document
 
 
 class MachineMemory(CloudMemory):
@@ -39,20 +41,12 @@ class MachineWorld(CloudWorld):
         return LEAVING if self.machine.metadata.deleting else look_of_machine(self.machine, self.balancer)
 
     @property
-    def project(self) -> ProjectReference:
-        return ProjectReference.of(self.machine.spec.infrastructure, self.machine.metadata.namespace)
-
-    @property
     def plan(self) -> MachinePlan | None:
-        if self.cloud is None or self.balancer is None:
+        if self.cloud is None or self.balancer is None or self.machine.metadata.deleting:
             return None
         return plan_machine(
             self.machine, self.cloud, security_group_id=self.balancer.group_id, debug=self.balancer.debug
         )
-
-    def verdict(self) -> Verdict | None:
-        plan = None if self.machine.metadata.deleting else self.plan
-        return None if plan is None else Verdict(plan.settled and not plan.status, plan.problem)
 
     def after(self, brought: Brought) -> MachineCloud:
         return machine_changed(self.cloud or MachineCloud(), brought)
@@ -69,3 +63,64 @@ class ObserveMachine(Observe):
     result: ClassVar[type[Model] | None] = MachineWorld
 
     memory: MachineMemory = MachineMemory()
+
+
+class SeenMachine(Seen):
+    cloud: MachineCloud
+
+
+class LookAtMachine(Look):
+    activity: ClassVar[str] = "openstack.look_at_machine"
+    title: ClassVar[str] = "find its port and server in OpenStack"
+    result: ClassVar[type[Model] | None] = SeenMachine
+
+    machine: LoadBalancerMachine
+
+
+class AwaitServer(CloudAction):
+    activity: ClassVar[str] = "openstack.await_server"
+    title: ClassVar[str] = "wait until Nova has built server {id}"
+    slot_by: ClassVar[str] = "id"
+    result: ClassVar[type[Model] | None] = Brought
+    renewable: ClassVar[bool] = True
+
+    id: str
+
+    def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
+        assert isinstance(result, Brought)  # noqa: S101 - the activity's type
+        return world.brought(result)
+
+
+class _Access(KubeAction):
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
+
+    namespace: str
+
+
+class GrantAccess(_Access):
+    activity: ClassVar[str] = "loadbalancers.grant_access"
+
+    objects: tuple[Document, ...]
+    mark: str
+
+    @property
+    def summary(self) -> str:
+        return f"create its {', '.join(str(each['kind']) for each in self.objects)}"
+
+    def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
+        return world.learn(granted=self.mark)
+
+
+class RevokeAccess(_Access):
+    activity: ClassVar[str] = "loadbalancers.revoke_access"
+    last: ClassVar[bool] = True  # a cancelled grant may still create objects
+
+    name: str
+    kinds: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        return f"delete its {', '.join(self.kinds)}"
+
+    def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
+        return world.learn(revoked=True)

@@ -69,7 +69,7 @@ def decide_service(world: ServiceWorld, now: datetime) -> Decision:
 def _balancer_actions(world: ServiceWorld, work: ServiceWork, installation: Installation) -> tuple[Action, ...]:
     normal = tuple(each for each in work.notices if each.type is NoticeType.NORMAL)
     if work.create:
-        namespace, name = installation.control_namespace, load_balancer_name(world.service.metadata)
+        namespace, name = installation.namespace, load_balancer_name(world.service.metadata)
         return (CreateBalancer(namespace=namespace, name=name, document=work.create, notices=normal),)
     if world.balancer is None:
         return ()

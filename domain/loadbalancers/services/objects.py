@@ -110,7 +110,9 @@ class BalancerEvent(KubeModel):
 
 
 class Installation(Model):
-    control_namespace: str  # the namespace of LoadBalancers and of the credentials Secret
+    """Each field is the setting of this name with the prefix `loadbalancers_`."""
+
+    namespace: str  # the namespace of LoadBalancers and of the credentials Secret
     secret_name: str
     floating_net_id: str
     network_id: str

@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from domain.loadbalancers.constants import GROUP, LOG_LABEL_PREFIX
 from domain.loadbalancers.go_formats import format_duration, parse_bool, parse_duration
-from domain.loadbalancers.ip_addresses import ip_version, source_range
-from domain.loadbalancers.notices import bad_source_range
+from domain.loadbalancers.ip_addresses import bad_source_range, ip_version, source_range
 from domain.loadbalancers.resources import (
     AdditionalNetwork,
     CredentialsReference,
@@ -53,9 +52,10 @@ def parse_annotations(service: Service, installation: Installation) -> ServiceAn
     reader = _Reader(service)
     requested = reader.text("existingFloatingIP")
     existing = _address(requested) if requested else None
+    replicas = reader.read("replicas", _count, "a number from 0 up")
     bad = f"annotation {GROUP}/existingFloatingIP: {requested!r} is not an IP address such as 203.0.113.7"
     return ServiceAnnotations(
-        replicas=_replicas(reader),
+        replicas=1 if replicas is None else replicas,
         existing_floating_ip=existing,
         infrastructure=_infrastructure(reader, installation),
         debug_settings=_debug(reader),
@@ -75,9 +75,6 @@ class _Reader:
 
     def text(self, name: str) -> str:
         return self.annotations.get(f"{GROUP}/{name}", "").strip()
-
-    def has(self, name: str) -> bool:
-        return f"{GROUP}/{name}" in self.annotations
 
     def read(self, name: str, parse: Callable[[str], T | None], form: str) -> T | None:
         text = self.text(name)
@@ -107,15 +104,14 @@ class _Reader:
         self.notices.append(warning("update", message))
 
 
-def _replicas(reader: _Reader) -> int:
-    count = reader.read("replicas", _count, "a number from 0 up")
-    return 1 if count is None else count
-
-
 def _infrastructure(reader: _Reader, installation: Installation) -> Infrastructure:
     flavor, image = reader.text("flavorId"), reader.text("imageId")
     return Infrastructure(
-        default_network=_default_network(reader, installation),
+        default_network=Network(
+            floating_net_id=reader.text("floatingNetworkID") or installation.floating_net_id,
+            network_id=reader.text("defaultNetworkID") or installation.network_id,
+            subnet_id=reader.text("defaultSubnetID") or installation.subnet_id,
+        ),
         additional_networks=_additional_networks(reader, installation),
         flavor=Flavor(id=flavor)
         if flavor
@@ -124,16 +120,8 @@ def _infrastructure(reader: _Reader, installation: Installation) -> Infrastructu
         if image
         else Image(id=installation.image_id, name=installation.image_name, search=installation.image_search),
         availability_zone=reader.text("availabilityZone") or installation.availability_zone,
-        auth_secret_ref=CredentialsReference(name=installation.secret_name, namespace=installation.control_namespace),
+        auth_secret_ref=CredentialsReference(name=installation.secret_name, namespace=installation.namespace),
         project_id=reader.text("projectID") or None,
-    )
-
-
-def _default_network(reader: _Reader, installation: Installation) -> Network:
-    return Network(
-        floating_net_id=reader.text("floatingNetworkID") or installation.floating_net_id,
-        network_id=reader.text("defaultNetworkID") or installation.network_id,
-        subnet_id=reader.text("defaultSubnetID") or installation.subnet_id,
     )
 
 

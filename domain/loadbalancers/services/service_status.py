@@ -6,6 +6,9 @@ restart does not repeat them.
 
     address     none ──► written once a machine is ready ──► ... ──► removed when the load balancer is gone
     condition   none ──► one message with all problems ──► none
+
+The address is compared by IP only: Kubernetes adds fields to an ingress (`ipMode: VIP` since 1.30), so a comparison of
+all fields would write the same status endlessly. It is never removed while the LoadBalancer exists.
 """
 
 from __future__ import annotations
@@ -13,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from domain.loadbalancers.ip_addresses import same_address
 from domain.loadbalancers.names import service_name
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Service, ServiceCondition
-from domain.loadbalancers.services.service_address import CLEARED, write_back
 from domain.loadbalancers.services.synchronization import ServiceWork
 from domain.model import Model
-from domain.notices import Notice, NoticeType
+from domain.notices import Notice, NoticeType, normal
 from domain.resource import timestamp
 from domain.writes import JsonPatch
 
@@ -39,19 +42,33 @@ def shown_status(service: Service, balancer: LoadBalancer | None, work: ServiceW
     wrong = [notice for notice in work.notices if notice.type is NoticeType.WARNING]
     known = _stored(service)
     news = tuple(notice for notice in wrong if known is None or notice.message not in known.message)
-    address, gets = _address(service, balancer, work)
-    return ShownStatus(patch=combined(address, _condition(service, wrong, work, now)), notices=(*news, *gets))
+    address = _address(service, balancer, work)
+    patch = combined(address.patch, _condition(service, wrong, work, now))
+    return ShownStatus(patch=patch, notices=(*news, *address.notices))
 
 
-def _address(
-    service: Service, balancer: LoadBalancer | None, work: ServiceWork
-) -> tuple[JsonPatch, tuple[Notice, ...]]:
+def _address(service: Service, balancer: LoadBalancer | None, work: ServiceWork) -> ShownStatus:
     if work.clear_ingress:
-        return CLEARED, ()
+        return ShownStatus(patch=_ingress(None))
     if balancer is None or work.delete or balancer.service != service_name(service.metadata):
-        return {}, ()
-    written = write_back(service, balancer)
-    return written.patch, written.notices
+        return ShownStatus()
+    return write_back(service, balancer)
+
+
+def write_back(service: Service, balancer: LoadBalancer) -> ShownStatus:
+    """The address to write, if any. With zero replicas it is written at once, because no machine will become ready."""
+    address = balancer.status.external_ip
+    answering = balancer.spec.replicas == 0 or bool(balancer.status.ready_replicas)
+    if not address or not answering or service.metadata.deleting or balancer.metadata.deleting:
+        return ShownStatus()
+    if len(service.ingress) == 1 and same_address(service.ingress[0].ip, address):
+        return ShownStatus()
+    notice = normal("creation", f"LoadBalancer is successfully created with IP {address}", each_time=True)
+    return ShownStatus(patch=_ingress([{"ip": address}]), notices=(notice,))
+
+
+def _ingress(ingress: object) -> JsonPatch:
+    return {"status": {"loadBalancer": {"ingress": ingress}}}
 
 
 def _condition(service: Service, wrong: Iterable[Notice], work: ServiceWork, now: datetime) -> JsonPatch:

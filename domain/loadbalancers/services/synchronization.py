@@ -138,9 +138,7 @@ def _creation(
         return ServiceWork(problem=problem, notices=(*annotations.notices, warning("Failed", problem)))
     meta = service.metadata
     spec = LoadBalancerSpec(
-        selector=Selector(
-            match_labels={LOAD_BALANCER_LABEL: load_balancer_label(installation.control_namespace, meta)}
-        ),
+        selector=Selector(match_labels={LOAD_BALANCER_LABEL: load_balancer_label(installation.namespace, meta)}),
         replicas=annotations.replicas,
         existing_floating_ip=annotations.existing_floating_ip,
         debug_settings=annotations.debug_settings,
@@ -154,7 +152,7 @@ def _creation(
         "kind": LOAD_BALANCER.name,
         "metadata": {
             "name": load_balancer_name(meta),
-            "namespace": installation.control_namespace,
+            "namespace": installation.namespace,
             "annotations": {SERVICE_NAME_ANNOTATION: service_name(meta)},
             "finalizers": [LOAD_BALANCER_FINALIZER],
         },
@@ -169,12 +167,13 @@ def _synchronization(
     stored = balancer.spec
     annotations = keeping(annotations, stored)
     infrastructure, refused = _infrastructure(stored.infrastructure, annotations.infrastructure)
+    same_endpoints = sorted(stored.endpoints, key=lambda each: each.name) == list(endpoints)
     existing, doubts = _existing_floating_ip(service, balancer, annotations)
     wanted = stored.model_copy(
         update={
             "ports": service.spec.ports,
             "replicas": annotations.replicas,
-            "endpoints": stored.endpoints if _same_endpoints(stored.endpoints, endpoints) else endpoints,
+            "endpoints": stored.endpoints if same_endpoints else endpoints,
             "infrastructure": infrastructure,
             "debug_settings": _as_stored(stored.debug_settings, annotations.debug_settings),
             "options": _options(stored.options, annotations.options),
@@ -184,8 +183,6 @@ def _synchronization(
     changes = difference(stored, wanted)
     if "ports" in changes:
         changes["ports"] = [_port(port) for port in wanted.ports]
-    if "endpoints" in changes:
-        changes["endpoints"] = _dumped(wanted.endpoints)
     patch: JsonPatch = {"spec": changes} if changes else {}
     if balancer.service != service_name(service.metadata):
         patch["metadata"] = {"annotations": {SERVICE_NAME_ANNOTATION: service_name(service.metadata)}}
@@ -254,18 +251,6 @@ def _existing_floating_ip(
     if addresses and not any(same_address(requested, address) for address in addresses):
         return stored, (warning("Failed", "adding a different ExistingFloatingIP is not supported after LB creation"),)
     return (requested, ()) if addresses else (stored, ())
-
-
-def _same_endpoints(one: Iterable[Endpoint], other: Iterable[Endpoint]) -> bool:
-    return sorted(one, key=_by_name) == sorted(other, key=_by_name)
-
-
-def _by_name(endpoint: Endpoint) -> str:
-    return endpoint.name
-
-
-def _dumped(endpoints: tuple[Endpoint, ...]) -> list[Document]:
-    return [endpoint.model_dump(mode="json") for endpoint in endpoints]
 
 
 def _port(port: Port) -> Document:

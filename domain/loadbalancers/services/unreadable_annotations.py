@@ -6,57 +6,36 @@ port list enables PROXY protocol for all backends.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TypeVar
 
 from domain.loadbalancers.resources import LoadBalancerSpec
 from domain.loadbalancers.services.service_annotations import ServiceAnnotations
+from domain.model import Model
 
-_OPTIONS = {
-    "internalLB": "internal_lb",
-    "tcpProxyProtocol": "tcp_proxy_protocol",
-    "tcpProxyProtocolPortsFilter": "tcp_proxy_protocol_port_filter",
-    "tcpIdleTimeout": "tcp_idle_timeout",
-    "udpIdleTimeout": "udp_idle_timeout",
-    "serverGroupPolicy": "server_group_policy",
+M = TypeVar("M", bound=Model)
+
+# The path of the value that an annotation sets, which is the same in the annotations and in the LoadBalancer's spec.
+_PATHS = {
+    "replicas": ("replicas",),
+    "debug": ("debug_settings",),
+    "skipCloudControllerDefaultNetworkID": ("infrastructure", "additional_networks"),
+    "logForward": ("options", "log_forward"),
+    "internalLB": ("options", "internal_lb"),
+    "tcpProxyProtocol": ("options", "tcp_proxy_protocol"),
+    "tcpProxyProtocolPortsFilter": ("options", "tcp_proxy_protocol_port_filter"),
+    "tcpIdleTimeout": ("options", "tcp_idle_timeout"),
+    "udpIdleTimeout": ("options", "udp_idle_timeout"),
+    "serverGroupPolicy": ("options", "server_group_policy"),
 }
 
 
 def keeping(annotations: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
-    for name in sorted(annotations.unreadable):
-        if name in _OPTIONS:
-            annotations = _with_stored_option(annotations, stored, _OPTIONS[name])
-        elif name in _PARTS:
-            annotations = _PARTS[name](annotations, stored)
+    for name in annotations.unreadable & _PATHS.keys():
+        annotations = _with_stored(annotations, stored, *_PATHS[name])
     return annotations
 
 
-def _with_stored_option(annotations: ServiceAnnotations, stored: LoadBalancerSpec, field: str) -> ServiceAnnotations:
-    options = annotations.options.model_copy(update={field: getattr(stored.options, field)})
-    return annotations.model_copy(update={"options": options})
-
-
-def _replicas(annotations: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
-    return annotations.model_copy(update={"replicas": stored.replicas})
-
-
-def _debug(annotations: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
-    return annotations.model_copy(update={"debug_settings": stored.debug_settings})
-
-
-def _networks(annotations: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
-    networks = stored.infrastructure.additional_networks
-    infrastructure = annotations.infrastructure.model_copy(update={"additional_networks": networks})
-    return annotations.model_copy(update={"infrastructure": infrastructure})
-
-
-def _log_forward(annotations: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
-    options = annotations.options.model_copy(update={"log_forward": stored.options.log_forward})
-    return annotations.model_copy(update={"options": options})
-
-
-_PARTS: dict[str, Callable[[ServiceAnnotations, LoadBalancerSpec], ServiceAnnotations]] = {
-    "replicas": _replicas,
-    "debug": _debug,
-    "skipCloudControllerDefaultNetworkID": _networks,
-    "logForward": _log_forward,
-}
+def _with_stored(requested: M, stored: Model, field: str, *below: str) -> M:
+    value = getattr(stored, field)
+    kept = _with_stored(getattr(requested, field), value, *below) if below else value
+    return requested.model_copy(update={field: kept})

@@ -62,6 +62,6 @@ def test_a_machines_server_is_known_by_its_last_look() -> None:
 
 
 def test_a_secret_without_a_namespace_is_beside_its_object() -> None:
-    infrastructure = balancer(spec={"infrastructure": {"authSecretRef": {"namespace": ""}, "projectID": "p"}})
-    reference = ProjectReference.of(infrastructure.spec.infrastructure, "here")
+    infrastructure = {"authSecretRef": {"namespace": ""}, "projectID": "p"}
+    reference = ProjectReference.of(balancer(metadata={"namespace": "here"}, spec={"infrastructure": infrastructure}))
     assert reference == ProjectReference(namespace="here", secret="cloud", project_id="p")

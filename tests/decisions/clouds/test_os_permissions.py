@@ -24,7 +24,7 @@ def calls() -> Iterator[ast.Call]:
 
 
 def called() -> set[Called]:
-    """API, kind of object and operation of each call on a project; `_got` reads whatever Neutron kind it is given."""
+    """API, kind of object and operation of each call on a project; `_got` and `_deletion` are given API and kind."""
     found: set[Called] = set()
     for call in calls():
         match call:
@@ -36,8 +36,10 @@ def called() -> set[Called]:
                 if method in OPERATIONS and isinstance(kind, ast.Constant):
                     assert isinstance(operation, ast.Constant)
                     found.add((APIS[api], str(kind.value), str(operation.value)))
-            case ast.Call(func=ast.Name("_got"), args=[_, ast.Constant(kind_), *_]):
-                found.add(("neutron", str(kind_), "get"))
+            case ast.Call(func=ast.Name("_got"), args=[_, ast.Attribute(attr=api), ast.Constant(kind_), *_]):
+                found.add((APIS[api], str(kind_), "get"))
+            case ast.Call(func=ast.Name("_deletion"), args=[ast.Attribute(attr=api), ast.Constant(kind_), *_]):
+                found.add((APIS[api], str(kind_), "delete"))
     return found
 
 

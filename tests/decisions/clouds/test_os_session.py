@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -120,7 +121,7 @@ def opened(cloud: Cloud, region: str = "north", **settings: Any) -> Project:
 
 @pytest.fixture
 def project(cloud: Cloud) -> Iterator[Project]:
-    with opened(cloud) as project:
+    with closing(opened(cloud)) as project:
         yield project
 
 
@@ -186,7 +187,7 @@ def test_a_short_outage_of_keystone_locks_no_caller_out(cloud: Cloud, project: P
 
 
 def test_an_unknown_region_is_reported(cloud: Cloud) -> None:
-    with opened(cloud, region="south") as project, pytest.raises(Invalid) as refused:
+    with closing(opened(cloud, region="south")) as project, pytest.raises(Invalid) as refused:
         port(project)
     assert refused.value.code == "NoEndpoint"
 
@@ -233,7 +234,7 @@ def test_a_silent_service_is_given_up_after_the_timeout(cloud: Cloud) -> None:
         serve(request, body)
 
     cloud._serve = hanging  # type: ignore[method-assign]
-    with opened(cloud, call_timeout=timedelta(seconds=0.3)) as project:
+    with closing(opened(cloud, call_timeout=timedelta(seconds=0.3))) as project:
         with pytest.raises(Unavailable):
             create(project)
         held.set()
@@ -299,7 +300,7 @@ def test_images_are_read_page_after_page(cloud: Cloud, project: Project) -> None
 
 
 def test_observing_sends_no_effect(cloud: Cloud) -> None:
-    with opened(cloud, mode="observe") as project:
+    with closing(opened(cloud, mode="observe")) as project:
         with pytest.raises(Denied) as refused:
             create(project)
         assert refused.value.code == "ObserveMode"

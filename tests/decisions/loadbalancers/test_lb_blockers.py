@@ -11,7 +11,7 @@ from activities.openstack.call_limits import SILENT
 from domain.decision import Action
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import CreateSet, LookAtBalancer, PatchSet, WriteStatus
-from domain.loadbalancers.blockers import BUSY, SPENT, Blocker, Nature, overdue
+from domain.loadbalancers.blockers import BUSY, SPENT, Blocker, Nature, overdue, with_pause
 from domain.loadbalancers.blockers import QUOTA as OVER_QUOTA
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud, Server
 from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_machine, look_of_rules
@@ -20,9 +20,8 @@ from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.cloud.steps import CreatePort, DeletePort, DeleteServer, Step
 from domain.loadbalancers.constants import BOOTS_SINCE_ANNOTATION, DRIFT_ANNOTATION, OUTAGE_ANNOTATION, QUOTA_ANNOTATION
-from domain.loadbalancers.machine.actions import LookAtMachine, RevokeAccess, SeenMachine
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
-from domain.loadbalancers.machine.world import MachineWorld
+from domain.loadbalancers.machine.world import LookAtMachine, MachineWorld, RevokeAccess, SeenMachine
 from domain.loadbalancers.machine_health import HealthState, health_of
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.refusal import AREA_PAUSED, WORKER_SHUTDOWN, ErrorType, Refusal
@@ -30,15 +29,15 @@ from domain.resource import parse_timestamp
 from domain.writes import DropFinalizer, Patch, Written, merge
 
 SILENCE = refusal(ErrorType.UNAVAILABLE, "Neutron does not answer")
-OUTAGE = Blocker.of(ErrorType.UNAVAILABLE, "Neutron does not answer")
-QUOTA = Blocker.of(ErrorType.THROTTLED, "no more servers", code=OVER_QUOTA)
-GOING = Blocker.of(ErrorType.PENDING, "server s is being deleted")
+OUTAGE = Blocker.of(SILENCE)
+QUOTA = Blocker.of(refusal(ErrorType.THROTTLED, "no more servers", OVER_QUOTA))
+GOING = Blocker.of(refusal(ErrorType.PENDING, "server s is being deleted"))
 FINALIZED = {"metadata": {"finalizers": ["yawol.stackit.cloud/controller2"]}}
 FINALIZED_MACHINE = {"metadata": {"finalizers": ["yawol.stackit.cloud/controller4"]}}
 
 
 @pytest.mark.parametrize(
-    ("type_", "quota", "first", "after_an_hour"),
+    ("type_", "quota", "first", "longest"),
     [
         (ErrorType.PENDING, False, 3, 30),
         (ErrorType.UNAVAILABLE, False, 1, 60),
@@ -48,17 +47,15 @@ FINALIZED_MACHINE = {"metadata": {"finalizers": ["yawol.stackit.cloud/controller
         (ErrorType.INVALID, False, 15, 600),
     ],
 )
-def test_pauses_grow_with_the_time_that_a_hindrance_has_lasted(
-    type_: ErrorType, quota: bool, first: int, after_an_hour: int
-) -> None:
-    found = Blocker.of(type_, "why", code=OVER_QUOTA if quota else "")
-    assert found.until(NOW, NOW) == NOW + timedelta(seconds=first)
-    assert found.until(NOW - timedelta(hours=1), NOW) == NOW + timedelta(seconds=after_an_hour)
+def test_pauses_grow_with_the_number_of_refusals(type_: ErrorType, quota: bool, first: int, longest: int) -> None:
+    found = refusal(type_, "why", OVER_QUOTA if quota else "")
+    pauses = [with_pause(found.model_copy(update={"attempts": each})).pause for each in (1, 2, 20)]
+    assert pauses == [timedelta(seconds=each) for each in (first, 2 * first, longest)]
 
 
 def test_the_other_side_is_left_alone_for_as_long_as_it_asks() -> None:
-    found = Blocker.of(ErrorType.THROTTLED, "why", delay=timedelta(minutes=7))
-    assert found.until(NOW, NOW) == NOW + timedelta(minutes=7)
+    found = refusal(ErrorType.THROTTLED, "why").model_copy(update={"asked": timedelta(minutes=7)})
+    assert with_pause(found).retry_at == found.at + timedelta(minutes=7)
 
 
 def test_a_blocker_that_should_have_passed_is_reported_when_it_lasts() -> None:
@@ -76,18 +73,18 @@ def test_a_blocker_that_should_have_passed_is_reported_when_it_lasts() -> None:
 
 
 def test_a_blocker_for_a_person_is_shown_before_a_passing_one() -> None:
-    denied = Blocker.of(ErrorType.DENIED, "no rights")
+    denied = Blocker.of(refusal(ErrorType.DENIED, "no rights"))
     assert max([GOING, denied, OUTAGE], key=lambda each: each.weight) == denied
     assert max([GOING, OUTAGE], key=lambda each: each.weight) == OUTAGE
 
 
 @pytest.mark.parametrize(("code", "ours"), [(BUSY, True), (SPENT, True), (SILENT, False), ("", False)])
 def test_only_a_limit_of_this_process_is_its_own(code: str, ours: bool) -> None:
-    assert Blocker.of_refusal(refusal(ErrorType.THROTTLED, "why", code)).ours is ours
+    assert Blocker.of(refusal(ErrorType.THROTTLED, "why", code)).ours is ours
 
 
 def test_a_call_limit_is_shown_in_the_phase_without_an_event() -> None:
-    busy = Blocker.of(ErrorType.THROTTLED, "16 calls are under way", code=BUSY)
+    busy = Blocker.of(refusal(ErrorType.THROTTLED, "16 calls are under way", BUSY))
     assert busy.weight < OUTAGE.weight
     shop, one = balancer(**FINALIZED), machine(**FINALIZED_MACHINE)
     for blocker, reported in ((busy, ()), (OUTAGE, ("Neutron does not answer",))):

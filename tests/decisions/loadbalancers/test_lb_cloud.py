@@ -90,6 +90,13 @@ def test_a_settled_load_balancer_needs_nothing_and_no_write() -> None:
     assert plan_cloud(of, project.of_balancer(), NOW) == CloudPlan(settled=True)
 
 
+def test_a_foreign_group_that_is_answered_without_an_id_is_not_adopted() -> None:
+    project = Project()
+    project.groups[""] = SecurityGroup(id="", name=NAME, description=mark_of("another"))
+    plan = plan_cloud(fresh(), project.of_balancer(), NOW)
+    assert "does not belong to this LoadBalancer" in plan.problem
+
+
 def test_an_internal_load_balancer_has_no_floating_ip() -> None:
     project = Project()
     of, _ = settle(fresh(options={"internalLB": True}), project)
@@ -347,7 +354,7 @@ def test_unrecorded_objects_of_our_name_belong_to_others() -> None:
     plan = plan_cloud(fresh(), project.of_balancer(), NOW)
     assert plan.problem.startswith("a security group named lbs/web--shop exists that does not belong to")
     assert plan.steps == ()
-    assert remove_load_balancer(fresh(), project.of_balancer()).done
+    assert not remove_load_balancer(fresh(), project.of_balancer()).steps
 
 
 def test_objects_with_another_clusters_mark_are_not_taken() -> None:
@@ -434,7 +441,7 @@ def remove_all(of: LoadBalancer, project: Project) -> list[str]:
     before = len(project.calls)
     for _ in range(10):
         removal = remove_load_balancer(of, project.of_balancer())
-        if removal.done:
+        if not removal.steps:
             return project.calls[before:]
         project.carry_out(removal.steps)
     raise AssertionError("it does not end")

@@ -24,7 +24,7 @@ SERVICES = {each["metadata"]["name"]: each for each in manifests("loadbalancers-
 OBJECTS = manifests("loadbalancers-objects")
 BALANCERS = {each["metadata"]["name"]: each for each in OBJECTS if each["kind"] == LOAD_BALANCER.name}
 INSTALLATION = Installation(
-    control_namespace="load-balancers",
+    namespace="load-balancers",
     secret_name="cloud",
     floating_net_id="external",
     network_id="tenant",
@@ -93,7 +93,7 @@ def test_the_debugged_machines_are_what_the_comments_say() -> None:
 def test_the_credentials_are_complete() -> None:
     (secret,) = (each for each in OBJECTS if each["kind"] == "Secret")
     fields = {name: base64.b64encode(text.encode()).decode() for name, text in secret["stringData"].items()}
-    reference = ProjectReference.of(LoadBalancer.model_validate(BALANCERS["vault"]).spec.infrastructure, "elsewhere")
+    reference = ProjectReference.of(LoadBalancer.model_validate(BALANCERS["vault"]))
     assert (reference.namespace, reference.secret) == (secret["metadata"]["namespace"], secret["metadata"]["name"])
     found = read_credentials(fields, reference.where, environment={})
     assert (found.project_name, found.region) == ("load-balancers", "RegionOne")

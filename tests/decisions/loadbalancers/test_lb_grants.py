@@ -14,7 +14,7 @@ from activities.loadbalancers.pass_context import PassContext
 from activities.openstack.projects import Projects
 from domain.identity import Key, Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
-from domain.loadbalancers.machine.actions import GrantAccess
+from domain.loadbalancers.machine.world import GrantAccess
 from engine.errors import Conflict
 from engine.kube import SECRET, BlockingKube, KubeApi
 from engine.kube.informer_cache import Store

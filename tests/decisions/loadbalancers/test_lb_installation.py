@@ -33,7 +33,7 @@ def test_the_variables_of_yawols_cloud_controller_are_read_under_their_own_names
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert given(monkeypatch, **YAWOLS) == Installation(
-        control_namespace="lbs",
+        namespace="lbs",
         secret_name="cloud",
         floating_net_id="ext-net",
         network_id="net",

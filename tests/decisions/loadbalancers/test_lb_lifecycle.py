@@ -20,8 +20,8 @@ from domain.loadbalancers.cloud.observation_due import look_of_balancer
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer
-from domain.loadbalancers.machine.actions import GrantAccess, LookAtMachine, SeenMachine
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
+from domain.loadbalancers.machine.world import GrantAccess, LookAtMachine, SeenMachine
 from domain.loadbalancers.machine_health import is_master
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.project import ProjectReference

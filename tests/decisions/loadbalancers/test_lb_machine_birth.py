@@ -18,8 +18,7 @@ from lb_objects import balancer, machine
 
 from domain.loadbalancers.machine.api_access import Credentials, access_objects, access_status, kubeconfig
 from domain.loadbalancers.machine.keepalived import HEALTH_SCRIPT, keepalived_conf
-from domain.loadbalancers.machine.promtail import promtail_yaml
-from domain.loadbalancers.machine.user_data import MachineSettings, user_data
+from domain.loadbalancers.machine.user_data import MachineSettings, promtail_yaml, user_data
 from domain.loadbalancers.resources import LoadBalancerMachine, LogForward
 from domain.writes import merge
 

@@ -134,7 +134,7 @@ def test_a_server_of_our_name_that_says_another_machine_is_not_ours() -> None:
     where.servers["other"] = Server(id="other", name=NAME, status="ACTIVE", uid="another-uid")
     of = fresh()
     assert plan(of, where).server is ServerState.ABSENT
-    assert remove_machine(of, where.of_machine(PORT_NAME, "port-1")).done
+    assert not remove_machine(of, where.of_machine(PORT_NAME, "port-1")).steps
 
 
 def test_a_machine_that_is_taken_over_needs_no_call_at_all() -> None:
@@ -225,7 +225,7 @@ def test_the_server_goes_before_the_port_and_nothing_is_left() -> None:
     where = project()
     of, _ = settle(fresh(), where)
     before = len(where.calls)
-    while not (removal := remove_machine(of, where.of_machine(PORT_NAME, "port-1"))).done:
+    while (removal := remove_machine(of, where.of_machine(PORT_NAME, "port-1"))).steps:
         where.carry_out(removal.steps)
     assert where.calls[before:] == ["DeleteServer", "DeletePort"]
     assert where.left == ["port-1"]

@@ -201,7 +201,7 @@ def test_lifecycles_are_counted_by_the_phase_that_they_show(obj: CustomResource,
 
 
 INSTALLATION = Installation(
-    control_namespace="lbs", secret_name="cloud", floating_net_id="ext", network_id="net", flavor_id="f", image_id="i"
+    namespace="lbs", secret_name="cloud", floating_net_id="ext", network_id="net", flavor_id="f", image_id="i"
 )
 ADDRESS = {"loadBalancer": {"ingress": [{"ip": "203.0.113.7"}]}}
 AT_FAULT = {"conditions": [{"type": "perdure.dev/Misconfigured", "status": "True", "reason": "Unservable"}], **ADDRESS}

@@ -46,49 +46,49 @@ def leases() -> Leases:
     return Leases()
 
 
-def of(leases: Leases, kind: Kind) -> Predecessor:
-    return Predecessor(cast(KubeApi, leases), "kube-system", kind)
+@pytest.fixture
+def yawol(leases: Leases) -> Predecessor:
+    return Predecessor(cast(KubeApi, leases), "kube-system")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-async def test_a_kind_is_left_alone_while_its_own_controller_leads(leases: Leases, kind: Kind) -> None:
+async def test_a_kind_is_left_alone_while_its_own_controller_leads(
+    leases: Leases, yawol: Predecessor, kind: Kind
+) -> None:
     leases.hold(kind)
-    leader = await of(leases, kind).leads()
+    leader = await yawol.leads(kind)
     assert "yawol still leads (yawol-1)" in leader
     assert f"kube-system/{LEASES[kind.name]}" in leader
-    others = [await of(leases, other).leads() for other in KINDS if other is not kind]
+    others = [await yawol.leads(other) for other in KINDS if other is not kind]
     assert others == ["", "", ""]
 
 
-async def test_a_lease_that_is_not_renewed_counts_no_more(leases: Leases) -> None:
+async def test_a_lease_that_is_not_renewed_counts_no_more(leases: Leases, yawol: Predecessor) -> None:
     leases.hold(LOAD_BALANCER, datetime.now(UTC) - timedelta(hours=1))
-    assert await of(leases, LOAD_BALANCER).leads() == ""
+    assert await yawol.leads(LOAD_BALANCER) == ""
 
 
-async def test_many_passes_ask_once(leases: Leases) -> None:
-    yawol = of(leases, LOAD_BALANCER_MACHINE)
+async def test_many_passes_ask_once(leases: Leases, yawol: Predecessor) -> None:
     for _ in range(20):
-        assert await yawol.leads() == ""
+        assert await yawol.leads(LOAD_BALANCER_MACHINE) == ""
     assert leases.asked == [f"kube-system/{LEASES[LOAD_BALANCER_MACHINE.name]}"]
 
 
 async def test_a_controller_that_comes_back_is_seen_at_the_next_question(
-    leases: Leases, monkeypatch: pytest.MonkeyPatch
+    leases: Leases, yawol: Predecessor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    yawol = of(leases, LOAD_BALANCER_SET)
-    assert await yawol.leads() == ""
+    assert await yawol.leads(LOAD_BALANCER_SET) == ""
     monkeypatch.setattr(replaced_operator, "ASKED_EVERY_SECONDS", 0.0)
     leases.hold(LOAD_BALANCER_SET)
-    assert await yawol.leads()
+    assert await yawol.leads(LOAD_BALANCER_SET)
     leases.held.clear()
-    assert await yawol.leads() == ""
+    assert await yawol.leads(LOAD_BALANCER_SET) == ""
 
 
-async def test_not_to_know_who_leads_is_no_permission(leases: Leases) -> None:
-    yawol = of(leases, LOAD_BALANCER)
+async def test_not_to_know_who_leads_is_no_permission(leases: Leases, yawol: Predecessor) -> None:
     leases.hold(LOAD_BALANCER)
     leases.down = True
     with pytest.raises(Unavailable):
-        await yawol.leads()
+        await yawol.leads(LOAD_BALANCER)
     leases.down = False
-    assert await yawol.leads(), "and it is asked again"
+    assert await yawol.leads(LOAD_BALANCER), "and it is asked again"

@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 from lb_objects import NOW, ago, fleet_of, healthy, machine
 from memory_kube import MemoryKube
+from temporalio.testing import ActivityEnvironment
 
 from activities.loadbalancers import machine_heartbeats as module
 from activities.loadbalancers.cache import LoadBalancerCache
@@ -14,7 +15,7 @@ from activities.loadbalancers.machine_heartbeats import Reports
 from activities.loadbalancers.pass_context import PassContext
 from activities.openstack.projects import Projects
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.fleet_silence import Fleet, report_of
+from domain.loadbalancers.fleet_silence import AskFleet, Fleet, report_of
 from domain.loadbalancers.machine_health import DEFAULT_TIMINGS
 from domain.loadbalancers.resources import LoadBalancerMachine
 from engine.kube import BlockingKube, KubeApi
@@ -87,7 +88,7 @@ async def test_a_set_that_a_person_has_paused_is_no_scout() -> None:
         await kube.create(LOAD_BALANCER_MACHINE, body, "lbs")
     for name in ("set-of-a", "set-of-b"):
         await kube.create(LOAD_BALANCER_SET, {"metadata": {"name": name}}, "lbs")
-    assert (await ground.fleet(NOW)).scout == "lbs/set-of-a"
+    assert (await ActivityEnvironment().run(ground.ask_fleet, AskFleet())).scout == "lbs/set-of-a"
     held = {"metadata": {"annotations": {"perdure.dev/paused": "true"}}}
     await kube.patch(LOAD_BALANCER_SET, "lbs", "set-of-a", held)
-    assert (await ground.fleet(NOW)).scout == "lbs/set-of-b"
+    assert (await ActivityEnvironment().run(ground.ask_fleet, AskFleet())).scout == "lbs/set-of-b"

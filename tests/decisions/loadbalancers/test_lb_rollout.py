@@ -64,7 +64,8 @@ def test_the_first_set_is_made_from_the_load_balancer() -> None:
     found = plan(revised(balancer(spec={"replicas": 2}), None))
     assert found.revise == {"metadata": {"annotations": {REVISION: "1"}}}
     labels = {**LABELS, "lbm-template-hash": CURRENT}
-    assert found.create["metadata"] == {
+    assert found.create is not None
+    assert found.create.document["metadata"] == {
         "name": f"web--shop-{CURRENT}",
         "namespace": "lbs",
         "labels": labels,
@@ -79,7 +80,7 @@ def test_the_first_set_is_made_from_the_load_balancer() -> None:
             }
         ],
     }
-    made = LoadBalancerSet.model_validate(found.create)
+    made = LoadBalancerSet.model_validate(found.create.document)
     assert (made.spec.replicas, made.spec.selector.match_labels, made.spec.template.labels) == (2, labels, labels)
     spec = made.spec.template.spec
     assert spec.infrastructure == balancer().spec.infrastructure
@@ -88,15 +89,17 @@ def test_the_first_set_is_made_from_the_load_balancer() -> None:
 
 
 def test_a_set_that_was_just_made_needs_nothing_more() -> None:
-    made = LoadBalancerSet.model_validate(plan(revised(balancer(), None)).create)
+    create = plan(revised(balancer(), None)).create
+    assert create is not None
+    made = LoadBalancerSet.model_validate(create.document)
     found = plan(balancer(), made)
-    assert (found.revise, found.create, found.patches) == ({}, {}, ())
+    assert (found.revise, found.create, found.patches) == ({}, None, ())
     assert found.why == f"ready machines of web--shop-{CURRENT}: 0 of 1"
 
 
 def test_no_set_is_made_before_there_is_a_port() -> None:
     found = plan(balancer(status={"portID": None}))
-    assert (found.create, found.why) == ({}, "waits for the port with the virtual address")
+    assert (found.create, found.why) == (None, "waits for the port with the virtual address")
 
 
 def test_a_settled_load_balancer_asks_for_nothing() -> None:
@@ -107,7 +110,7 @@ def test_a_settled_load_balancer_asks_for_nothing() -> None:
 def test_a_revision_that_is_none_is_a_problem_for_a_person() -> None:
     found = plan(revised(balancer(), "one"), a_set())
     assert "is 'one', which is not a revision" in found.problem
-    assert (found.patches, found.create) == ((), {})
+    assert (found.patches, found.create) == ((), None)
 
 
 # --- a new template ---
@@ -115,7 +118,8 @@ def test_a_revision_that_is_none_is_a_problem_for_a_person() -> None:
 
 def test_a_new_template_makes_a_set_of_the_next_revision_beside_the_old() -> None:
     found = plan(balancer(), a_set("old", revision=4))
-    assert found.create["metadata"]["annotations"] == {REVISION: "5"}  # type: ignore[index]
+    assert found.create is not None
+    assert found.create.document["metadata"]["annotations"] == {REVISION: "5"}  # type: ignore[index]
     assert found.revise == {"metadata": {"annotations": {REVISION: "5"}}}
     assert found.patches == ()
 
@@ -191,7 +195,7 @@ def test_a_rollout_is_done_when_all_others_are_empty() -> None:
 
 
 def test_a_frozen_rollout_neither_makes_nor_empties_a_set() -> None:
-    assert plan(balancer(), a_set("old"), frozen="the network cannot change").create == {}
+    assert plan(balancer(), a_set("old"), frozen="the network cannot change").create is None
     both = plan(revised(balancer(), "2"), a_set(revision=2), a_set("old"), frozen="the network cannot change")
     assert (both.patches, both.problem) == ((), "the network cannot change")
 
@@ -224,7 +228,7 @@ def test_going_back_gives_the_old_set_a_new_revision() -> None:
     of = revised(balancer(), "2")
     back = a_set(revision=1, replicas=0)
     found = plan(of, a_set("other", revision=2), back)
-    assert found.create == {}
+    assert found.create is None
     assert found.revise == {"metadata": {"annotations": {REVISION: "3"}}}
     (patch,) = found.patches
     assert patch.name == back.metadata.name
@@ -259,7 +263,7 @@ def test_a_load_balancer_that_lost_its_revision_gets_that_of_its_set() -> None:
 
 def test_a_set_on_its_way_out_is_waited_for_before_its_successor_of_the_same_name() -> None:
     found = plan(balancer(), a_set(metadata={"deletionTimestamp": ago()}))
-    assert (found.create, "is being deleted" in found.why) == ({}, True)
+    assert (found.create, "is being deleted" in found.why) == (None, True)
 
 
 # --- scaling, drift ---

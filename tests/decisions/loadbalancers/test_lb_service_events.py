@@ -18,7 +18,7 @@ from activities.loadbalancers.services import ServiceActivities
 from domain.identity import Key, Kind
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT
-from domain.loadbalancers.notices import bad_source_range
+from domain.loadbalancers.ip_addresses import bad_source_range
 from domain.loadbalancers.object_world import ObjectMemory
 from domain.loadbalancers.passes import PassService
 from domain.notices import Notice, normal, warning

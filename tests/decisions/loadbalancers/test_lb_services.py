@@ -11,8 +11,8 @@ from lb_objects import INFRASTRUCTURE, INSTALLATION, balancer, node, service
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.endpoints import endpoints_of, what_matters
 from domain.loadbalancers.services.objects import Installation, Service
-from domain.loadbalancers.services.service_address import write_back
 from domain.loadbalancers.services.service_annotations import parse_annotations
+from domain.loadbalancers.services.service_status import write_back
 from domain.loadbalancers.services.synchronization import ServiceWork, work_for
 from domain.loadbalancers.template_hash import template_hash
 from domain.writes import merge

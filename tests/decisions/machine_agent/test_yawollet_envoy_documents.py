@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from google.protobuf import json_format
 
 from domain.loadbalancers.envoy import CLUSTER_TYPE, LISTENER_TYPE, EnvoyConfiguration, envoy_configuration
 from domain.loadbalancers.resources import LoadBalancer
-from yawollet.messages import Request, read_response, request, resources, response
+from yawollet.messages import POOL, REQUEST, RESPONSE, Request, resources, response
 
 Json = dict[str, Any]
 
@@ -178,9 +179,10 @@ def test_every_document_is_what_envoys_messages_can_say() -> None:
     }
     found = documents_for(HTTP, DNS, **options)
     for type_url, documents in ((CLUSTER_TYPE, found.clusters), (LISTENER_TYPE, found.listeners)):
-        read = read_response(response(type_url, "7", "n", documents.values()))
+        answer = RESPONSE.FromString(response(type_url, "7", "n", documents.values()))
+        read: Json = json_format.MessageToDict(answer, preserving_proto_field_name=True, descriptor_pool=POOL)
         assert (read["version_info"], read["nonce"]) == ("7", "n")
-        assert [each["name"] for each in read["resources"]] == list(documents)  # type: ignore[attr-defined]
+        assert [each["name"] for each in read["resources"]] == list(documents)
 
 
 def test_a_field_that_is_not_described_is_refused_instead_of_lost() -> None:
@@ -188,8 +190,14 @@ def test_a_field_that_is_not_described_is_refused_instead_of_lost() -> None:
         resources(CLUSTER_TYPE, [{"name": "TCP-80", "invented": 1}])
 
 
+def sent(**fields: object) -> Request:
+    """A request as Envoy sends it."""
+    return Request(json_format.ParseDict(fields, REQUEST(), descriptor_pool=POOL).SerializeToString())
+
+
 def test_a_request_says_what_is_asked_for_and_what_is_refused() -> None:
-    first = Request(request(CLUSTER_TYPE))
+    first = sent(type_url=CLUSTER_TYPE)
     assert (first.type_url, first.nonce, first.refusal) == (CLUSTER_TYPE, "", "")
-    refusing = Request(request(LISTENER_TYPE, nonce="3", refusal="cannot bind"))
+    detail = {"code": 13, "message": "cannot bind"}
+    refusing = sent(type_url=LISTENER_TYPE, response_nonce="3", error_detail=detail)
     assert (refusing.nonce, refusing.refusal) == ("3", "cannot bind")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from domain.loadbalancers.machine_health import RELEVANT
 from domain.loadbalancers.resources import LoadBalancer, MachineCondition
 from domain.resource import timestamp
 from yawollet.conditions import Finding, config_ready, envoy_ready, envoy_up_to_date, reported
-from yawollet.debugging import DebugRequest, debug_request, fulfil
+from yawollet.debugging import ad_hoc_debug
 from yawollet.keepalived import findings, read_statistics
 from yawollet.measurements import envoy_values, keepalived_values, machine_values, metrics
 from yawollet.options import Address, interface_address, requeue_time, server_address
@@ -225,41 +224,11 @@ def test_every_metric_carries_the_moment() -> None:
 # Ad-hoc debugging.
 
 
-def request_with_key(key: str, *, enabled: str = "true", debug: bool = False) -> Any:
-    return debug_request(
-        LoadBalancer.model_validate(
-            {
-                "metadata": {
-                    "annotations": {
-                        "yawol.stackit.cloud/adHocDebug": enabled,
-                        "yawol.stackit.cloud/adHocDebugSSHKey": key,
-                    }
-                },
-                "spec": {"debugSettings": {"enabled": debug}},
-            }
-        )
+def wishing(key: str = "ssh-rsa AAAA", *, enabled: str = "true", debug: bool = False) -> LoadBalancer:
+    annotations = {"yawol.stackit.cloud/adHocDebug": enabled, "yawol.stackit.cloud/adHocDebugSSHKey": key}
+    return LoadBalancer.model_validate(
+        {"metadata": {"annotations": annotations}, "spec": {"debugSettings": {"enabled": debug}}}
     )
-
-
-def test_a_key_is_let_in_when_it_is_asked_for() -> None:
-    assert request_with_key("ssh-rsa AAAAB3Nza+/x==").key == "ssh-rsa AAAAB3Nza+/x=="
-
-
-@pytest.mark.parametrize(("key", "enabled"), [("", "true"), ("ssh-rsa AAAA", "no"), ("ssh-rsa AAAA", "")])
-def test_nothing_is_let_in_unasked(key: str, enabled: str) -> None:
-    assert request_with_key(key, enabled=enabled) is None
-
-
-@pytest.mark.parametrize(
-    "key", ["ssh-ed25519 AAAA", "ssh-rsa AAAA me@home", "ssh-rsa AAAA\nssh-rsa BBBB", "ssh-rsa AAAA\n", "ssh-rsa "]
-)
-def test_a_key_of_another_form_is_refused(key: str) -> None:
-    assert request_with_key(key).key == ""
-    assert "not of the form" in request_with_key(key).refusal
-
-
-def test_no_key_is_let_in_where_debugging_is_on_anyway() -> None:
-    assert "debugSettings" in request_with_key("ssh-rsa AAAA", debug=True).refusal
 
 
 def sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str = "") -> Path:
@@ -273,17 +242,15 @@ def sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str = "") -> 
     return log
 
 
+@pytest.mark.parametrize("key", ["ssh-rsa AAAA", "ssh-rsa AAAAB3Nza+/x=="])
 async def test_the_key_is_written_and_sshd_started_as_the_image_allows_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     log = sudo(tmp_path, monkeypatch)
-    reported = await fulfil(DebugRequest(key="ssh-rsa AAAA"))
+    reported = await ad_hoc_debug(wishing(key))
+    assert reported is not None
     assert (reported.type, reported.reason) == ("Warning", "AdHocDebuggingEnabled")
-    assert log.read_text().splitlines() == [
-        "tee /home/yawoldebug/.ssh/authorized_keys",
-        "ssh-rsa AAAA",
-        "rc-service sshd start",
-    ]
+    assert log.read_text().splitlines() == ["tee /home/yawoldebug/.ssh/authorized_keys", key, "rc-service sshd start"]
 
 
 @pytest.mark.parametrize("refused", ["tee", "rc-service"])
@@ -291,17 +258,41 @@ async def test_a_machine_that_does_not_let_a_key_in_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
     sudo(tmp_path, monkeypatch, refused)
-    reported = await fulfil(DebugRequest(key="ssh-rsa AAAA"))
+    reported = await ad_hoc_debug(wishing())
+    assert reported is not None
     assert (reported.type, reported.reason) == ("Warning", "AdHocDebuggingNotEnabled")
     assert reported.message.startswith(f"Ad-hoc debugging is not enabled: sudo {refused}")
     assert reported.message.endswith("exit code 1: denied")
 
 
-async def test_a_refused_wish_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("key", "enabled"), [("", "true"), ("ssh-rsa AAAA", "no"), ("ssh-rsa AAAA", "")])
+async def test_nothing_is_let_in_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, enabled: str
+) -> None:
     log = sudo(tmp_path, monkeypatch)
-    reported = await fulfil(DebugRequest(refusal="no key"))
+    assert await ad_hoc_debug(wishing(key, enabled=enabled)) is None
+    assert not log.exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "debug", "why"),
+    [
+        ("ssh-ed25519 AAAA", False, "not of the form"),
+        ("ssh-rsa AAAA me@home", False, "not of the form"),
+        ("ssh-rsa AAAA\nssh-rsa BBBB", False, "not of the form"),
+        ("ssh-rsa AAAA\n", False, "not of the form"),
+        ("ssh-rsa ", False, "not of the form"),
+        ("ssh-rsa AAAA", True, "debugSettings"),
+    ],
+)
+async def test_a_refused_wish_runs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, debug: bool, why: str
+) -> None:
+    log = sudo(tmp_path, monkeypatch)
+    reported = await ad_hoc_debug(wishing(key, debug=debug))
+    assert reported is not None
     assert (reported.reason, log.exists()) == ("AdHocDebuggingNotEnabled", False)
-    assert reported.message.endswith("no key")
+    assert why in reported.message
 
 
 # Flags.

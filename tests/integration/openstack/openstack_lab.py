@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -145,7 +146,7 @@ class Lab:
 
     def _id(self, name: str, api: Api, path: str, plural: str) -> str:
         if name not in self._ids:
-            with Project(self.project_credentials(), self.project().guard, self.settings) as other:
+            with closing(Project(self.project_credentials(), self.project().guard, self.settings)) as other:
                 # Tenants of other projects have networks of the same name.
                 listed = other.pages(api, plural, path, plural) if api is not Api.NEUTRON else self._networks(other)
             self._ids[name] = next(str(each["id"]) for each in listed if each["name"] == name)

@@ -19,7 +19,7 @@ from domain.loadbalancers.cloud.ownership import Selection, marked_for
 from domain.loadbalancers.former_fields import migrated
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.project import ProjectReference
-from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet, owner_name
 from domain.pause_and_retry import paused
 from domain.reading import Malformed
 from domain.resource import CustomResource
@@ -49,7 +49,7 @@ class Owners:
         return (*self.balancers, *self.machines)
 
     def references(self) -> set[ProjectReference]:
-        return {_reference(each) for each in self.objects}
+        return {ProjectReference.of(each) for each in self.objects}
 
     def uids(self) -> set[str]:
         return {*(each.metadata.uid for each in self.objects), *(each.key.uid for each in self.malformed)}
@@ -101,7 +101,7 @@ def unreadable(found: Snapshot) -> Iterator[Finding]:
 def without_project(found: Snapshot) -> Iterator[Finding]:
     for reference, cloud in (found.clouds or {}).items():
         if isinstance(cloud, ApiError):
-            users = sum(_reference(each) == reference for each in found.owners.objects)
+            users = sum(ProjectReference.of(each) == reference for each in found.owners.objects)
             problem = f"its project, used by {users} objects, cannot be read: {cloud.message}"
             yield _finding(reference.where, problem, "correct the credentials; the project was not audited")
 
@@ -172,8 +172,8 @@ def _unread(owners: Owners, kind: Kind) -> set[str]:
 
 def _owner(machine_set: LoadBalancerSet) -> str:
     meta = machine_set.metadata
-    names = (each.name for each in meta.owner_references if each.kind == LOAD_BALANCER.name)
-    return next((f"{meta.namespace}/{name}" for name in names), "")
+    name = owner_name(meta, LOAD_BALANCER)
+    return f"{meta.namespace}/{name}" if name else ""
 
 
 def _served(machine: LoadBalancerMachine) -> str:
@@ -188,11 +188,11 @@ def differing(found: Snapshot, now: datetime) -> Iterator[Finding]:
     clouds = dict(found.read)
     balancers = {cloud_name(each.metadata): each for each in found.owners.balancers}
     for balancer in found.owners.balancers:
-        cloud = clouds.get(_reference(balancer))
+        cloud = clouds.get(ProjectReference.of(balancer))
         if cloud is not None:
             yield from _differs(balancer, difference_of_balancer(balancer, cloud.of_load_balancer(balancer), now))
     for machine in found.owners.machines:
-        cloud, served = clouds.get(_reference(machine)), balancers.get(_served(machine))
+        cloud, served = clouds.get(ProjectReference.of(machine)), balancers.get(_served(machine))
         if cloud is not None and served is not None:
             yield from _differs(machine, difference_of_machine(machine, cloud.of_machine(machine), migrated(served)))
 
@@ -206,7 +206,7 @@ def _differs(obj: CustomResource, difference: str) -> Iterator[Finding]:
 def doubled(found: Snapshot) -> Iterator[Finding]:
     clouds = dict(found.read)
     for each in found.owners.objects:
-        cloud = clouds.get(_reference(each))
+        cloud = clouds.get(ProjectReference.of(each))
         if cloud is None or each.metadata.deleting:
             continue
         selections = _of_balancer(each, cloud) if isinstance(each, LoadBalancer) else _of_machine(each, cloud)
@@ -254,10 +254,6 @@ def is_a_machines(role: JsonObject) -> bool:
         for each in sequence(rule, "resourceNames")
     }
     return named == {name}
-
-
-def _reference(obj: LoadBalancer | LoadBalancerMachine) -> ProjectReference:
-    return ProjectReference.of(obj.spec.infrastructure, obj.metadata.namespace)
 
 
 def _subject(obj: CustomResource) -> str:
