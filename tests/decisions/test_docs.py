@@ -32,9 +32,9 @@ HEADER = """# Settings
 Every process reads environment variables, once, when it starts. This page is generated from `engine/settings.py`, and a
 test compares the two. Durations are seconds (`90`, `0.5`), Go's notation (`90s`, `5m`, `1h30m`) or ISO 8601.
 
-Temporal's connection is set by Temporal's own variables (`TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, `TEMPORAL_API_KEY`,
-`TEMPORAL_TLS_*`, or a profile in its configuration file), Kubernetes' by `KUBECONFIG` or the pod's service account.
-What users change while Perdure runs stays in the replaced systems' own ConfigMaps and Secrets
+Temporal's own variables (`TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, `TEMPORAL_API_KEY`, `TEMPORAL_TLS_*`, or a profile
+in its configuration file) set the connection to Temporal; `KUBECONFIG` or the pod's service account sets the connection
+to Kubernetes. What users change while Perdure runs stays in the replaced systems' own ConfigMaps and Secrets
 ([AWS accounts](accounts.md#configuration)).
 
 Worker, watcher and command line of one installation need the same `OPERATOR_DOMAIN`; `perdure crds` renders the
