@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
 
-from domain.identity import Key, Kind
+from domain.identity import Kind
 from engine.errors import ApiError
 from engine.kube.api import KubeApi
-from engine.kube.json import JsonObject, text
+from engine.kube.json import JsonObject, key_of, text
 
 WATCH_AGAIN_SECONDS = 1.0
 
@@ -91,10 +91,5 @@ class Objects:
         self._changed.notify_all()
 
 
-def key_of(kind: Kind, obj: JsonObject) -> Key:
-    namespace, name = text(obj, "metadata", "namespace"), text(obj, "metadata", "name")
-    return Key(kind=kind.name, namespace=namespace, name=name, uid=text(obj, "metadata", "uid"))
-
-
 def _id(kind: Kind, obj: JsonObject) -> str:
-    return key_of(kind, obj).workflow_id
+    return key_of(kind.name, obj).workflow_id

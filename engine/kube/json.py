@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from domain.identity import Key
+
 JsonObject: TypeAlias = dict[str, object]
 
 # Far below Python's limit at any depth of calls, far above any real object.
@@ -57,6 +59,11 @@ def text(obj: object, *path: str) -> str:
     """The string at the path; empty if there is none."""
     value = at(obj, *path)
     return value if isinstance(value, str) else ""
+
+
+def key_of(kind: str, obj: object, cluster: str = "") -> Key:
+    namespace, name, uid = (text(obj, "metadata", field) for field in ("namespace", "name", "uid"))
+    return Key(kind=kind, namespace=namespace, name=name, uid=uid, cluster=cluster)
 
 
 def flag(obj: object, *path: str) -> bool:

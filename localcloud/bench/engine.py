@@ -12,11 +12,11 @@ from datetime import timedelta
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
 from domain.identity import Key
 from domain.model import Model
+from engine.kube.json import key_of
 from engine.temporal import wake
 from localcloud.bench.accounts import make_idle_accounts, settle
 from localcloud.bench.figures import Figure, Found, percentile
 from localcloud.bench.laboratory import Event, History, Laboratory, laboratory
-from localcloud.objects import key_of
 from localcloud.state import Cloud
 
 WAKERS = 10  # as many as the watcher sends at once
@@ -36,7 +36,7 @@ async def passes(sizes: Sizes, rows: frozenset[str]) -> Found:
         await settle(lab, lifecycles)
         opened = time.monotonic() - began
         await lab.quiet()
-        keys = [key_of(ACCOUNT, obj) for obj in lab.objects.of(ACCOUNT)]
+        keys = [key_of(ACCOUNT.name, obj) for obj in lab.objects.of(ACCOUNT)]
         at_rest = await lab.histories(ACCOUNT)
         sent, cpu, mark = await _wake_all(lab, keys)
         woken = await lab.histories(ACCOUNT)

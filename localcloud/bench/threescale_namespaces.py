@@ -23,12 +23,11 @@ from domain.built_in_kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
 from domain.identity import Kind
 from domain.threescale import BACKEND
 from engine.kube import NAMESPACE, SECRET
-from engine.kube.json import JsonObject, text
+from engine.kube.json import JsonObject, key_of, text
 from localcloud.bench.claims_telling import step, together, told
 from localcloud.bench.figures import Figure, Found
 from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory_with
 from localcloud.bench.threescale_things import Sizes
-from localcloud.objects import key_of
 from localcloud.services import API_SERVER, SERVERS
 from localcloud.state import choose_ports
 
@@ -240,7 +239,7 @@ async def _longer(lab: Laboratory, obj: JsonObject, than: int) -> None:
 
 
 async def _events(lab: Laboratory, obj: JsonObject) -> int:
-    handle = lab.temporal.get_workflow_handle(key_of(BACKEND, obj).workflow_id)
+    handle = lab.temporal.get_workflow_handle(key_of(BACKEND.name, obj).workflow_id)
     try:
         return (await handle.describe()).history_length
     except RPCError:

@@ -13,11 +13,10 @@ from domain.identity import Key, Kind
 from domain.model import Model
 from domain.threescale import APPLICATION, BACKEND, CUSTOM_KINDS, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT
 from engine.kube import SECRET
-from engine.kube.json import JsonObject, at, sequence, text
+from engine.kube.json import JsonObject, at, key_of, sequence, text
 from engine.temporal import wake
 from localcloud.bench.claims_telling import step
 from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory
-from localcloud.objects import key_of
 from localcloud.state import Cloud
 from localcloud.threescale.contract import Ledger, TenantRecord
 from localcloud.threescale.control import ThreescaleControl
@@ -73,7 +72,7 @@ class Scene(NamedTuple):
         await asyncio.gather(*(one(kind, body) for kind, body in objects))
 
     async def wake_all(self, namespace: str = "") -> int:
-        keys = [key_of(kind, each) for kind in CUSTOM_KINDS for each in self.lab.objects.of(kind, namespace)]
+        keys = [key_of(kind.name, each) for kind in CUSTOM_KINDS for each in self.lab.objects.of(kind, namespace)]
         permits = asyncio.Semaphore(_WOKEN_AT_ONCE)
 
         async def one(key: Key) -> None:

@@ -22,7 +22,7 @@ from domain.threescale import (
 from engine.errors import Absent
 from engine.kube import SECRET
 from engine.kube.json import JsonObject, at, sequence, text
-from localcloud.demo.stage import FIELD_MANAGER, Scenario, Stage, UnsettledError, Waiting
+from localcloud.demo.stage import FIELD_MANAGER, Scenario, Stage, UnsettledError, Waiting, since
 from localcloud.state import Cloud
 from localcloud.threescale.contract import TenantRecord
 from localcloud.threescale.control import ThreescaleControl
@@ -94,7 +94,7 @@ async def _bring_the_backend(stage: Stage) -> None:
     began = time.monotonic()
     await stage.apply("backend.yaml")
     await stage.until("the product is synced", lambda: _is(stage, PRODUCT, "pets", "Synced"))
-    stage.say(f"Applied backend.yaml: backend and product are in 3scale after {_seconds(began)}")
+    stage.say(f"Applied backend.yaml: backend and product are in 3scale after {since(began)}")
     await stage.breathe()
 
 
@@ -103,9 +103,9 @@ async def _sign_up(stage: Stage) -> None:
     await stage.apply("developer.yaml")
     await stage.until("the account is ready", lambda: _is(stage, DEVELOPER_ACCOUNT, "acme", "Ready"))
     await stage.until("its admin is ready", lambda: _is(stage, DEVELOPER_USER, "jane", "Ready"))
-    stage.say(f"Applied developer.yaml: account and admin were created together, after {_seconds(began)}")
+    stage.say(f"Applied developer.yaml: account and admin were created together, after {since(began)}")
     await stage.until("the application is ready", lambda: _is(stage, APPLICATION, "store", "Ready"))
-    stage.say(f"The application has continued by itself, after {_seconds(began)}")
+    stage.say(f"The application has continued by itself, after {since(began)}")
     await stage.breathe()
 
 
@@ -147,7 +147,7 @@ async def _rename(stage: Stage, threescale: ThreescaleControl) -> None:
     )
     ledger = threescale.ledger()
     stage.say(
-        f"A method has another friendly name after {_seconds(began)}: {ledger.mutating()} writes and "
+        f"A method has another friendly name after {since(began)}: {ledger.mutating()} writes and "
         f"{ledger.reading()} reads of 3scale"
     )
 
@@ -202,15 +202,10 @@ def _waits_for_developer(stage: Stage) -> bool:
     return _waits(stage, APPLICATION, "store") and _waits(stage, APPLICATION_AUTH, "store")
 
 
-def _seconds(began: float) -> str:
-    return f"{time.monotonic() - began:.2f} s"
-
-
 SCENARIO = Scenario(
     title="An API in 3scale: applied in the wrong order, each part continues when what it waits for exists",
     clouds=(Cloud.THREESCALE,),
     kinds=tuple(reversed(_KINDS)),
-    delays={},
     play=play,
     failure=failure,
     areas=("threescale",),

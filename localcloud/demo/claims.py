@@ -10,7 +10,7 @@ from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
 from domain.resource import parse_timestamp
 from engine.errors import Absent
 from engine.kube.json import JsonObject, at, flag, sequence, text
-from localcloud.demo.stage import FIELD_MANAGER, Scenario, Stage, UnsettledError, Waiting
+from localcloud.demo.stage import FIELD_MANAGER, Scenario, Stage, UnsettledError, Waiting, since
 from localcloud.objects import Objects
 from localcloud.state import Cloud
 
@@ -60,7 +60,7 @@ async def _fill_the_pool(stage: Stage) -> None:
     await stage.apply("pool.yaml")
     stage.say("Applied pool.yaml: three labs, ready before the first claim")
     await _until_full(stage)
-    stage.say(f"The pool is full after {_seconds(began)}: {', '.join(_free_and_ready(stage))}")
+    stage.say(f"The pool is full after {since(began)}: {', '.join(_free_and_ready(stage))}")
     await stage.breathe()
 
 
@@ -69,7 +69,7 @@ async def _take_from_the_pool(stage: Stage) -> None:
     began = time.monotonic()
     await stage.apply("claim-lab.yaml")
     await stage.until("the claim monday is ready", lambda: ready(stage, "monday"))
-    took, held = _seconds(began), _handle_of(stage, "monday")
+    took, held = since(began), _handle_of(stage, "monday")
     if held not in free:
         raise UnsettledError(f"the claim monday holds {held}, which was not free in the pool")
     stage.say(f"Applied claim-lab.yaml: monday has {held} of the pool, and is ready, {took} after it was asked for")
@@ -86,14 +86,14 @@ async def _ask_for_more(stage: Stage, things: Objects) -> None:
     if _handle_of(stage, "large") in free:
         raise UnsettledError("the claim large got a lab of the pool, which is smaller than it asked for")
     url = text(_claim(stage, "large"), "status", "summary", "url")
-    stage.say(f"Applied claim-large-lab.yaml: a lab was created for it and is ready after {_seconds(began)}, at {url}")
+    stage.say(f"Applied claim-large-lab.yaml: a lab was created for it and is ready after {since(began)}, at {url}")
     await stage.breathe()
     began = time.monotonic()
     values: JsonObject = {"spec": {"provider": {"parameterValues": {"size": LARGER}}}}
     await stage.kube.patch(RESOURCE_CLAIM, TEAM, "large", values, field_manager=FIELD_MANAGER)
     lab = resource_of(stage, "large", -1)
     await things.until(lambda: _field(things, lab, "size") == str(LARGER))
-    stage.say(f"Changed its size to {LARGER}: the live lab has it after {_seconds(began)}")
+    stage.say(f"Changed its size to {LARGER}: the live lab has it after {since(began)}")
     await stage.breathe()
 
 
@@ -102,7 +102,7 @@ async def _write_resources_out(stage: Stage) -> None:
     await stage.apply("claim-notebooks.yaml")
     await stage.until("the claim notebooks is ready", lambda: ready(stage, "notebooks"))
     named = ", ".join(text(entry, "reference", "name") for entry in _resources(stage, "notebooks"))
-    stage.say(f"Applied claim-notebooks.yaml: two resources by their templates, {named}, after {_seconds(began)}")
+    stage.say(f"Applied claim-notebooks.yaml: two resources by their templates, {named}, after {since(began)}")
     await stage.breathe()
 
 
@@ -116,18 +116,18 @@ async def _sit_an_exam(stage: Stage, things: Objects) -> None:
     await stage.until("the exam exists", lambda: bool(resource_of(stage, "exam")))
     exam = resource_of(stage, "exam")
     await things.until(lambda: _thing(things, exam) is not None)
-    stage.say(f"Approved: {exam} exists after {_seconds(began)}, and is not ready until the person who runs it says so")
+    stage.say(f"Approved: {exam} exists after {since(began)}, and is not ready until the person who runs it says so")
     await stage.breathe()
     began = time.monotonic()
     await write_into(stage, exam, "running")
     await stage.until("the claim exam is ready", lambda: ready(stage, "exam"))
-    stage.say(f"Its phase is running: the claim is ready {_seconds(began)} later")
+    stage.say(f"Its phase is running: the claim is ready {since(began)} later")
     await stage.breathe()
     began = time.monotonic()
     await write_into(stage, exam, "finished")
     await stage.until("the claim exam is gone", lambda: stage.objects.one(RESOURCE_CLAIM, TEAM, "exam") is None)
     await things.until(lambda: _thing(things, exam) is None)
-    stage.say(f"Its phase is finished: the claim has deleted itself, and {exam} with it, {_seconds(began)} later")
+    stage.say(f"Its phase is finished: the claim has deleted itself, and {exam} with it, {since(began)} later")
 
 
 async def _try(stage: Stage, things: Objects) -> None:
@@ -154,7 +154,7 @@ async def _give_back(stage: Stage, things: Objects) -> None:
     await stage.delete(RESOURCE_CLAIM, TEAM, "monday")
     await stage.until("its handle is gone", lambda: stage.objects.one(RESOURCE_HANDLE, OPERATOR, held) is None)
     await things.until(lambda: not any(_thing(things, name) for name in made))
-    stage.say(f"Deleted monday: {held}, {' and '.join(made)} are gone after {_seconds(began)}")
+    stage.say(f"Deleted monday: {held}, {' and '.join(made)} are gone after {since(began)}")
     await _until_full(stage)
 
 
@@ -286,15 +286,10 @@ async def write_into(stage: Stage, name: str, phase: str) -> None:
     await stage.kube.patch(CONFIG_MAP, "labs", name, data, field_manager=FIELD_MANAGER)
 
 
-def _seconds(began: float) -> str:
-    return f"{time.monotonic() - began:.2f} s"
-
-
 SCENARIO = Scenario(
     title="Resource claims: a pool, a claim bound from it, one of another size, an approval, an expiry on the second",
     clouds=(Cloud.AWS,),
     kinds=(RESOURCE_POOL, RESOURCE_HANDLE, RESOURCE_CLAIM),
-    delays={},
     play=play,
     failure=failure,
     areas=("claims",),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from domain.built_in_kinds import CONFIG_MAP
 from domain.identity import Kind
 from engine.kube.json import JsonObject, text
-from localcloud.demo.stage import FIELD_MANAGER, Scenario, Stage, Waiting
+from localcloud.demo.stage import FIELD_MANAGER, Scenario, Stage, Waiting, since
 from localcloud.objects import Objects
 from localcloud.state import Cloud
 
@@ -42,7 +42,7 @@ async def play(stage: Stage) -> None:
         await _change(stage, {"until": until.isoformat()})
         await config_maps.until(lambda: not shown())
         await stage.until("its time is over", lambda: look(_greeting(stage)).phase == "Over")
-        stage.say(f"Its time was over after {LIVES.total_seconds():g} s: gone after {time.monotonic() - began:.2f} s")
+        stage.say(f"Its time was over after {LIVES.total_seconds():g} s: gone after {since(began)}")
 
 
 async def _change(stage: Stage, spec: JsonObject) -> None:
@@ -65,7 +65,6 @@ SCENARIO = Scenario(
     title="Greetings: a lifecycle of a package of its own, durable, plannable and explained like all others",
     clouds=(Cloud.AWS,),
     kinds=(GREETING,),
-    delays={},
     play=play,
     failure=failure,
     areas=("greetings",),

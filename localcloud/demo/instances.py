@@ -186,10 +186,6 @@ def look(obj: JsonObject) -> Waiting:
     return Waiting(phase=" ".join(filter(None, (state, text(obj, "metadata", "labels", INTERRUPTION_LABEL)))))
 
 
-def failure(_: JsonObject) -> str:
-    return ""
-
-
 def ours(obj: JsonObject) -> bool:
     return text(obj, "metadata", "namespace") == NAMESPACE and not text(obj, "spec", "clusterName")
 
@@ -216,7 +212,6 @@ SCENARIO = Scenario(
     kinds=(AWS_MACHINE, AWS_MACHINE_POOL, MACHINE),
     delays={"run_instances_seconds": 2, "stop_instances_seconds": 2, "terminate_instances_seconds": 2},
     play=play,
-    failure=failure,
     areas=("instances",),
     shows=ours,
     look=look,

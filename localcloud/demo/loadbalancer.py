@@ -156,10 +156,6 @@ async def _one_master(stage: Stage, machines: MachineHost, holds: Callable[[Mach
 # Reading the objects.
 
 
-def failure(_: JsonObject) -> str:
-    return ""
-
-
 def ours(obj: JsonObject) -> bool:
     return text(obj, "metadata", "namespace") in (NAMESPACE, LOAD_BALANCER_NAMESPACE)
 
@@ -211,9 +207,7 @@ SCENARIO = Scenario(
     title="A load balancer: from a Service to its clients' answers through OpenStack's machines, one of which fails",
     clouds=(Cloud.OPENSTACK,),
     kinds=(SERVICE, LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE),
-    delays={},
     play=play,
-    failure=failure,
     areas=("loadbalancers",),
     shows=ours,
     hints=(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,11 +28,11 @@ from domain.resource import parse_timestamp
 from domain.why import Why
 from engine.errors import Absent, Conflict
 from engine.kube.api import KubeApi
-from engine.kube.json import JsonObject, text
+from engine.kube.json import JsonObject, key_of, text
 from engine.temporal import OP_DEADLINE, OP_PHASE, OP_WAITS_FOR
 from localcloud.aws.control import Emulator
 from localcloud.deployment import Deployment
-from localcloud.objects import Objects, key_of
+from localcloud.objects import Objects
 from localcloud.state import Cloud
 
 FIELD_MANAGER = "perdure-demo"
@@ -192,7 +193,7 @@ class Stage:
         elif known.phase != phase:
             known = Waiting()  # Temporal's answer is older than the object
         return Row(
-            key=key_of(_known_kinds()[id_.split("/", maxsplit=1)[0]], obj),
+            key=key_of(id_.split("/", maxsplit=1)[0], obj),
             phase=phase,
             waits_for=known.waits_for,
             until=known.until,
@@ -230,8 +231,8 @@ def state_of(obj: JsonObject) -> Waiting:
     return Waiting(phase=text(obj, "status", "state"))
 
 
-def all_of_them(_: JsonObject) -> bool:
-    return True
+def since(began: float) -> str:
+    return f"{time.monotonic() - began:.2f} s"
 
 
 @dataclass(frozen=True)
@@ -240,20 +241,20 @@ class Scenario:
     clouds: tuple[Cloud, ...]
     kinds: tuple[Kind, ...]
     """The kinds whose objects are shown."""
-    delays: Mapping[str, float]
-    """Settings that slow the emulator down, so that a person can follow."""
     play: Callable[[Stage], Awaitable[None]]
-    failure: Callable[[JsonObject], str]
-    """Returns why an object has failed; empty if it has not failed."""
     hints: tuple[str, ...]
     """Commands to try next."""
     areas: tuple[str, ...]
     """The areas whose lifecycles Temporal's web UI lists at the demo's link."""
+    delays: Mapping[str, float] = field(default_factory=dict)
+    """Settings that slow the emulator down, so that a person can follow."""
+    failure: Callable[[JsonObject], str] = lambda obj: ""
+    """Returns why an object has failed; empty if it has not failed."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings that the deployment needs for this demo; the caller's own have precedence."""
     package: bool = False
     """Whether the demo's folder is a package with an area of its own, to be installed beside Perdure."""
-    shows: Callable[[JsonObject], bool] = all_of_them
+    shows: Callable[[JsonObject], bool] = lambda obj: True
     """Whether an object of these kinds is shown."""
     look: Callable[[JsonObject], Waiting] = state_of
     """Returns the state that an object itself shows; if its phase is empty, Temporal's search attributes are used."""

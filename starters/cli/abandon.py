@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from domain.model import Model
 from domain.pause_and_retry import ABANDONED
 from domain.resource import timestamp
-from engine import command_groups
 from starters.cli.environment import StateOption
-from starters.cli.object_reference import KindArgument, NameArgument, Target, target
+from starters.cli.object_reference import KindArgument, NameArgument, OfObject, Target, target
 from starters.cli.output import CommandError, Format, FormatOption, printed, say, utc_now, warn
 
 if TYPE_CHECKING:
@@ -27,19 +25,12 @@ if TYPE_CHECKING:
     from starters.cli.session import ClusterSession
 
 
-class Abandoned(Model):
-    kind: str
-    namespace: str
-    name: str
+class Abandoned(OfObject):
     who: str
     why: str
     when: str
     left_behind: tuple[str, ...]
     still_held_by: tuple[str, ...]
-
-
-def register(app: typer.Typer) -> None:
-    app.command(rich_help_panel=command_groups.ACT)(abandon)
 
 
 def abandon(
@@ -120,9 +111,7 @@ async def _release(
     ours = _ours(reference.kind)
     others = tuple(name for name in _finalizers(obj) if name not in ours)
     done = Abandoned(
-        kind=reference.kind.name,
-        namespace=reference.namespace,
-        name=reference.name,
+        **reference.fields,
         who=person(),
         why=why,
         when=timestamp(utc_now()),

@@ -1,30 +1,28 @@
 """`perdure audit`: finds cloud objects that Perdure has marked but that have no owner, and differences between cluster
 and cloud.
 
-The command exits with 1 if it found something, or if an area could not be read. With `--report` (`audit_report.py`),
-findings are no failure.
+The command exits with 1 if it found something, or if an area could not be read. With `--report`, it writes the findings
+into a ConfigMap (`domain/audit_report.py`), and fails only if an audit could not be made. A scheduled job runs this,
+and the watcher exports the findings as metrics for alerts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine import command_groups
+from domain.audit_report import CONFIG_MAP_NAME, AreaReport, Found, failed, reported, reports_in
 from starters.cli.completion import complete_areas
 from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption, printed, say, table, utc_now, warn
 
 if TYPE_CHECKING:
-    from domain.audit_report import AreaReport
     from engine.settings import Settings
-    from starters.cli.audits import Audit
-
-
-def register(app: typer.Typer) -> None:
-    app.command(rich_help_panel=command_groups.LOOK)(audit)
+    from starters.cli.audits import Audit, Finding
+    from starters.cli.session import Session
 
 
 def audit(
@@ -52,10 +50,9 @@ def audit(
 
     Example: perdure audit loadbalancers -o json
     """
-    from engine.errors import Absent, ApiError
-    from engine.kube.errors import NO_SUCH_KIND
-    from starters.cli.audits import Finding, audits
-    from starters.cli.session import Session, perform
+    from engine.errors import ApiError
+    from starters.cli.audits import audits, of_each
+    from starters.cli.session import perform
 
     known = audits()
     if area and area not in known:
@@ -65,24 +62,19 @@ def audit(
         _report(area, known, thorough=thorough)
         return
 
-    failed: list[str] = []
+    unread: list[str] = []
 
     async def look(session: Session) -> list[Finding]:
         if area:
             return await known[area](session, thorough=thorough)
-        served = served_audits(known, session.settings).items()
-        return [finding for name, each in served for finding in await of_one(name, each, session)]
-
-    async def of_one(name: str, each: Audit, session: Session) -> list[Finding]:
-        try:
-            return await each(session, thorough=thorough)
-        except ApiError as error:
-            if isinstance(error, Absent) and error.code == NO_SUCH_KIND:
-                warn(f"skipped: {name}, whose kinds are not installed here")
+        found: list[Finding] = []
+        async for name, made in of_each(session, served_audits(known, session.settings), thorough=thorough):
+            if isinstance(made, ApiError):
+                unread.append(name)
+                warn(f"warning: {name} could not be audited: {made.message}")
             else:
-                failed.append(name)
-                warn(f"warning: {name} could not be audited: {error.message}")
-            return []
+                found += made
+        return found
 
     found = perform(look)
     if not printed(found, output) and found:
@@ -90,9 +82,9 @@ def audit(
         columns = (*(("area",) if wide else ()), "subject", "problem", "what to do")
         rows = [(*((item.area,) if wide else ()), item.subject, item.problem, item.advice) for item in found]
         table(columns, rows)
-    elif not found and not failed and output in (Format.TEXT, Format.WIDE):
+    elif not found and not unread and output in (Format.TEXT, Format.WIDE):
         say("nothing found: clouds and custom resources agree")
-    if found or failed:
+    if found or unread:
         raise typer.Exit(1)
 
 
@@ -100,13 +92,32 @@ def served_audits(known: Mapping[str, Audit], settings: Settings) -> Mapping[str
     return {area: each for area, each in known.items() if not settings.areas or area in settings.areas}
 
 
+async def write_reports(
+    session: Session, known: Mapping[str, Audit], *, thorough: bool, now: Callable[[], datetime]
+) -> Mapping[str, AreaReport]:
+    """Write each result into the ConfigMap as soon as its audit is done."""
+    from engine.errors import ApiError
+    from starters.cli.audits import of_each
+    from starters.cli.config_maps import read_config_map, write_config_map
+
+    before = reports_in(await read_config_map(session, CONFIG_MAP_NAME))
+    done: dict[str, AreaReport] = {}
+    async for area, made in of_each(session, known, thorough=thorough):
+        if isinstance(made, ApiError):
+            done[area] = failed(before.get(area, AreaReport()), made.message)
+        else:
+            found = (Found(subject=each.subject, problem=each.problem, advice=each.advice) for each in made)
+            done[area] = reported(now(), tuple(found))
+        await write_config_map(session, CONFIG_MAP_NAME, {area: done[area].written()})
+    return done
+
+
 def _report(area: str, known: Mapping[str, Audit], *, thorough: bool) -> None:
-    from starters.cli.audit_report import report
-    from starters.cli.session import Session, perform
+    from starters.cli.session import perform
 
     async def write(session: Session) -> Mapping[str, AreaReport]:
         wanted = {area: known[area]} if area else served_audits(known, session.settings)
-        return await report(session, wanted, thorough=thorough, now=utc_now)
+        return await write_reports(session, wanted, thorough=thorough, now=utc_now)
 
     done = perform(write)
     for name, made in done.items():

@@ -7,16 +7,14 @@ the visibility store lags behind.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 import typer
 from temporalio.service import RPCError
 
 from domain.identity import Key, Kind, all_kinds
-from domain.model import Model
 from engine.errors import ApiError
-from starters.cli.listing import Row, row_of
-from starters.cli.object_reference import Target, checked_name, path
+from starters.cli.listing import Row, lifecycle_rows, open_lifecycles
+from starters.cli.object_reference import OfObject, Target, checked_name, path
 from starters.cli.output import CommandError, Format, printed, say, table
 from starters.cli.session import Session, perform, person, refusal
 
@@ -24,46 +22,34 @@ AT_ONCE = 5
 REFUSED = "refused: "
 
 
-@dataclass(frozen=True)
-class Sought:
-    kind: Kind | None = None
-    namespace: str = ""
-    phase: str = ""
-    query: str = ""
-    everything: bool = False
+def selection(
+    kind: Kind | None = None, namespace: str = "", phase: str = "", query: str = "", *, everything: bool = False
+) -> str:
+    """The selected lifecycles as a visibility query.
 
-    def as_query(self) -> str:
-        """The selection as a visibility query.
-
-        Raises typer.BadParameter if a value is malformed, or if neither a phase nor a query nor `--all` was given.
-        """
-        if not (self.everything or self.phase or self.query):
-            raise typer.BadParameter(
-                "name an object, KIND NAMESPACE/NAME, or select objects by --phase, --query or --all", param_hint="NAME"
-            )
-        parts = ["ExecutionStatus = 'Running'", f"OpKind = '{self.kind.name}'" if self.kind else "OpKind IS NOT NULL"]
-        if self.namespace:
-            parts.append(f"OpNamespace = '{checked_name(self.namespace, '--namespace')}'")
-        if self.phase:
-            if not self.phase.isalnum():
-                raise typer.BadParameter(f"{self.phase!r} is not a phase", param_hint="--phase")
-            parts.append(f"OpPhase = '{self.phase}'")
-        return " AND ".join([*parts, *([f"({self.query})"] if self.query else [])])
+    Raises typer.BadParameter if a value is malformed, or if neither a phase nor a query nor `--all` was given.
+    """
+    if not (everything or phase or query):
+        raise typer.BadParameter(
+            "name an object, KIND NAMESPACE/NAME, or select objects by --phase, --query or --all", param_hint="NAME"
+        )
+    found = open_lifecycles(kind, checked_name(namespace, "--namespace") if namespace else "")
+    if phase:
+        if not phase.isalnum():
+            raise typer.BadParameter(f"{phase!r} is not a phase", param_hint="--phase")
+        found += f" AND OpPhase = '{phase}'"
+    return found + (f" AND ({query})" if query else "")
 
 
-class Retried(Model):
-    kind: str
-    namespace: str
-    name: str
+class Retried(OfObject):
     phase: str
     """The phase according to the visibility query; empty if the command named one object."""
     retried: bool
     said: str
 
 
-def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Format) -> None:
+def retry_all(query: str, reason: str, *, dry_run: bool, yes: bool, form: Format) -> None:
     """Retry all lifecycles that match. Exits with 1 if a request failed; a refusal is no failure."""
-    query = sought.as_query()
     rows = perform(lambda session: found_lifecycles(session, query))
     if not rows:
         if not printed([], form):
@@ -83,21 +69,12 @@ def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Fo
 
 
 def print_one(reference: Target, outcome: str, form: Format) -> None:
-    row = Retried(
-        kind=reference.kind.name,
-        namespace=reference.namespace,
-        name=reference.name,
-        phase="",
-        retried=True,
-        said=outcome,
-    )
-    if not printed(row, form):
+    if not printed(Retried(**reference.fields, phase="", retried=True, said=outcome), form):
         say(f"{reference}: {outcome}")
 
 
 async def found_lifecycles(session: Session, query: str) -> list[Row]:
-    rows = [row_of(each) async for each in session.temporal.list_workflows(query)]
-    ours = [row for row in rows if row.key(session.settings.cluster) and row.kind in all_kinds()]
+    ours = [row for row in await lifecycle_rows(session, query) if row.kind in all_kinds()]
     return sorted(ours, key=lambda row: (row.kind, row.namespace, row.name))
 
 

@@ -34,10 +34,6 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(completion)
-
-
 def completion(
     shell: Annotated[Shell, typer.Argument(help="bash, zsh or fish.")], state: UnusedStateOption = None
 ) -> None:

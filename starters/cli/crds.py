@@ -16,10 +16,6 @@ from starters.cli.environment import UnusedStateOption
 HEADER = "# Generated from the models in domain/ by `perdure crds --output deploy/crds`; do not edit.\n"
 
 
-def register(app: typer.Typer) -> None:
-    app.command("crds")(crds)
-
-
 def crds(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write one file per kind into this directory.")

@@ -20,7 +20,8 @@ POINTERS = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "TEMPORAL_ADDRESS", "TEMPOR
 
 def enter(state: Path | None) -> Path | None:
     """Load the variables of the state directory, if there is one, into the environment, before settings are read."""
-    directory = state or _named() or _default()
+    named = os.environ.get("PERDURE_STATE")
+    directory = state or (Path(named) if named else _default())
     if directory is None:
         return None
     try:
@@ -53,11 +54,6 @@ UnusedStateOption = Annotated[Path | None, typer.Option("--state", metavar="DIR"
 def exports(text: str) -> dict[str, str]:
     words = shlex.split(text, comments=True)
     return dict(word.split("=", 1) for word in words if "=" in word)
-
-
-def _named() -> Path | None:
-    named = os.environ.get("PERDURE_STATE")
-    return Path(named) if named else None
 
 
 def _default() -> Path | None:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from domain.instances.served_queues import Place
     from starters.events.dead_letters import DeadLetter, Home
     from starters.events.sqs_queues import SqsQueue
-
-T = TypeVar("T")
 
 MOST = 1000
 
@@ -94,11 +92,7 @@ def redrive(
     from starters.events import dead_letters
 
     chosen = {each.message_id for each in _named(_look(queue), messages)} if messages else set()
-
-    async def work(dead: SqsQueue, home: Home) -> list[DeadLetter]:
-        return await dead_letters.redrive(dead, home, chosen, most=MOST)
-
-    sent = _of_each(queue, work)
+    sent = _of_each(queue, lambda dead, home: dead_letters.redrive(dead, home, chosen, most=MOST))
     for each in sent:
         say(f"{each.message_id}: {each.told}")
     if not sent:
@@ -110,10 +104,7 @@ def redrive(
 def _look(queue: str) -> list[DeadLetter]:
     from starters.events import dead_letters
 
-    async def work(dead: SqsQueue, home: Home) -> list[DeadLetter]:
-        return await dead_letters.dead_letters(dead, most=MOST, home=home)
-
-    return _of_each(queue, work)
+    return _of_each(queue, lambda dead, home: dead_letters.dead_letters(dead, most=MOST, home=home))
 
 
 def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter]:
@@ -127,7 +118,7 @@ def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter
     return chosen
 
 
-def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -> list[T]:
+def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[DeadLetter]]]) -> list[DeadLetter]:
     """Run `work` for the dead letters of all queues whose name contains `queue`, and return the results.
 
     Several queues of a region may share a dead letter queue. `work` runs once for a shared one.
@@ -159,8 +150,8 @@ def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -
                 return name, dead
         return None
 
-    async def all_of_them() -> list[T]:
-        found: list[T] = []
+    async def all_of_them() -> list[DeadLetter]:
+        found: list[DeadLetter] = []
         searched: set[str] = set()
         for place in chosen:
             there = await dead_of(place)

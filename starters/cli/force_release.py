@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from domain.model import Model
-from starters.cli.object_reference import Target
+from starters.cli.object_reference import OfObject, Target
 from starters.cli.output import CommandError, Format, printed, say
 
 if TYPE_CHECKING:
@@ -17,10 +16,7 @@ if TYPE_CHECKING:
     from starters.cli.session import ClusterSession
 
 
-class Released(Model):
-    kind: str
-    namespace: str
-    name: str
+class Released(OfObject):
     why: str
 
 
@@ -35,8 +31,7 @@ def release(reference: Target, reason: str, output: Format) -> None:
     from domain.accounts.constants import OPERATOR_NAMESPACE
     from domain.accounts.force_release import FORCE_RELEASE
     from domain.accounts.resources import Account
-    from domain.identity import Key
-    from engine.kube.json import text
+    from engine.kube.json import key_of, text
     from starters.cli import lifecycle, wake_lifecycles
     from starters.cli.records import annotate, record
     from starters.cli.session import perform_on_cluster
@@ -64,8 +59,7 @@ def release(reference: Target, reason: str, output: Format) -> None:
         """The Account to annotate. The annotation has no effect on a pool's claim, because tenants can write claims."""
         if reference.kind == ACCOUNT:
             return reference
-        uid = text(obj, "metadata", "uid")
-        claim = Key(kind=reference.kind.name, namespace=reference.namespace, name=reference.name, uid=uid)
+        claim = key_of(reference.kind.name, obj)
         for item in (await session.kube.list(ACCOUNT, OPERATOR_NAMESPACE)).items:
             if Account.model_validate(item).named_by(claim):
                 return Target(ACCOUNT, OPERATOR_NAMESPACE, text(item, "metadata", "name"))
@@ -73,7 +67,7 @@ def release(reference: Target, reason: str, output: Format) -> None:
         raise CommandError(f"{reference} holds no Account: there is nothing to release", advice)
 
     written = perform_on_cluster(write)
-    done = Released(kind=reference.kind.name, namespace=reference.namespace, name=reference.name, why=reason)
+    done = Released(**reference.fields, why=reason)
     if not printed(done, output):
         say(f"{reference}: will be released without a clean-up")
     wake_lifecycles.wake_lifecycle(reference, written)

@@ -80,10 +80,6 @@ The rules are those of OpenStack 2026.2, and the role is the one that their defa
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(iam)
-
-
 def iam(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the files into this directory.")

@@ -7,8 +7,8 @@ start a lifecycle that is not open, which is always harmless.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Iterable
+from contextlib import suppress
 from datetime import UTC, timedelta
 from typing import NoReturn, TypeVar
 from uuid import uuid4
@@ -34,7 +34,7 @@ from domain.why import Blocker, Why
 from engine.errors import Absent
 from engine.kube import JsonObject
 from engine.kube.errors import NO_SUCH_KIND
-from engine.kube.json import text
+from engine.kube.json import key_of
 from engine.missing_workers import missing_worker_of
 from engine.temporal import is_open, start_of, wake
 from starters.cli import machines
@@ -105,21 +105,11 @@ async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Ke
     """
     if machines.others(target):
         return await machines.lifecycle_behind(session, target, obj)
-    return key_of(session, target, text(obj, "metadata", "uid"))
+    return key_of(target.kind.name, obj, session.settings.cluster)
 
 
 def _shown_by(target: Target) -> str:
     return machines.SHOWN_BY if machines.others(target) else f"`perdure list {target.kind.name}` lists them"
-
-
-def key_of(session: Session, target: Target, uid: str) -> Key:
-    return Key(
-        kind=target.kind.name,
-        namespace=target.namespace,
-        name=target.name,
-        uid=uid,
-        cluster=session.settings.cluster,
-    )
 
 
 async def why(session: Session, key: Key) -> Why:
@@ -131,25 +121,20 @@ async def why(session: Session, key: Key) -> Why:
     while True:
         answer = await _query(session.temporal, handle.query("why", result_type=Why, rpc_timeout=_QUERY), key)
         if answer.phase != UNDECIDED or asyncio.get_running_loop().time() > patience:
-            return await _with_pause(session, key, await _with_attempts(session.temporal, key, answer))
+            return await _completed(session, key, answer)
         await asyncio.sleep(_LOOK_AGAIN.total_seconds())
 
 
 async def plan(session: Session, key: Key) -> Why:
     """What the lifecycle would do now. The lifecycle observes again, but does not act."""
-    answer = await _with_attempts(session.temporal, key, await _update(session.temporal, key, "plan", Why))
-    return await _with_pause(session, key, answer)
+    return await _completed(session, key, await _update(session.temporal, key, "plan", Why))
 
 
-async def _with_pause(session: Session, key: Key, answer: Why) -> Why:
-    """Add the area's pause to the answer, because the lifecycle may not have read it yet."""
+async def _completed(session: Session, key: Key, answer: Why) -> Why:
+    """Add what the lifecycle may not know: failed actions that Temporal is retrying, and a recent pause of its area."""
+    hindrances = (*answer.hindrances, *await _attempts_of(session.temporal, key))
     paused = why_paused(await current_pauses(session), all_kinds()[key.kind].area)
-    return answer.model_copy(update={"hold": answer.hold or paused})
-
-
-async def _with_attempts(client: Client, key: Key, answer: Why) -> Why:
-    """Add the actions that Temporal is retrying to the answer, because the lifecycle does not know of the failures."""
-    return answer.model_copy(update={"hindrances": (*answer.hindrances, *await _attempts_of(client, key))})
+    return answer.model_copy(update={"hindrances": hindrances, "hold": answer.hold or paused})
 
 
 async def _attempts_of(client: Client, key: Key) -> tuple[Blocker, ...]:
@@ -195,19 +180,18 @@ async def _update(client: Client, key: Key, update: str, result: type[T], *argum
         update, args=arguments, start_workflow_operation=start_of(key), result_type=result
     )
     try:
-        async with _answered_in_time(client, key, update):
-            answer = await call
+        async with asyncio.timeout(ANSWER.total_seconds()):
+            answer: T = await call
+            return answer
     except WorkflowUpdateFailedError as error:
         message, advice = _why_failed(error)
         raise CommandError(
             f"{update} refused: {message}" if key.path in message else f"{update} {key.path}: {message}", advice
         ) from error
-    except WorkflowUpdateRPCTimeoutOrCancelledError as error:
+    except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
         raise await _unanswered(client, key, update) from error
     except RPCError as error:
         await _refused(client, key, update, error)
-    assert isinstance(answer, result)  # noqa: S101 - the client converts to the type it was given
-    return answer
 
 
 def _why_failed(error: WorkflowUpdateFailedError) -> tuple[str, str]:
@@ -237,15 +221,6 @@ async def _refused(client: Client, key: Key, request: str, error: RPCError) -> N
         raise error
     # No worker has polled recently, or the workflow's tasks fail.
     raise await _why_unanswered(client, key, request, error.message) from error
-
-
-@asynccontextmanager
-async def _answered_in_time(client: Client, key: Key, request: str) -> AsyncIterator[None]:
-    try:
-        async with asyncio.timeout(ANSWER.total_seconds()):
-            yield
-    except TimeoutError as late:
-        raise await _unanswered(client, key, request) from late
 
 
 async def _unanswered(client: Client, key: Key, request: str) -> CommandError:

@@ -14,48 +14,28 @@ import typer
 
 from domain.identity import all_kinds
 from domain.pause_and_retry import PAUSED, is_paused
-from engine import command_groups
-from starters.cli.completion import complete_areas, complete_kinds, complete_objects
+from starters.cli.completion import complete_areas
 from starters.cli.environment import StateOption
-from starters.cli.object_reference import KindArgument, NameIfSeveral, Target, kind_named, target
+from starters.cli.object_reference import (
+    KindArgument,
+    NameIfSeveral,
+    Target,
+    kind_argument,
+    kind_named,
+    name_argument,
+    target,
+)
 from starters.cli.output import Format, FormatOption, printed, say
 
 if TYPE_CHECKING:
     from domain.identity import Key
+    from domain.why import Why
     from starters.cli.session import Session
-    from starters.cli.why import Why
 
 ReasonOption = Annotated[str, typer.Option("--reason", "-r", help="The reason, kept in the record.")]
 
-OptionalKind = Annotated[
-    str,
-    typer.Argument(metavar="KIND", help="The kind; not with --area or --all.", autocompletion=complete_kinds),
-]
-OptionalName = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAMESPACE/NAME", help="The object; not with --area or --all.", autocompletion=complete_objects
-    ),
-]
-PlannedKind = Annotated[
-    str, typer.Argument(metavar="KIND", help="The kind; not with --file.", autocompletion=complete_kinds)
-]
-PlannedName = Annotated[
-    str,
-    typer.Argument(metavar="NAMESPACE/NAME", help="The object; not with --file.", autocompletion=complete_objects),
-]
-RetriedKind = Annotated[
-    str,
-    typer.Argument(metavar="KIND", help="The kind. Without it: every kind.", autocompletion=complete_kinds),
-]
-RetriedName = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAMESPACE/NAME",
-        help="The object. Without it: all objects that match the options.",
-        autocompletion=complete_objects,
-    ),
-]
+OptionalKind = Annotated[str, kind_argument("The kind; not with --area or --all.")]
+OptionalName = Annotated[str, name_argument("The object; not with --area or --all.")]
 AreaOption = Annotated[
     str,
     typer.Option(
@@ -66,13 +46,6 @@ AreaOption = Annotated[
     ),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Everything, in every area.")]
-
-
-def register(app: typer.Typer) -> None:
-    for looking in (why, plan):
-        app.command(rich_help_panel=command_groups.LOOK)(looking)
-    for acting in (retry, pause, resume, wake):
-        app.command(rich_help_panel=command_groups.ACT)(acting)
 
 
 def why(
@@ -90,8 +63,8 @@ def why(
 
 
 def plan(
-    kind: PlannedKind = "",
-    name: PlannedName = "",
+    kind: Annotated[str, kind_argument("The kind; not with --file.")] = "",
+    name: Annotated[str, name_argument("The object; not with --file.")] = "",
     file: Annotated[
         Path | None, typer.Option("--file", "-f", help="Manifests that are not applied yet.", exists=True)
     ] = None,
@@ -128,8 +101,8 @@ def _answer(reference: Target, question: Callable[[Session, Key], Awaitable[Why]
 
 
 def retry(
-    kind: RetriedKind = "",
-    name: RetriedName = "",
+    kind: Annotated[str, kind_argument("The kind. Without it: every kind.")] = "",
+    name: Annotated[str, name_argument("The object. Without it: all objects that match the options.")] = "",
     everything: Annotated[bool, typer.Option("--all", help="All objects of KIND, or of all kinds.")] = False,
     phase: Annotated[str, typer.Option("--phase", help="All objects in this phase, such as Failed.")] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only objects in this namespace.")] = "",
@@ -149,8 +122,8 @@ def retry(
 
     if not name:
         only = kind_named(kind) if kind else None
-        found = bulk_retry.Sought(kind=only, namespace=namespace, phase=phase, query=query, everything=everything)
-        bulk_retry.retry_all(found, reason, dry_run=dry_run, yes=yes, form=output)
+        selected = bulk_retry.selection(only, namespace, phase, query, everything=everything)
+        bulk_retry.retry_all(selected, reason, dry_run=dry_run, yes=yes, form=output)
         return
     reference = target(kind, name)
 
@@ -204,14 +177,8 @@ def resume(
 
 
 def wake(
-    kind: Annotated[
-        str,
-        typer.Argument(metavar="KIND", help="The kind. With --all alone: every kind.", autocompletion=complete_kinds),
-    ] = "",
-    name: Annotated[
-        str,
-        typer.Argument(metavar="NAMESPACE/NAME", help="The object; not with --all.", autocompletion=complete_objects),
-    ] = "",
+    kind: Annotated[str, kind_argument("The kind. With --all alone: every kind.")] = "",
+    name: Annotated[str, name_argument("The object; not with --all.")] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="All objects of KIND, or of every kind that is served.")
     ] = False,
@@ -261,7 +228,7 @@ def _hold(reference: Target, *, held: bool, reason: str, form: Format) -> None:
         return obj
 
     written = perform_on_cluster(write)
-    outcome = Held(kind=reference.kind.name, namespace=reference.namespace, name=reference.name, paused=held)
+    outcome = Held(**reference.fields, paused=held)
     if not printed(outcome, form):
         before, after = ("already paused", "paused") if held else ("was not paused", "resumed")
         say(f"{reference}: {before if written is None else after}")

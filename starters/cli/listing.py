@@ -18,11 +18,9 @@ from domain.identity import Key, Kind, all_kinds, key_found
 from domain.model import Model
 from domain.pause_and_retry import is_paused
 from domain.resource import parse_timestamp
-from engine import command_groups
 from starters.cli import output
-from starters.cli.completion import complete_kinds
 from starters.cli.environment import StateOption
-from starters.cli.object_reference import checked_name, kind_named, path
+from starters.cli.object_reference import checked_name, kind_argument, kind_named, path
 from starters.cli.output import Format, FormatOption
 
 if TYPE_CHECKING:
@@ -59,15 +57,8 @@ class Row(Model):
         return key_found(self.workflow_id, self.kind, self.namespace, self.name, cluster)
 
 
-def register(app: typer.Typer) -> None:
-    app.command("list", rich_help_panel=command_groups.LOOK)(show)
-
-
 def show(
-    kind: Annotated[
-        str,
-        typer.Argument(metavar="KIND", help="Only this kind, by any of its names.", autocompletion=complete_kinds),
-    ] = "",
+    kind: Annotated[str, kind_argument("Only this kind, by any of its names.")] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only objects in this namespace.")] = "",
     phase: Annotated[str, typer.Option("--phase", help="Only objects in this phase, in any case.")] = "",
     tree: Annotated[bool, typer.Option("--tree", help="Show each object below its owner, starting with KIND.")] = False,
@@ -111,7 +102,7 @@ def areas_with_lifecycles(shown: Iterable[Row]) -> list[str]:
 
 
 async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list[Row]:
-    lifecycles = {row.workflow_id: row for row in await lifecycle_rows(session, kind, namespace)}
+    lifecycles = {row.workflow_id: row for row in await lifecycle_rows(session, open_lifecycles(kind, namespace))}
     listed, readable = await object_rows(session, kind, namespace)
     objects = {row.workflow_id: row for row in listed}
     merged = [_joined(row, objects.get(id_), readable) for id_, row in lifecycles.items()]
@@ -149,13 +140,15 @@ def _joined(lifecycle: Row, obj: Row | None, readable: frozenset[str]) -> Row:
     return lifecycle.model_copy(update={"gone": lifecycle.kind in readable})
 
 
-async def lifecycle_rows(session: Session, kind: Kind | None, namespace: str) -> list[Row]:
-    cluster = session.settings.cluster
+def open_lifecycles(kind: Kind | None = None, namespace: str = "") -> str:
     query = "ExecutionStatus = 'Running'"
     query += f" AND OpKind = '{kind.name}'" if kind else " AND OpKind IS NOT NULL"
-    query += f" AND OpNamespace = '{namespace}'" if namespace else ""
+    return query + (f" AND OpNamespace = '{namespace}'" if namespace else "")
+
+
+async def lifecycle_rows(session: Session, query: str) -> list[Row]:
     found = [row_of(execution) async for execution in session.temporal.list_workflows(query)]
-    return [row for row in found if row.key(cluster)]
+    return [row for row in found if row.key(session.settings.cluster)]
 
 
 def row_of(execution: WorkflowExecution) -> Row:
@@ -212,21 +205,19 @@ async def object_rows(session: Session, kind: Kind | None, namespace: str) -> tu
 
 def object_row(session: Session, kind: Kind, item: Mapping[str, object]) -> Row:
     from domain.custom_resources import belonging_of
-    from engine.kube.json import mapping, text
-    from starters.cli.lifecycle import key_of
-    from starters.cli.object_reference import Target
+    from engine.kube.json import key_of, mapping, text
 
-    target = Target(kind, text(item, "metadata", "namespace"), text(item, "metadata", "name"))
+    key = key_of(kind.name, item, session.settings.cluster)
     belonging = belonging_of(kind, item)
     return Row(
         kind=kind.name,
-        namespace=target.namespace,
-        name=target.name,
+        namespace=key.namespace,
+        name=key.name,
         phase=CARRIED if belonging.delegate else NO_LIFECYCLE,
         owner=belonging.delegate or belonging.owner,
         paused=is_paused(mapping(item, "metadata", "annotations")),
         created=parse_timestamp(text(item, "metadata", "creationTimestamp")),
-        workflow_id=key_of(session, target, text(item, "metadata", "uid")).workflow_id,
+        workflow_id=key.workflow_id,
     )
 
 

@@ -1,8 +1,7 @@
 """The `perdure` command line.
 
-Each module adds its commands in `register(app)`. Another package adds commands by an entry point of the group
-`perdure.commands`, which names such a function. Temporal and Kubernetes are imported only when a command runs, to keep
-help and completion fast.
+Another package adds commands by an entry point of the group `perdure.commands`, which names a function `register(app)`.
+Temporal and Kubernetes are imported only when a command runs, to keep help and completion fast.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 """
@@ -41,20 +40,14 @@ ENTRY_POINTS = "perdure.commands"
 
 Register = Callable[[typer.Typer], None]
 
-OWN: tuple[Register, ...] = (
-    listing.register,
-    top.register,
-    lifecycle_commands.register,
-    abandon.register,
-    audit.register,
-    settings.register,
-    processes.register,
-    events.register,
-    temporal.register,
+LOOKING = (top.top, lifecycle_commands.why, lifecycle_commands.plan, audit.audit, settings.settings)
+ACTING = (
+    lifecycle_commands.retry,
+    lifecycle_commands.pause,
+    lifecycle_commands.resume,
+    lifecycle_commands.wake,
+    abandon.abandon,
 )
-
-# Commands of `perdure install`.
-INSTALLING: tuple[Register, ...] = (crds.register, iam.register, migrate.register, completion.register)
 
 # Former verbs and their present form. A verb is removed one release after the release that first named the new form.
 MOVED = {
@@ -82,11 +75,17 @@ def build() -> typer.Typer:
             joined(app)
         except Exception as error:  # another package's broken commands must not disable ours
             warn(f"warning: the commands of {entry.value} are missing: {type(error).__name__}: {error}")
-    for register in OWN:
-        register(app)
+    app.command("list", rich_help_panel=command_groups.LOOK)(listing.show)
+    for looking in LOOKING:
+        app.command(rich_help_panel=command_groups.LOOK)(looking)
+    for acting in ACTING:
+        app.command(rich_help_panel=command_groups.ACT)(acting)
+    for module in (processes, events, temporal):
+        module.register(app)
     install = typer.Typer(help="Print what an installation needs: CRDs, IAM policies, settings converted for Perdure.")
-    for register in INSTALLING:
-        register(install)
+    for installing in (crds.crds, iam.iam, completion.completion):
+        install.command()(installing)
+    install.add_typer(migrate.migrate, name="migrate", no_args_is_help=True)
     app.add_typer(install, name="install", rich_help_panel=command_groups.INSTALL, no_args_is_help=True)
     app.command("crds", hidden=True)(crds.crds)  # pipelines call `perdure crds`
     positions = {group: index for index, group in enumerate(command_groups.ORDER)}

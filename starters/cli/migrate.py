@@ -22,10 +22,6 @@ _comment = TextWrapper(
 )
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(migrate, name="migrate", no_args_is_help=True)
-
-
 @migrate.command()
 def nth(
     values: Annotated[

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from domain.identity import Kind, all_kinds, objectless
 from domain.instances import EXTERNAL_KINDS, NODE
+from domain.model import Model
 from engine.settings import settings
 from starters.cli.completion import complete_kinds, complete_objects
 
@@ -26,24 +27,29 @@ _KUBERNETES = {"svc": "service"}
 # Short names of Nodes, and of Cluster API and its AWS provider.
 _CLUSTER_API = {"awsm": "awsmachine", "awsmp": "awsmachinepool", "ma": "machine", "no": "node"}
 
-KindArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="KIND", help="Kind, plural or short name, in any case: account, lb.", autocompletion=complete_kinds
-    ),
-]
-NameArgument = Annotated[
-    str, typer.Argument(metavar="NAMESPACE/NAME", help="The object.", autocompletion=complete_objects)
-]
+
+def kind_argument(meaning: str) -> Any:
+    return typer.Argument(metavar="KIND", help=meaning, autocompletion=complete_kinds)
+
+
+def name_argument(meaning: str) -> Any:
+    return typer.Argument(metavar="NAMESPACE/NAME", help=meaning, autocompletion=complete_objects)
+
+
+KindArgument = Annotated[str, kind_argument("Kind, plural or short name, in any case: account, lb.")]
+NameArgument = Annotated[str, name_argument("The object.")]
 # A kind without custom resources, such as ClaimBinder, may have only one lifecycle.
 NameIfSeveral = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAMESPACE/NAME",
-        help="The object; without it the only lifecycle of a kind without objects, such as claimbinder.",
-        autocompletion=complete_objects,
-    ),
+    str, name_argument("The object; without it the only lifecycle of a kind without objects, such as claimbinder.")
 ]
+
+
+class OfObject(Model):
+    """What a command answers about one object; `Target.fields` has these fields."""
+
+    kind: str
+    namespace: str
+    name: str
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,10 @@ class Target:
     kind: Kind
     namespace: str
     name: str
+
+    @property
+    def fields(self) -> dict[str, str]:
+        return {"kind": self.kind.name, "namespace": self.namespace, "name": self.name}
 
     @property
     def resource(self) -> str:

@@ -75,14 +75,10 @@ def warn(line: str) -> None:
     typer.echo(line, err=True)
 
 
-def print_json(value: Model | Sequence[Model]) -> None:
-    typer.echo(json.dumps(_plain(value), indent=2))
-
-
 def printed(value: Model | Sequence[Model], form: Format) -> bool:
     """Print the value if the format is JSON or YAML, and return whether it is."""
     if form is Format.JSON:
-        print_json(value)
+        typer.echo(json.dumps(_plain(value), indent=2))
     elif form is Format.YAML:
         typer.echo(yaml.safe_dump(_plain(value), sort_keys=False, allow_unicode=True), nl=False)
     return form in (Format.JSON, Format.YAML)

@@ -26,7 +26,7 @@ from domain.refusal import Refusal
 from domain.why import Why
 from engine.errors import ApiError, Denied
 from engine.kube import JsonObject, KubeApi, Listing, WatchEvent
-from engine.kube.json import text
+from engine.kube.json import key_of, text
 from engine.settings import settings
 from starters.cli.object_reference import Target
 from starters.cli.output import CommandError, Format, printed, say, utc_now
@@ -81,7 +81,7 @@ async def _planned(session: Session, objects: Sequence[tuple[Kind, JsonObject]])
     applied = [(kind, await _as_applied(session, kind, obj)) for kind, obj in objects]
     pauses = await current_pauses(session)
     return [
-        (target_of(kind, obj), await _plan(session, applied, kind, obj, why_paused(pauses, kind.area)))
+        (Target(kind, *_name(obj)), await _plan(session, applied, kind, obj, why_paused(pauses, kind.area)))
         for kind, obj in applied
     ]
 
@@ -106,7 +106,7 @@ async def _plan(
         temporal = cast("Client", OnlyAsking(session.temporal))
         clients = Clients(settings, temporal, kube, served)
         activities = (await activities_of(clients, (kind.area,), stack))[kind.area]
-        key = key_of(session, kind, obj)
+        key = key_of(kind.name, obj, session.settings.cluster)
         lifecycle = lifecycle_of(kind, key)
         look = lifecycle.observation(dry_run=True)
 
@@ -132,20 +132,6 @@ def lifecycle_of(kind: Kind, key: Key) -> Entity[World]:
     return cast("Entity[World]", found[kind.name](Carry(key=key)))
 
 
-def key_of(session: Session, kind: Kind, obj: JsonObject) -> Key:
-    return Key(
-        kind=kind.name,
-        namespace=text(obj, "metadata", "namespace"),
-        name=text(obj, "metadata", "name"),
-        uid=text(obj, "metadata", "uid"),
-        cluster=session.settings.cluster,
-    )
-
-
-def target_of(kind: Kind, obj: JsonObject) -> Target:
-    return Target(kind, text(obj, "metadata", "namespace"), text(obj, "metadata", "name"))
-
-
 class SupposedKube(KubeApi):
     """A client that returns the file's objects in place of stored objects."""
 
@@ -165,8 +151,7 @@ class SupposedKube(KubeApi):
         *,
         label_selector: str = "",
         field_selector: str = "",
-        limit: int = 500,
-        metadata_only: bool = False,
+        **how: Any,
     ) -> AsyncGenerator[Listing, None]:
         """The pages, with the file's objects in place of stored ones. Unless a selector is given, objects that are not
         stored yet follow on a last page.
@@ -175,12 +160,7 @@ class SupposedKube(KubeApi):
         new = {name: obj for name, obj in ours.items() if namespace in ("", name[0])}
         version = ""
         async for page in super().pages(
-            kind,
-            namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            limit=limit,
-            metadata_only=metadata_only,
+            kind, namespace, label_selector=label_selector, field_selector=field_selector, **how
         ):
             version = page.resource_version
             for each in page.items:

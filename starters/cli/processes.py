@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,6 +24,8 @@ from starters.cli.output import CommandError, Format, FormatOption, printed, say
 if TYPE_CHECKING:
     from engine.settings import Settings
 
+
+Process = Callable[["Settings"], Coroutine[object, object, None]]
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +100,7 @@ def version(output: FormatOption = Format.TEXT, state: UnusedStateOption = None)
         say(f"perdure {found.version}")
 
 
-def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
+def execute(name: str, process: Process) -> None:
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable
@@ -115,7 +117,7 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     _reject_contradictions(found)
     code = 1
     try:
-        asyncio.run(_awaited(process(found)))
+        asyncio.run(process(found))
         code = 0
     except KeysUnreadable as wrong:
         log.error("%s cannot start: PERDURE_TEMPORAL_KEYS: %s", name, wrong)
@@ -129,7 +131,7 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     exit_now(code)
 
 
-def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
+def execute_with_places(name: str, process: Process) -> None:
     """Execute a process. Each entry `clusters` in its PERDURE_INSTANCES_QUEUES is replaced by the accounts and regions
     of the AWS provider's clusters. The process ends when these change, to be started again.
     """
@@ -138,7 +140,7 @@ def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]
     def end() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
-    def run(settings: Settings) -> Awaitable[None]:
+    def run(settings: Settings) -> Coroutine[object, object, None]:
         if not cluster_entries(settings.instances_queues)[1]:
             return process(settings)
         # This module loads boto3, which the watcher does not need otherwise.
@@ -176,25 +178,19 @@ def _of_build(settings: Settings, build_id: str) -> Settings:
     return settings.model_copy(update={"worker_build_id": build_id}) if build_id else settings
 
 
-async def _awaited(process: Awaitable[None]) -> None:
-    await process
-
-
 async def _together(settings: Settings, areas: Sequence[str]) -> None:
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable
     from engine.health import AddressUnusable, Health, serve
-    from engine.process import ungrouped
+    from engine.process import stopped_by_signals, ungrouped
     from starters.events.main import run_events
     from starters.watch.main import run_watcher
     from workers.main import run_worker
 
-    stop, health, loop = asyncio.Event(), Health(), asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    health = Health()
 
-    async def until_stopped(part: Awaitable[None]) -> None:
+    async def until_stopped(part: Awaitable[None], stop: asyncio.Event) -> None:
         try:
             await part
         finally:
@@ -202,11 +198,11 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
 
     error: BaseException | None = None
     try:
-        async with serve(health, settings), asyncio.TaskGroup() as parts:
-            parts.create_task(until_stopped(run_worker(settings, only=areas, stop=stop, health=health)))
-            parts.create_task(until_stopped(run_watcher(settings, stop=stop, health=health)))
+        async with stopped_by_signals(None) as stop, serve(health, settings), asyncio.TaskGroup() as parts:
+            parts.create_task(until_stopped(run_worker(settings, only=areas, stop=stop, health=health), stop))
+            parts.create_task(until_stopped(run_watcher(settings, stop=stop, health=health), stop))
             if settings.instances_queues:
-                parts.create_task(until_stopped(run_events(settings, stop=stop, health=health)))
+                parts.create_task(until_stopped(run_events(settings, stop=stop, health=health), stop))
     except* (AddressUnusable, KeysUnreadable, ConfigException) as group:
         error = ungrouped(group)
     if error is not None:

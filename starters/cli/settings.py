@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 import typer
 
 from domain.model import Model
-from engine import command_groups
 from engine.settings import (
     GROUPS,
     Settings,
@@ -39,10 +38,6 @@ class EffectiveSettings(Model):
     settings: tuple[Effective, ...]
     # Variables `PERDURE_*` that are no settings, each with the nearest setting's name or an empty string.
     unknown: dict[str, str]
-
-
-def register(app: typer.Typer) -> None:
-    app.command(rich_help_panel=command_groups.LOOK)(settings)
 
 
 def settings(only_set: SetOption = False, output: FormatOption = Format.TEXT, state: StateOption = None) -> None:

@@ -18,7 +18,6 @@ from rich.text import Text
 from domain.backlog import Backlog
 from domain.identity import all_areas, all_kinds, id_prefix, objectless_in
 from domain.model import Model
-from engine import command_groups
 from starters.cli import output
 from starters.cli.environment import StateOption
 from starters.cli.listing import Row
@@ -55,10 +54,6 @@ class Glance(Model):
     areas: tuple[AreaAtAGlance, ...]
     worst: tuple[Row, ...] = ()
     backlog: tuple[Backlog, ...] = ()
-
-
-def register(app: typer.Typer) -> None:
-    app.command(rich_help_panel=command_groups.LOOK)(top)
 
 
 def top(

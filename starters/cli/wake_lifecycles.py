@@ -13,7 +13,7 @@ from domain.loadbalancers.services.objects import LOAD_BALANCER_TYPE
 from domain.model import Model
 from engine import temporal
 from engine.errors import Absent, ApiError, Denied
-from engine.kube.json import JsonObject, sequence, text
+from engine.kube.json import JsonObject, key_of, sequence, text
 from engine.settings import Settings
 from starters.cli import lifecycle
 from starters.cli.object_reference import Target
@@ -101,17 +101,7 @@ async def keys_of(session: Session, kind: Kind) -> list[Key]:
         listing = await session.cluster_of(kind).list(kind)
     except Absent:
         return []
-    return [
-        Key(
-            kind=kind.name,
-            namespace=text(item, "metadata", "namespace"),
-            name=text(item, "metadata", "name"),
-            uid=text(item, "metadata", "uid"),
-            cluster=session.settings.cluster,
-        )
-        for item in listing.items
-        if concerns(kind, item)
-    ]
+    return [key_of(kind.name, item, session.settings.cluster) for item in listing.items if concerns(kind, item)]
 
 
 def concerns(kind: Kind, obj: JsonObject) -> bool:

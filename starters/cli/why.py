@@ -13,8 +13,6 @@ from starters.cli import output
 from starters.cli.object_reference import Target
 from starters.cli.output import Format
 
-__all__ = ["Why", "print_plan", "print_why"]
-
 
 def print_why(reference: Target, answer: Why, form: Format) -> None:
     if output.printed(answer, form):

@@ -30,16 +30,17 @@ ENDS_WITHIN = 1.0
 
 class Delegation:
     def __init__(self, watched: Iterable[Watched], index: Index) -> None:
-        self._entries = {entry.kind.name: entry for entry in watched if entry.has_workflow}
+        # The kinds with workflows, by name. Each is watched by one entry.
+        self.entries = {entry.kind.name: entry for entry in watched if entry.kind.lifecycle}
         self._index = index
 
     def of(self, known: Projection) -> Key:
         for _ in range(LONGEST_CHAIN):
-            entry = self._entries.get(known.key.kind)
+            entry = self.entries.get(known.key.kind)
             if entry is None:
                 break
             delegate = entry.carried.by(known, self._index)
-            following = self._known(delegate)
+            following = self.known(delegate)
             if delegate == known.key or following is None:
                 return delegate
             known = following
@@ -47,16 +48,16 @@ class Delegation:
 
     def of_all(self, keys: Iterable[Key]) -> dict[Key, None]:
         """The delegates in order, without duplicates. An object that is not in the index is its own delegate."""
-        known = ((key, self._known(key)) for key in keys)
+        known = ((key, self.known(key)) for key in keys)
         return dict.fromkeys(self.of(one) if one is not None else key for key, one in known)
 
     def carried(self, key: Key) -> bool:
         """Whether another workflow does the object's work; False if the object is not in the index."""
-        known = self._known(key)
+        known = self.known(key)
         return known is not None and self.of(known) != key
 
-    def _known(self, key: Key) -> Projection | None:
-        entry = self._entries.get(key.kind)
+    def known(self, key: Key) -> Projection | None:
+        entry = self.entries.get(key.kind)
         known = self._index.get(entry.name, key.namespace, key.name) if entry else None
         return known if known is not None and known.key == key else None
 

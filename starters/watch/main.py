@@ -17,7 +17,6 @@ from functools import partial
 
 from temporalio.client import Client
 
-from domain.identity import Key, all_kinds
 from engine.health import Health, serve
 from engine.kube import KubeApi, LeaderElection, LeadershipLost
 from engine.kube.clusters import served_cluster
@@ -130,7 +129,17 @@ async def _watch(
     checkpoint: str,
     hold: Callable[[Annotations], Coroutine[object, object, None]] | None = None,
 ) -> None:
-    watcher = _watcher(settings, api, served, client, checkpoint)
+    watcher = Watcher(
+        api,
+        lambda key: wake(client, key, watcher.seen(key)),
+        watched_under(settings),
+        cluster=settings.cluster,
+        unmatched=partial(unmatched, client, settings.cluster),
+        is_open=partial(is_open, client),
+        wake_open=lambda key: wake_open(client, key, watcher.seen(key)),
+        checkpoint=checkpoint,
+        served=served,
+    )
     watcher.register(health)
     acknowledged = LastKnown(watcher.checkpoint)
     metrics.LEADER.set(1)
@@ -152,30 +161,6 @@ async def _watch(
         acknowledged.refresh()
     if lost is not None:
         raise lost
-
-
-def _watcher(settings: Settings, api: KubeApi, served: KubeApi, client: Client, checkpoint: str) -> Watcher:
-    async def unmatched_keys(kind: str, keys: list[Key]) -> list[Key]:
-        return await unmatched(client, kind, settings.cluster, keys)
-
-    async def wake_one(key: Key) -> None:
-        await wake(client, key, watcher.seen(all_kinds()[key.kind].area))
-
-    async def wake_one_that_is_open(key: Key) -> None:
-        await wake_open(client, key, watcher.seen(all_kinds()[key.kind].area))
-
-    watcher = Watcher(
-        api,
-        wake_one,
-        watched_under(settings),
-        cluster=settings.cluster,
-        unmatched=unmatched_keys,
-        is_open=partial(is_open, client),
-        wake_open=wake_one_that_is_open,
-        checkpoint=checkpoint,
-        served=served,
-    )
-    return watcher
 
 
 def identity(settings: Settings) -> str:

@@ -14,7 +14,7 @@ from domain.identity import Key
 _PARTS = 4  # Kind/namespace/name/uid
 
 
-async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]) -> list[Key]:
+async def unmatched(client: Client, cluster: str, kind: str, keys: Iterable[Key]) -> list[Key]:
     """The keys of open workflows without an object, then of objects without an open workflow."""
     known = {key.workflow_id: key for key in keys}
     query = f"WorkflowType = '{kind}' AND ExecutionStatus = 'Running'"

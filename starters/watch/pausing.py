@@ -37,54 +37,46 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def pauses_reported(client: Client, kube: KubeApi, settings: Settings, health: Health) -> AsyncIterator[None]:
-    notifier = _Notifier(client, settings)
-    try:
-        async with pauses_followed(kube, settings, health, notifier.changed):
-            yield
-    finally:
-        notifier.stop()
+    served = tuple(area for area in all_areas() if not settings.areas or area in settings.areas)
+    tasks: set[asyncio.Task[None]] = set()
+    begun = False
 
+    def later(delay: timedelta, areas: tuple[str, ...]) -> None:
+        task = asyncio.create_task(_wake_after(delay, client, areas, settings.cluster))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
 
-class _Notifier:
-    def __init__(self, client: Client, settings: Settings) -> None:
-        self._client = client
-        self._cluster = settings.cluster
-        self._served = tuple(area for area in all_areas() if not settings.areas or area in settings.areas)
-        self._late = Timing.silence + AFTER_SILENCE
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._begun = False
-
-    def changed(self, before: Pauses, after: Pauses, config_map: JsonObject | None) -> None:
-        paused, let_go = areas_changed(before, after, self._served)
-        if not self._begun:
-            self._begun = True
-            recent = resumed_since(config_map, datetime.now(UTC) - RECENT, self._served)
+    def changed(before: Pauses, after: Pauses, config_map: JsonObject | None) -> None:
+        nonlocal begun
+        paused, let_go = areas_changed(before, after, served)
+        if not begun:
+            begun = True
+            recent = resumed_since(config_map, datetime.now(UTC) - RECENT, served)
             let_go = tuple(sorted({*let_go, *recent} - set(paused)))
         if paused or let_go:
-            self._later(SOON, (*paused, *let_go))
+            later(SOON, (*paused, *let_go))
         if let_go:
-            self._later(self._late, let_go)
+            later(Timing.silence + AFTER_SILENCE, let_go)
 
-    def stop(self) -> None:
-        for task in self._tasks:
+    try:
+        async with pauses_followed(kube, settings, health, changed):
+            yield
+    finally:
+        for task in tasks:
             task.cancel()
 
-    def _later(self, delay: timedelta, areas: Iterable[str]) -> None:
-        task = asyncio.create_task(self._notify(delay, tuple(areas)))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
-    async def _notify(self, delay: timedelta, areas: tuple[str, ...]) -> None:
-        await asyncio.sleep(delay.total_seconds())
-        while True:
-            try:
-                number = await wake_open_of(self._client, areas, self._cluster)
-            except RPCError as error:
-                logger.warning("lifecycles cannot be woken after a pause or resume, trying again: %s", error)
-                await asyncio.sleep(AGAIN_SECONDS)
-                continue
-            logger.info("%d lifecycles of %s were woken after a pause or resume", number, ", ".join(areas))
-            return
+async def _wake_after(delay: timedelta, client: Client, areas: tuple[str, ...], cluster: str) -> None:
+    await asyncio.sleep(delay.total_seconds())
+    while True:
+        try:
+            number = await wake_open_of(client, areas, cluster)
+        except RPCError as error:
+            logger.warning("lifecycles cannot be woken after a pause or resume, trying again: %s", error)
+            await asyncio.sleep(AGAIN_SECONDS)
+            continue
+        logger.info("%d lifecycles of %s were woken after a pause or resume", number, ", ".join(areas))
+        return
 
 
 async def wake_open_of(client: Client, areas: Iterable[str], cluster: str) -> int:

@@ -18,7 +18,7 @@ from domain.pause_and_retry import LEVERS
 from domain.relations import Relation
 from domain.resource import KubeModel
 from engine.kube.api import FIELD_MANAGER
-from engine.kube.json import JsonObject, at, mapping, sequence, text
+from engine.kube.json import JsonObject, at, key_of, mapping, sequence, text
 from engine.kube.reflector import Name
 
 logger = logging.getLogger(__name__)
@@ -87,10 +87,6 @@ class View:
     model: KubeModel | None = None
 
 
-def _shows_nothing(_: KubeModel | None) -> Mapping[Place, Shown]:
-    return {}
-
-
 Read = Callable[[JsonObject], View]
 
 
@@ -100,19 +96,17 @@ def project(
     obj: JsonObject,
     read: Read,
     writer: str = FIELD_MANAGER,
-    shown: Callable[[KubeModel | None], Mapping[Place, Shown]] = _shows_nothing,
+    shown: Callable[[KubeModel | None], Mapping[Place, Shown]] = lambda model: {},
 ) -> Projection:
     metadata = mapping(obj, "metadata")
     view = _readable(kind, obj, read)
     places = shown(view.model)
-    uid, deleting = text(metadata, "uid"), bool(text(metadata, "deletionTimestamp"))
+    key, deleting = key_of(kind, obj, cluster), bool(text(metadata, "deletionTimestamp"))
     return Projection(
-        key=Key(
-            kind=kind, namespace=text(metadata, "namespace"), name=text(metadata, "name"), uid=uid, cluster=cluster
-        ),
+        key=key,
         resource_version=text(metadata, "resourceVersion"),
         # A recreated object is a different one, even if it looks the same.
-        fingerprint=hash((uid, deleting, view.fingerprint, view.handed, tuple(places.values()))),
+        fingerprint=hash((key.uid, deleting, view.fingerprint, view.handed, tuple(places.values()))),
         handed=hash(view.handed),
         settled=view.settled and not deleting,
         ours=written_by_us(obj, writer),

@@ -88,11 +88,7 @@ class Mirrors:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._declared: dict[Followed, _Declared] = {}
         self._parts: dict[Followed, _Parts] = {}
-        self._group: asyncio.TaskGroup | None = None
-
-    def run_in(self, group: asyncio.TaskGroup) -> None:
-        """Run all tasks in this group. Must be called before `start`."""
-        self._group = group
+        self.group: asyncio.TaskGroup  # runs all tasks; set before `start`
 
     def start(self, entry: Watched, *, missing: bool = False) -> None:
         """Start a watch. `missing`: whether the kind was not found before."""
@@ -105,7 +101,7 @@ class Mirrors:
         reflector = Reflector(api, entry.followed, read, objects, listener, timing=self._timing, installed=not missing)
         self.reflectors[entry.name] = reflector
         self._areas[entry.name] = entry.area
-        self._tasks[entry.name] = self._running.create_task(reflector.run(), name=f"reflector {entry.name}")
+        self._tasks[entry.name] = self.group.create_task(reflector.run(), name=f"reflector {entry.name}")
         metrics.LAST_EVENT_AGE.labels(entry.name).set_function(lambda: time.monotonic() - reflector.last_sign)
         metrics.UNSERVED.labels(entry.name).set_function(lambda: reflector.unserved)
 
@@ -121,12 +117,6 @@ class Mirrors:
         for name in self.reflectors:
             _measure_no_more(name)
 
-    @property
-    def _running(self) -> asyncio.TaskGroup:
-        if self._group is None:
-            raise RuntimeError("the watcher is not running")
-        return self._group
-
     # Declared kinds.
 
     def follow(self, entry: Watched, before: Projection | None, after: Projection | None) -> None:
@@ -139,10 +129,10 @@ class Mirrors:
             self._join(joined[selection])
 
     def declares(self, entry: Watched) -> bool:
-        return any(declared.entry.name == entry.name for declared in self._declared.values())
+        return any(self._of(entry))
 
     def awaited(self, entry: Watched) -> bool:
-        waiting = any(one.awaited for one in self._declared.values() if one.entry.name == entry.name)
+        waiting = any(declared.awaited for declared in self._of(entry))
         return waiting or bool(self.reflectors[entry.name].trouble if entry.name in self.reflectors else "")
 
     def _join(self, entry: WatchedWhileNamed) -> None:
@@ -178,7 +168,7 @@ class Mirrors:
 
     def _begin(self, declared: _Declared) -> None:
         if declared.task is None:
-            declared.task = self._running.create_task(self._serve(declared), name=f"declared {declared.entry.name}")
+            declared.task = self.group.create_task(self._serve(declared), name=f"declared {declared.entry.name}")
 
     def _end(self, declared: _Declared) -> None:
         if declared.task is not None:
@@ -222,7 +212,7 @@ class Mirrors:
         parts = self._parts.get(whole.followed)
         if parts is None:
             parts = self._parts[whole.followed] = _Parts(whole)
-            parts.task = self._running.create_task(self._share(parts), name=f"parts of {whole.name}")
+            parts.task = self.group.create_task(self._share(parts), name=f"parts of {whole.name}")
         parts.members[part.entry.followed] = part
         if parts.together:
             part.settle()

@@ -6,7 +6,7 @@ that the other end depends on. The projection of an object that cannot be parsed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
@@ -29,17 +29,12 @@ _Compared = tuple[int, int, Callable[[Any], bool] | None] | None
 
 @cache
 def places_of(relations: Relations, kind: str) -> tuple[tuple[Place, End], ...]:
-    return tuple(_places_of(relations, kind))
-
-
-def _places_of(relations: Relations, kind: str) -> Iterator[tuple[Place, End]]:
+    found: list[tuple[Place, End]] = []
     for relation in relations:
-        for end in relation.referrers:
-            if kind_name(end) == kind:
-                yield (relation, Side.REFERRER), end
-        for end in relation.referents if _shows(relation) else ():
-            if kind_name(end) == kind:
-                yield (relation, Side.REFERENT), end
+        found += [((relation, Side.REFERRER), end) for end in relation.referrers]
+        if _shows(relation):
+            found += [((relation, Side.REFERENT), end) for end in relation.referents]
+    return tuple((place, end) for place, end in found if kind_name(end) == kind)
 
 
 def _shows(relation: Relation) -> bool:

@@ -101,8 +101,8 @@ class WakeQueue:
             asyncio.get_running_loop().call_later(seconds, self._put_gathered)
         self._gathered.append(find)
 
-    def oldest_age(self, kind: str = "") -> float:
-        since = [at for key, at in self.outstanding().items() if kind in ("", key.kind)]
+    def oldest_age(self, kind: str) -> float:
+        since = [at for key, at in self.outstanding().items() if kind == key.kind]
         return self._clock() - min(since) if since else 0.0
 
     def stalled(self) -> Iterable[str]:
@@ -148,8 +148,6 @@ class WakeQueue:
         try:
             with continued(self._origins.pop(key, None)):
                 await self._wake(key)
-        except asyncio.CancelledError:
-            raise
         except Exception as error:  # whatever it is, the key must not be lost
             self._failed(key, since, error)
         else:
@@ -157,7 +155,8 @@ class WakeQueue:
         finally:
             self._last_turn = self._clock()
             took = self._last_turn - began
-            self._rest(key, max(REST - took, min(took, LONGEST_DELAY)))
+            rest = max(REST - took, min(took, LONGEST_DELAY))
+            asyncio.get_running_loop().call_later(rest, self._rested, key)
             self._sending.pop(key, None)
             if key in self._waiting:
                 self.arrived.set()
@@ -184,9 +183,6 @@ class WakeQueue:
         if failures in (1, 10) or failures % 100 == 0:
             logger.warning("%s could not be woken (%d times): %s: %s", key, failures, type(error).__name__, error)
         asyncio.get_running_loop().call_later(delay, self._again, key)
-
-    def _rest(self, key: Key, seconds: float) -> None:
-        asyncio.get_running_loop().call_later(seconds, self._rested, key)
 
     def _rested(self, key: Key) -> None:
         since = self._resting.pop(key, None)

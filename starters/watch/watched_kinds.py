@@ -21,7 +21,7 @@ from engine.settings import Settings
 from starters.watch import areas
 from starters.watch.projection import Place, Projection, Read, Side, View, project
 from starters.watch.projection_index import Index
-from starters.watch.relations import ending_with_referrer, missing_referents, places_of, referents, shown_by, woken
+from starters.watch.relations import ending_with_referrer, missing_referents, places_of, shown_by, woken
 
 # Seconds that a watch continues after the last reference. References come and go, and listing a namespace again would
 # cost more.
@@ -37,24 +37,8 @@ Ending = Callable[[Projection | None, Projection | None, Index], bool]
 Carrier = Callable[[Projection, Index], Key]
 
 
-def _no_patience(before: Projection | None, after: Projection) -> float:
-    return 0.0
-
-
 def _ends_unseen(before: Projection | None, after: Projection | None, _: Index) -> bool:
     return False
-
-
-def _carries_itself(known: Projection, _: Index) -> Key:
-    return known.key
-
-
-def _is_never_silent(_: Projection) -> float | None:
-    return None
-
-
-def _lives_always(_known: Projection, _index: Index) -> bool:
-    return True
 
 
 @dataclass(frozen=True)
@@ -67,7 +51,7 @@ class Carried:
         relieved: seconds from a change of delegate until the object's own workflow is woken or opened; 0 for never.
     """
 
-    by: Carrier = _carries_itself
+    by: Carrier = lambda known, index: known.key
     from_birth: bool = False
     relieved: float = 0.0
 
@@ -81,7 +65,7 @@ class Pacing:
         gathers: seconds for which wakes of other lifecycles are collected, if one change concerns thousands.
     """
 
-    patience: Patience = _no_patience
+    patience: Patience = lambda before, after: 0.0
     gathers: float = 0.0
 
 
@@ -105,10 +89,10 @@ class Watched:
     followed: Followed
     read: Read
     relations: tuple[Relation, ...] = ()
-    lives: Lives = _lives_always
+    lives: Lives = lambda known, index: True
     ending: Ending = _ends_unseen
     carried: Carried = Carried()
-    silent_at: Callable[[Projection], float | None] = _is_never_silent
+    silent_at: Callable[[Projection], float | None] | None = None
     pacing: Pacing = Pacing()
 
     def __post_init__(self) -> None:
@@ -152,9 +136,6 @@ class Watched:
                 for name in sorted(cast(tuple[tuple[str, ...], ...], known.shown[relation, side].names)):
                     yield relation, name[: length[relation.watched.scope]]
 
-    def notified_of_silence(self, known: Projection, index: Index) -> set[Key]:
-        return referents(self.relations, known, index)
-
     @cached_property
     def area(self) -> str:
         """The area of the lifecycles that read this kind's objects; empty if there is none."""
@@ -163,17 +144,9 @@ class Watched:
         return self.kind.area or next((known[name].area for name in ends if name in known and known[name].area), "")
 
     @property
-    def has_workflow(self) -> bool:
-        return self.kind.lifecycle
-
-    @property
     def declaring(self) -> bool:
         places = (place for place, _ in places_of(self.relations, self.end))
         return any(relation.watched and side is Side.REFERRER for relation, side in places)
-
-    @property
-    def reporting(self) -> bool:
-        return self.silent_at is not _is_never_silent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,8 +245,3 @@ def watched_under(settings: Settings) -> tuple[Watched, ...]:
     always = [entry for module in served for entry in getattr(module, "WATCHED", ())]
     chosen = [module.watched_for(settings) for module in served if hasattr(module, "watched_for")]
     return (*always, *(entry for entries in chosen for entry in entries))
-
-
-@cache
-def watched_kinds() -> tuple[Watched, ...]:
-    return tuple(entry for module in areas.modules() for entry in getattr(module, "WATCHED", ()))

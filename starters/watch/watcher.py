@@ -98,7 +98,7 @@ class Watcher:
 
     async def _run(self, kinds: Iterable[str]) -> None:
         async with asyncio.TaskGroup() as group:
-            self.mirrors.run_in(group)
+            self.mirrors.group = group
             for entry in self._watched.values():
                 self.mirrors.start(entry)
             for kind in kinds:
@@ -107,9 +107,9 @@ class Watcher:
             group.create_task(self._after_start())
             group.create_task(self._listen_for_silence())
 
-    def seen(self, area: str) -> dict[str, str]:
-        """By kind, the resource version that a cache must reach to contain all changes that caused wakes."""
-        return self.mirrors.newest(area)
+    def seen(self, key: Key) -> dict[str, str]:
+        """By kind, the resource version that a cache must reach to contain all changes that caused wakes of the key."""
+        return self.mirrors.newest(all_kinds()[key.kind].area)
 
     def checkpoint(self) -> str:
         if self._adopted and not len(self.queue):
@@ -200,7 +200,7 @@ class Watcher:
         self._wake_relatives(watched, before, after)
 
     def _concerned(self, watched: Watched, before: Projection | None, after: Projection | None) -> bool:
-        return watched.has_workflow and any(watched.lives(each, self.index) for each in (before, after) if each)
+        return watched.kind.lifecycle and any(watched.lives(each, self.index) for each in (before, after) if each)
 
     def _leave_to_its_end(
         self, watched: Watched, before: Projection | None, after: Projection | None, subject: Projection
@@ -211,7 +211,7 @@ class Watcher:
         The deleted object's workflow is woken later, because its worker may have died. Lifecycles of relatives that are
         not being deleted are woken at once.
         """
-        if watched.has_workflow:
+        if watched.kind.lifecycle:
             self.queue.leave(self.delegation.of(subject), ENDS_BY_ITSELF)
         for key in self.delegation.of_all(watched.relatives(before, after, self.index)):
             if self._is_ending(key):
@@ -220,9 +220,8 @@ class Watcher:
                 self.queue.put(key)
 
     def _is_ending(self, key: Key) -> bool:
-        entries = [entry for entry in self._watched.values() if entry.has_workflow and entry.kind.name == key.kind]
-        found = (self.index.get(entry.name, key.namespace, key.name) for entry in entries)
-        return bool(entries) and all(known is None or known.key != key or known.deleting for known in found)
+        known = self.delegation.known(key)
+        return key.kind in self.delegation.entries and (known is None or known.deleting)
 
     def _wake_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         find = partial(self._relatives, watched, before, after)
@@ -249,12 +248,10 @@ class Watcher:
         await (self._wake_open if self._is_gone(key) else self._wake)(key)
 
     def _is_gone(self, key: Key) -> bool:
-        entries = [entry for entry in self._watched.values() if entry.has_workflow and entry.kind.name == key.kind]
-        return any(map(self.mirrors.is_listed, entries)) and not any(self._knows(entry, key) for entry in entries)
-
-    def _knows(self, entry: Watched, key: Key) -> bool:
-        known = self.index.get(entry.name, key.namespace, key.name)
-        return known is not None and known.key == key and entry.lives(known, self.index)
+        entry, known = self.delegation.entries.get(key.kind), self.delegation.known(key)
+        if entry is None or not self.mirrors.is_listed(entry):
+            return False
+        return known is None or not entry.lives(known, self.index)
 
     def _put_all(self, keys: Iterable[Key]) -> None:
         self.queue.put_all(self.delegation.of_all(keys))
@@ -287,8 +284,8 @@ class Watcher:
     async def adopt(self) -> None:
         slowly = self.delegation.of_all(self.doubtful)
         if self._unmatched is not None:
-            for entry in self._watched.values():
-                if entry.has_workflow and self.mirrors.is_listed(entry):
+            for entry in self.delegation.entries.values():
+                if self.mirrors.is_listed(entry):
                     found = await self._find_unmatched(self._unmatched, entry)
                     slowly.update(dict.fromkeys(key for key in found if not self.delegation.carried(key)))
         if slowly:
@@ -303,8 +300,7 @@ class Watcher:
 
     def _ending_within(self, time: timedelta) -> set[Key]:
         until = datetime.now(UTC) + time
-        with_workflow = (entry for entry in self._watched.values() if entry.has_workflow)
-        known = (each for entry in with_workflow for each in self.index.all(entry.name))
+        known = (each for entry in self.delegation.entries.values() for each in self.index.all(entry.name))
         ends = ((each, parse_timestamp(each.fact("end"))) for each in known)
         return {self.delegation.of(each) for each, end in ends if end is not None and end <= until}
 

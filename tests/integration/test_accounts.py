@@ -17,12 +17,11 @@ from domain.accounts.resources import Account
 from domain.pause_and_retry import PAUSED
 from domain.resource import condition_of, parse_timestamp
 from engine.kube import SECRET
-from engine.kube.json import JsonObject, mapping
+from engine.kube.json import JsonObject, key_of, mapping
 from engine.temporal import wake
 from localcloud import services
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.deployment import Deployment
-from localcloud.objects import key_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -274,7 +273,7 @@ async def test_with_every_workflow_terminated_all_converges_without_a_mutating_a
     pending = _pending(lab)[0]
     before = {a.metadata.name: a.status for a in lab.accounts()}
     world = lab.emulator.world()
-    keys = [key_of(kind, obj) for kind in (ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL) for obj in lab.objects.of(kind)]
+    keys = [key_of(kind.name, obj) for kind in (ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL) for obj in lab.objects.of(kind)]
     for key in (*keys, ORGANIZATION):
         await lab.temporal.get_workflow_handle(key.workflow_id).terminate("a test of what is left without them")
     lab.emulator.reset_ledger()

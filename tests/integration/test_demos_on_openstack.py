@@ -22,12 +22,12 @@ from domain.accounts import ACCOUNT
 from domain.claims import RESOURCE_CLAIM
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, SERVICE
 from engine.kube import CONFIG_MAP, KubeApi
+from engine.kube.json import key_of
 from engine.settings import Settings
 from localcloud.aws.control import Emulator
 from localcloud.demo.cloud_audit import audit
 from localcloud.demo.loadbalancer import ours
 from localcloud.deployment import Deployment
-from localcloud.objects import key_of
 from localcloud.openstack import build
 from localcloud.openstack.project import project_session
 from localcloud.progress import Silence
@@ -113,7 +113,7 @@ async def _lifecycles(deployment: Deployment) -> set[str]:
     kinds = (ACCOUNT, RESOURCE_CLAIM, SERVICE, LOAD_BALANCER_MACHINE)
     async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as kube:
         found = {
-            key_of(kind, obj).workflow_id
+            key_of(kind.name, obj).workflow_id
             for kind in kinds
             for obj in (await kube.list(kind)).items
             if kind is not SERVICE or ours(obj)

@@ -14,10 +14,9 @@ from domain.accounts import ACCOUNT_POOL
 from domain.claims import RESOURCE_CLAIM, RESOURCE_PROVIDER
 from domain.identity import Kind
 from engine.kube import NAMESPACE, KubeApi
-from engine.kube.json import JsonObject, text
+from engine.kube.json import JsonObject, key_of, text
 from localcloud.bench.claims_things import OPERATOR
 from localcloud.deployment import Deployment
-from localcloud.objects import key_of
 from tests.running.programs import COMMAND, ROOT
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -78,7 +77,7 @@ async def bootstrapped(deployment: Deployment, environ: dict[str, str]) -> None:
 
 
 async def opened(client: Client, kind: Kind, obj: JsonObject) -> bool:
-    query = f"WorkflowId = '{key_of(kind, obj).workflow_id}'"
+    query = f"WorkflowId = '{key_of(kind.name, obj).workflow_id}'"
     return (await client.count_workflows(query)).count > 0
 
 

@@ -31,7 +31,7 @@ from engine.reachability import api_server_reached
 from engine.settings import Settings
 from localcloud.deployment import Deployment
 from starters.watch.reflectors import FEW
-from starters.watch.watched_kinds import Watched, watched_kinds
+from starters.watch.watched_kinds import Watched, watched_under
 from starters.watch.watcher import Watcher
 
 pytestmark = pytest.mark.integration
@@ -76,7 +76,7 @@ class Cluster:
     def watched(self) -> list[Watched]:
         """Only its own Backends: those of other tests would add watches."""
         own = f"{OF_CLUSTER}={self.name}"
-        backends = [entry for entry in watched_kinds() if entry.kind == BACKEND]
+        backends = [entry for entry in watched_under(Settings()) if entry.kind == BACKEND]
         return [replace(entry, followed=replace(entry.followed, label_selector=own)) for entry in backends]
 
     async def allow_all_secrets(self) -> None:

@@ -106,7 +106,7 @@ def version(obj: JsonObject) -> int:
 
 def newest(watcher: Watcher) -> int:
     """What the caches of those that it has woken must have reached."""
-    return int(watcher.seen(CONFIG_MAP.area)[CONFIG_MAP.name])
+    return int(watcher.mirrors.newest(CONFIG_MAP.area)[CONFIG_MAP.name])
 
 
 @asynccontextmanager
@@ -378,7 +378,9 @@ async def test_kinds_that_objects_declare_are_watched_while_they_do(
         await create_gadget(kube, gadget, namespace, "late")
         await eventually(lambda: recorder.wakes["late"] >= 1)
         late = await kube.get(gadget, namespace, "late")
-        assert int(watcher.seen("")[gadget.name]) >= version(late), "it is watched as a whole, so its versions compare"
+        assert int(watcher.mirrors.newest("")[gadget.name]) >= version(late), (
+            "it is watched as a whole, so its versions compare"
+        )
         before = recorder.wakes["provider"]
         await kube.delete(CONFIG_MAP, namespace, "provider")
         await eventually(lambda: recorder.wakes["provider"] > before)
@@ -479,7 +481,7 @@ async def test_objects_and_workflows_that_lack_each_other_are_found(temporal: Cl
     found: list[Key] = []
     async with asyncio.timeout(PATIENT):
         while {key.name for key in found} != {"o", "w"}:
-            found = await unmatched(temporal, "Account", cluster, [both, object_only])
+            found = await unmatched(temporal, cluster, "Account", [both, object_only])
     assert set(found) == {object_only, workflow_only}
 
 

@@ -81,8 +81,8 @@ async def test_a_cluster_sees_its_own_and_what_aws_has_named(shared: Client, clu
         counted = await top.count_area(session, area, now)
         assert (counted.open, counted.failing, counted.stuck) == (1, 1, 0)
     assert {row.workflow_id for row in await top.worst_rows(session, ("accounts", "instances"), now)} == ids
-    assert {row.workflow_id for row in await listing.lifecycle_rows(session, None, "")} == ids
-    found = await bulk_retry.found_lifecycles(session, bulk_retry.Sought(everything=True).as_query())
+    assert {row.workflow_id for row in await listing.lifecycle_rows(session, listing.open_lifecycles())} == ids
+    found = await bulk_retry.found_lifecycles(session, bulk_retry.selection(everything=True))
     instance = INSTANCE.model_copy(update={"cluster": cluster})
     assert [row.key(cluster) for row in found] == [pool(cluster), instance]
     assert await find_key(session, Target(EC2_INSTANCE, INSTANCE.namespace, INSTANCE.name)) == instance

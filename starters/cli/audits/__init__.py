@@ -8,10 +8,13 @@ from __future__ import annotations
 import asyncio
 import importlib
 import pkgutil
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from domain.model import Model
+from engine.errors import Absent, ApiError
+from engine.kube.errors import NO_SUCH_KIND
+from starters.cli.output import warn
 
 if TYPE_CHECKING:
     from starters.cli.session import Session
@@ -37,6 +40,20 @@ async def found_twice(look: Callable[[], Awaitable[Iterable[Finding]]], apart_se
     await asyncio.sleep(apart_seconds)
     again = set(await look())
     return [finding for finding in first if finding in again]
+
+
+async def of_each(
+    session: Session, known: Mapping[str, Audit], *, thorough: bool
+) -> AsyncIterator[tuple[str, list[Finding] | ApiError]]:
+    """Make the audits in sequence. Areas whose kinds are not installed are left out."""
+    for area, audit in known.items():
+        try:
+            yield area, await audit(session, thorough=thorough)
+        except ApiError as error:
+            if isinstance(error, Absent) and error.code == NO_SUCH_KIND:
+                warn(f"skipped: {area}, whose kinds are not installed here")
+            else:
+                yield area, error
 
 
 def audits() -> dict[str, Audit]:

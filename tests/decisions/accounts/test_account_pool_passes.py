@@ -190,7 +190,7 @@ async def test_a_pool_neither_counts_nor_gives_accounts_outside_the_operators_na
 
 def test_accounts_of_every_namespace_are_watched() -> None:
     (watched,) = (each for each in WATCHED if each.kind is ACCOUNT)
-    assert (watched.followed.namespace, watched.has_workflow) == ("", True)
+    assert (watched.followed.namespace, watched.kind.lifecycle) == ("", True)
 
 
 async def test_a_pool_of_another_namespace_is_reported_and_neither_filled_nor_counted() -> None:

@@ -209,11 +209,11 @@ def test_a_deadline_says_how_far_away_it_is() -> None:
 
 def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
     row = Row(kind="Account", namespace="ns", name="a", phase="Ready", deadline=NOW, workflow_id="Account/ns/a/u")
-    output.print_json([row])
+    assert output.printed([row], output.Format.JSON)
     (read,) = json.loads(capsys.readouterr().out)
     assert Row.model_validate(read) == row
     nothing: list[Model] = []
-    output.print_json(nothing)
+    assert output.printed(nothing, output.Format.JSON)
     assert json.loads(capsys.readouterr().out) == []
 
 

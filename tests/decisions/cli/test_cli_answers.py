@@ -20,7 +20,6 @@ from engine.errors import ApiError, Denied, Unavailable
 from engine.kube.api import Listing
 from engine.settings import Settings
 from starters.cli import audits, bulk_retry, lifecycle, session, wake_lifecycles
-from starters.cli.bulk_retry import Sought
 from starters.cli.listing import Row
 from starters.cli.main import build
 from starters.cli.object_reference import Target
@@ -147,7 +146,7 @@ def test_a_lifecycle_that_cannot_be_retried_blocks_no_other(
     monkeypatch.setattr(bulk_retry, "found_lifecycles", found)
     monkeypatch.setattr(lifecycle, "retry", retry)
     with pytest.raises(typer.Exit) as ended:
-        bulk_retry.retry_all(Sought(phase="Failed"), "", dry_run=False, yes=True, form=Format.TEXT)
+        bulk_retry.retry_all(bulk_retry.selection(phase="Failed"), "", dry_run=False, yes=True, form=Format.TEXT)
     assert ended.value.exit_code == 1
     _, first, second = capsys.readouterr().out.splitlines()
     assert text in first
@@ -167,7 +166,7 @@ def test_a_refusal_among_many_names_the_object_once(
 
     monkeypatch.setattr(bulk_retry, "found_lifecycles", found)
     monkeypatch.setattr(lifecycle, "retry", retry)
-    bulk_retry.retry_all(Sought(phase="Ready"), "", dry_run=False, yes=True, form=Format.TEXT)
+    bulk_retry.retry_all(bulk_retry.selection(phase="Ready"), "", dry_run=False, yes=True, form=Format.TEXT)
     _, output = capsys.readouterr().out.splitlines()
     assert output.endswith("refused: Ready (all done): there is nothing to retry")
     assert output.count("ns/one") == 1

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from domain.accounts import ACCOUNT
 from starters.cli import output, top
-from starters.cli.bulk_retry import Sought
+from starters.cli.bulk_retry import selection
 from starters.cli.completion import candidates, complete_areas, complete_kinds, for_kubectl
 from starters.cli.listing import Row
 from starters.cli.main import build, program_name
@@ -66,23 +66,22 @@ def test_an_area_is_counted_by_all_its_kinds() -> None:
 
 
 def test_many_are_sought_by_what_limits_them() -> None:
-    sought = Sought(kind=ACCOUNT, namespace="ns", phase="Failed", query="OpOwner = 'AccountPool/ns/p' OR OpName = 'x'")
-    assert sought.as_query() == (
+    assert selection(ACCOUNT, "ns", "Failed", "OpOwner = 'AccountPool/ns/p' OR OpName = 'x'") == (
         "ExecutionStatus = 'Running' AND OpKind = 'Account' AND OpNamespace = 'ns' AND OpPhase = 'Failed' "
         "AND (OpOwner = 'AccountPool/ns/p' OR OpName = 'x')"
     )
 
 
-@pytest.mark.parametrize("sought", [Sought(), Sought(kind=ACCOUNT), Sought(namespace="ns")])
-def test_everything_is_only_sought_when_it_is_said(sought: Sought) -> None:
+@pytest.mark.parametrize("named", [(), (ACCOUNT,), (None, "ns")])
+def test_everything_is_only_sought_when_it_is_said(named: tuple[Any, ...]) -> None:
     with pytest.raises(typer.BadParameter, match="--all"):
-        sought.as_query()
+        selection(*named)
 
 
 @pytest.mark.parametrize("phase", ["Failed' OR OpPhase != '", "a b"])
 def test_a_phase_that_would_change_the_query_is_refused(phase: str) -> None:
     with pytest.raises(typer.BadParameter, match="not a phase"):
-        Sought(phase=phase).as_query()
+        selection(phase=phase)
 
 
 def test_kinds_are_filled_in_in_any_case() -> None:

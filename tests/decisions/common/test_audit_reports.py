@@ -15,8 +15,7 @@ from engine.errors import Absent, Unavailable
 from engine.kube import CONFIG_MAP
 from engine.kube.errors import NO_SUCH_KIND
 from engine.settings import Settings
-from starters.cli.audit import served_audits
-from starters.cli.audit_report import report
+from starters.cli.audit import served_audits, write_reports
 from starters.cli.audits import Audit
 from starters.cli.session import Session
 from starters.watch.audit_reports import NAME, audit_gauges, read_reports, watched_for
@@ -28,7 +27,7 @@ NOW = datetime(2026, 11, 22, 7, tzinfo=UTC)
 
 async def made(kube: MemoryKube, **audits: Auditor) -> dict[str, AreaReport]:
     session = Session(Settings(), cast("Any", kube), temporal=cast("Any", None))
-    return dict(await report(session, audits, thorough=False, now=lambda: NOW))
+    return dict(await write_reports(session, audits, thorough=False, now=lambda: NOW))
 
 
 async def stored_reports(kube: MemoryKube) -> dict[str, AreaReport]:
@@ -105,5 +104,5 @@ def test_without_an_area_what_this_installation_serves_is_audited(areas: tuple[s
 
 def test_the_report_wakes_no_lifecycle() -> None:
     (watched,) = watched_for(Settings())
-    assert (watched.name, watched.has_workflow) == (NAME, False)
+    assert (watched.name, watched.kind.lifecycle) == (NAME, False)
     assert not watched.relations

@@ -8,7 +8,7 @@ from engine.settings import Settings
 from starters.watch import areas
 from starters.watch.background_tasks import duties_of_areas
 from starters.watch.objectless_lifecycles import opened_by_areas
-from starters.watch.watched_kinds import watched_kinds, watched_under
+from starters.watch.watched_kinds import watched_under
 from workers.main import served_areas
 from workers.registry import areas as executable
 from workers.registry import observing_queues
@@ -24,7 +24,7 @@ def test_every_module_through_which_an_area_joins_names_it() -> None:
 
 def test_without_a_choice_every_area_is_watched_and_executed() -> None:
     everything = Settings(instances_queues=QUEUES)
-    assert set(watched_kinds()) <= set(watched_under(everything))
+    assert {entry.kind.area for entry in watched_under(everything)} == {*executable(), ""}
     assert served_areas(everything) == executable()
 
 
@@ -48,11 +48,9 @@ def test_an_area_alone_is_watched_with_its_own_kinds(area: str) -> None:
     assert {entry.kind.area for entry in watched} <= {area, ""}
 
 
-def test_an_area_that_there_is_none_of_is_refused_by_watcher_and_worker() -> None:
-    wrong = Settings(areas=("acounts",))
-    for read in (watched_under, served_areas, opened_by_areas):
-        with pytest.raises(ValueError, match="PERDURE_AREAS names acounts; the areas are: accounts, claims"):
-            read(wrong)
+def test_an_area_that_there_is_none_of_is_refused() -> None:
+    with pytest.raises(ValueError, match="PERDURE_AREAS names acounts; the areas are: accounts, claims"):
+        served_areas(Settings(areas=("acounts",)))
 
 
 def test_levers_are_written_where_the_area_looks_at_its_objects() -> None:

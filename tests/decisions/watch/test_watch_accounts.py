@@ -11,10 +11,11 @@ from edited_documents import edited
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.identity import Kind
 from engine.kube.json import JsonObject
+from engine.settings import Settings
 from starters.watch.accounts import WATCHED
 from starters.watch.projection import Projection
 from starters.watch.projection_index import Index
-from starters.watch.watched_kinds import Watched, watched_kinds
+from starters.watch.watched_kinds import Watched, watched_under
 
 NAMESPACE = "aws-account-operator"
 VALIDATION = "AccountValidation/aws"
@@ -433,6 +434,7 @@ def test_hostile_objects_are_read_without_an_error() -> None:
 
 
 def test_the_area_is_in_the_table() -> None:
-    assert set(WATCHED) <= set(watched_kinds())
-    names = [entry.name for entry in watched_kinds()]
+    watched = watched_under(Settings())
+    assert set(WATCHED) <= set(watched)
+    names = [entry.name for entry in watched]
     assert len(names) == len(set(names))

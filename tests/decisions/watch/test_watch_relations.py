@@ -347,4 +347,4 @@ def test_an_owned_object_wakes_its_owner_by_any_change() -> None:
 
     assert entry.relatives(made("1", "Book"), made("2", "Book"), index) == {book.key}
     assert entry.relatives(None, made("1", "Shelf"), index) == set()
-    assert (entry.followed.label_selector, entry.has_workflow) == ("example.com/of", False)
+    assert (entry.followed.label_selector, entry.kind.lifecycle) == ("example.com/of", False)

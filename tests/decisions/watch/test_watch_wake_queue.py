@@ -116,7 +116,7 @@ async def test_a_later_item_is_not_waited_for() -> None:
 async def test_lag_is_the_age_of_the_oldest_key_of_the_kind() -> None:
     clock = [0.0]
     queue = WakeQueue(Temporal().wake, clock=lambda: clock[0])
-    assert queue.oldest_age() == 0
+    assert queue.oldest_age("Old") == 0
     queue.put(key("a", "Old"))
     clock[0] += 1
     queue.put(key("b", "Young"))
