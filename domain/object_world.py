@@ -118,6 +118,11 @@ class ObjectWorld(World):
         patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
         return self.write(patch, note or f"status {status.state or 'without a state'}", "status")
 
+    def status_change(self, status: Any, note: str = "") -> tuple[Patch, ...]:
+        """The write of the status; empty if the object has this status."""
+        present = self.resource.status  # type: ignore[attr-defined]
+        return (self.write_status(status, note),) if status != present else ()
+
     def drop_finalizer(self, note: str = "drop the finalizer") -> DropFinalizer:
         resource = self.resource
         return DropFinalizer.of(self.key, resource.metadata, resource.kind_of.finalizer, note)

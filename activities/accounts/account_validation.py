@@ -17,8 +17,8 @@ from temporalio.client import Client
 from activities.accounts.cache import Reader
 from activities.accounts.handover import HandOver
 from activities.activity_class import Activities
-from activities.aws import account_drift as aws
-from activities.aws.account_moves import move_between
+from activities.aws.account_moves import misplaced, move_between
+from activities.aws.organization import set_tags, tags_of
 from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT
 from domain.accounts.account_validation import (
@@ -153,7 +153,7 @@ class ValidationActivities(Activities):
                 run.fails(account, "NotInItsPlace", parent)
             else:
                 wanted[account.spec.aws_account_id] = parent
-        strays = await asyncio.to_thread(aws.misplaced, self._sessions, wanted)
+        strays = await asyncio.to_thread(misplaced, self._sessions, wanted)
         for account in accounts:
             source = strays.get(account.spec.aws_account_id)
             if isinstance(source, ApiError):
@@ -197,9 +197,9 @@ class ValidationActivities(Activities):
     async def _tag(self, run: _Run, account: Account) -> None:
         id_ = account.spec.aws_account_id
         try:
-            tags = differing_tags(await asyncio.to_thread(aws.tags_of_account, self._sessions, id_), run.config)
+            tags = differing_tags(await asyncio.to_thread(tags_of, self._sessions, id_), run.config)
             if tags:
-                await asyncio.to_thread(aws.tag, self._sessions, id_, tags)
+                await asyncio.to_thread(set_tags, self._sessions, id_, tags)
         except ApiError as error:
             run.fails(account, "NotTagged", error)
             return

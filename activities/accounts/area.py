@@ -10,24 +10,18 @@ from activities.accounts.claim_objects import DeliveryActivities
 from activities.accounts.federated import FederatedObjects
 from activities.accounts.handover import HandOver
 from activities.accounts.observation import ObserveActivities
-from activities.accounts.opt_in_permits import OptInActivities
 from activities.accounts.organization import OrganizationActivities
 from activities.accounts.pool import PoolActivities
 from activities.aws.activities import AwsActivities
-from activities.aws.federated_access import FederatedActivities
-from activities.aws.federated_policy_validation import FederatedPolicyValidation
 from activities.aws.session import Sessions
 from activities.clients import Clients
 from engine.kube.informer_cache import Store
 
 ACTIVITIES = (
     AwsActivities,
-    FederatedActivities,
-    FederatedPolicyValidation,
     FederatedObjects,
     ObserveActivities,
     PoolActivities,
-    OptInActivities,
     OrganizationActivities,
     HandOver,
     ValidationActivities,
@@ -44,12 +38,9 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     hand_over = HandOver(reader, sessions, client)
     return [
         *AwsActivities(sessions).all(),
-        *FederatedActivities(sessions).all(),
-        *FederatedPolicyValidation(sessions).all(),
         *FederatedObjects(reader).all(),
         *ObserveActivities(reader).all(),
         *PoolActivities(reader, hand_over, client).all(),
-        *OptInActivities(reader, client).all(),
         *OrganizationActivities(reader, sessions, client).all(),
         *hand_over.all(),
         *ValidationActivities(reader, sessions, hand_over, client).all(),

@@ -15,7 +15,6 @@ from activities.accounts.claim_secrets import KEY_FIELDS, ROLE_FIELD, copy_key, 
 from activities.activity_class import Activities
 from activities.aws import admin_key_secret
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
-from domain.accounts.account_matching import age
 from domain.accounts.actions.claim_secrets import (
     DeliverCredentials,
     DeliverRole,
@@ -34,7 +33,7 @@ from domain.accounts.constants import (
     OPERATOR_NAMESPACE,
 )
 from domain.accounts.naming import account_name, secret_of, suffix_of
-from domain.accounts.resources import Account
+from domain.accounts.resources import Account, oldest_first
 from domain.writes import JsonPatch
 from engine.errors import Absent, Conflict, Denied, Invalid
 from engine.kube import SECRET
@@ -56,7 +55,7 @@ class DeliveryActivities(Activities):
         accounts = await self._read.accounts_held_by(action.claim)
         own = [each for each in accounts if _serves(each, action) and not each.metadata.deleting]
         if own:
-            return MadeAccount(made=min(own, key=age).metadata.name)
+            return MadeAccount(made=oldest_first(own)[0].metadata.name)
         for serial in count():
             suffix = suffix_of(action.claim.uid, str(serial))
             try:

@@ -24,7 +24,8 @@ from domain.accounts.constants import FINALIZER
 from domain.accounts.observed import entering
 from domain.accounts.organization import OrganizationMemory
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
-from domain.resource import Condition, condition_of, parse_timestamp
+from domain.accounts.state_conditions import probed_at
+from domain.resource import parse_timestamp
 from domain.writes import Patch
 from engine import clock, metrics
 from engine.kube.json import flag, mapping, sequence, text
@@ -181,13 +182,13 @@ class AccountListener(Listener):
         elif write.asked.key.kind == ACCOUNT.name and _sets_state(write.asked, AccountState.READY):
             account = Account.model_validate(write.answer)
             whose = _CUSTOMERS_ACCOUNT_READY if account.spec.byoc else _ACCOUNT_READY
-            _observe_since(whose, _probed(account.status.conditions, AccountState.CREATING))
+            _observe_since(whose, probed_at(account.status.conditions, AccountState.CREATING))
         elif write.asked.key.kind == ACCOUNT_CLAIM.name and write.asked.note == entering(ClaimState.READY):
             claim = AccountClaim.model_validate(write.answer)
             if claim.spec.byoc:
                 _observe_since(_CUSTOMERS_CLAIM_READY, claim.metadata.creation_timestamp)
             else:
-                _observe_since(_CLAIM_READY, _probed(claim.status.conditions, "Unclaimed"))
+                _observe_since(_CLAIM_READY, probed_at(claim.status.conditions, "Unclaimed"))
 
 
 LISTENER = AccountListener()
@@ -214,11 +215,6 @@ def _lets_go(write: Write) -> bool:
 
 def _held_account(claim: Mapping[str, object]) -> bool:
     return bool(text(claim, "spec", "accountLink")) and not flag(claim, "spec", "byoc")
-
-
-def _probed(conditions: Iterable[Condition], type_: str) -> datetime | None:
-    condition = condition_of(conditions, type_)
-    return parse_timestamp(condition.last_probe_time) if condition else None
 
 
 def _observe_since(histogram: Histogram, moment: datetime | None) -> None:

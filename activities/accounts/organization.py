@@ -12,7 +12,6 @@ from temporalio.client import Client
 
 from activities.accounts.cache import Reader
 from activities.accounts.metrics import organization_seen
-from activities.accounts.opt_in_permits import give_permits
 from activities.activity_class import Activities
 from activities.aws.account_creation import foreign
 from activities.aws.organization import (
@@ -23,16 +22,18 @@ from activities.aws.organization import (
     names_in_progress,
 )
 from activities.aws.session import Sessions
-from activities.aws.support_cases import describe_cases
+from activities.aws.support_cases import RESOLVED, describe_cases
+from domain.accounts.actions.opt_in_regions import AskToOptIn
 from domain.accounts.ccs_access import AccessRole, state_of
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import CCS_ACCESS_KEY, OPERATOR_NAMESPACE
 from domain.accounts.creation_permits import Verdicts, adopted, judge, room_ages, scarce, swept, unborn, wants_account
-from domain.accounts.opt_in_permits import permits_age
+from domain.accounts.opt_in_permits import permits, permits_age
 from domain.accounts.organization import Budget, OrganizationMemory
 from domain.accounts.passes import (
     CaseResolved,
     EnsureUnits,
+    OptInPermit,
     OrganizationWorld,
     PassOrganization,
     RecordAccessRole,
@@ -41,14 +42,13 @@ from domain.accounts.passes import (
 )
 from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountPool
-from domain.accounts.support_case_polling import due_cases, next_case_look, open_cases, youngest_case
+from domain.accounts.support_case_polling import due_cases, next_case_looks, open_cases, youngest_case
 from domain.decision import Decision, Outcome, earliest
 from domain.resource import ObjectMeta
 from engine.clock import now
 from engine.errors import Absent, Denied, Invalid
 from engine.temporal import signal_with_start, wake
 
-RESOLVED = "resolved"
 # The longest interval between two counts of the organization's accounts.
 SWEEP = timedelta(minutes=5)
 # The longest interval while Accounts wait.
@@ -94,6 +94,11 @@ class OrganizationActivities(Activities):
     async def tell_pools(self, news: TellPools) -> None:
         await asyncio.gather(*(wake(self._client, self._read.key(pool)) for pool in await self._pools()))
 
+    @activity.defn(name=AskToOptIn.activity)
+    async def ask_to_opt_in(self, _: AskToOptIn) -> None:
+        """Wake the organization's lifecycle, whose pass finds waiting Accounts."""
+        await wake(self._client, self._read.organization)
+
     @activity.defn(name=RecordAccessRole.activity)
     async def record_access_role(self, _: RecordAccessRole) -> AccessRole:
         try:
@@ -129,8 +134,30 @@ class OrganizationActivities(Activities):
                 "wanting": sum(wants_account(account) for account in accounts),
             }
         )
-        known = await give_permits(self._read, known, accounts, config, self._client, notifies=notifies)
+        known = await self.give_opt_in_permits(known, accounts, config, notifies=notifies)
         return await self._judge(known, accounts, config, notifies=notifies)
+
+    async def give_opt_in_permits(
+        self, known: OrganizationMemory, accounts: Sequence[Account], config: OperatorConfig, *, notifies: bool
+    ) -> OrganizationMemory:
+        """Signal permits to the Accounts. A signal may be lost, so it is repeated until the Account begins to opt in.
+        Returns the memory with the valid permits.
+        """
+        protected = {*config.payer_account_ids, *self._read.settings.accounts_protected}
+        given = permits(accounts, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)
+        if notifies:
+            await asyncio.gather(
+                *(
+                    signal_with_start(self._client, self._read.key(account), "opt_in_permit", OptInPermit(until=until))
+                    for account in accounts
+                    if (until := given.granted.get(account.metadata.name))
+                )
+            )
+        # A permit that was not signalled is not recorded: it must not count as unused when it expires.
+        granted = {name: until for name, until in given.granted.items() if notifies or name in known.opt_in_granted}
+        return known.model_copy(
+            update={"opt_in_granted": granted, "opt_in_wanting": given.waiting, "opt_in_let_go": given.let_go}
+        )
 
     async def _judge(
         self, known: OrganizationMemory, accounts: Sequence[Account], config: OperatorConfig, *, notifies: bool
@@ -237,11 +264,10 @@ class OrganizationActivities(Activities):
                 for c in sorted(resolved)
             )
             await asyncio.gather(*signals)
-        memory = {"young_cases_at": moment} if young else {}
         return known.model_copy(
             update={
-                **memory,
-                **({"old_cases_at": moment} if old else {}),
+                "young_cases_at": moment if young else known.young_cases_at,
+                "old_cases_at": moment if old else known.old_cases_at,
                 "young_cases": {c: key for c, key in known.young_cases.items() if c not in resolved},
                 "old_cases": {c: key for c, key in known.old_cases.items() if c not in resolved},
             }
@@ -250,9 +276,8 @@ class OrganizationActivities(Activities):
     # --- the workflow's status ---
 
     def _summary(self, known: OrganizationMemory) -> Decision:
-        settings, moment, room = self._read.settings, now(), known.room
-        young, old = bool(known.young_cases), bool(known.old_cases)
-        cases = next_case_look(known, young=young, old=old, case_poll=settings.accounts_poll, now=moment)
+        moment, room = now(), known.room
+        case_looks = next_case_looks(known, self._read.settings.accounts_poll, moment)
         recount = moment + RECOUNT if known.wanting or known.opt_in_wanting else None
         budget_free_at = room.budget_free_at if room and room.budget <= 0 else None
         limit = room.limit if room and room.limit is not None else "unreadable"
@@ -263,7 +288,7 @@ class OrganizationActivities(Activities):
             f"{known.opt_in_wanting} for their turn to opt in to regions"
         )
         waits = (("Account",) if known.wanting or known.opt_in_wanting else ()) + (
-            ("SupportCase",) if young or old else ()
+            ("SupportCase",) if known.young_cases or known.old_cases else ()
         )
         return Decision(
             phase="Busy" if waits else "Idle",
@@ -272,7 +297,7 @@ class OrganizationActivities(Activities):
             waits_for=waits,
             deadline=earliest(
                 [
-                    cases,
+                    *case_looks,
                     *known.granted.values(),
                     *known.opt_in_granted.values(),
                     recount,

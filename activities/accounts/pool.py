@@ -262,15 +262,7 @@ def rest_after(view: PoolView, decision: PoolDecision) -> timedelta:
 
 
 def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:
-    quotas = {
-        "regionalServiceQuotas": {
-            region: {code: quota.model_dump(mode="json") for code, quota in codes.items()}
-            for region, codes in new.regional_service_quotas.items()
-        },
-        "globalServiceQuotas": {
-            code: quota.model_dump(mode="json") for code, quota in new.global_service_quotas.items()
-        },
-    }
+    quotas = new.model_dump(mode="json", include={"regional_service_quotas", "global_service_quotas"})
     return {
         "metadata": {
             "name": new.name,

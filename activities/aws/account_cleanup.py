@@ -21,7 +21,7 @@ from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, 
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
-    from mypy_boto3_ec2.type_defs import UnsuccessfulItemTypeDef
+    from mypy_boto3_ec2.type_defs import UnsuccessfulItemErrorTypeDef, UnsuccessfulItemTypeDef
     from mypy_boto3_route53.client import Route53Client
     from mypy_boto3_route53.type_defs import ChangeTypeDef, ResourceRecordSetOutputTypeDef
     from mypy_boto3_s3.client import S3Client
@@ -42,7 +42,7 @@ _CONNECTED = "ExistingVpcEndpointConnections"
 
 
 def clean_region(sessions: Sessions, action: CleanRegion) -> Cleaned:
-    member = _confirmed(sessions, action.account_id, action.partition)
+    member = sessions.confirmed(action.account_id, action.partition)
     sweep = Sweep(f"account {action.account_id}, {action.region}")
     try:
         ec2 = member.ec2(action.region)
@@ -61,7 +61,7 @@ def clean_region(sessions: Sessions, action: CleanRegion) -> Cleaned:
 
 
 def clean_global(sessions: Sessions, action: CleanGlobal) -> Cleaned:
-    member = _confirmed(sessions, action.account_id, action.partition)
+    member = sessions.confirmed(action.account_id, action.partition)
     sweep = Sweep(f"account {action.account_id}")
     with sweep.category("buckets"):
         _delete_buckets(member, sweep)
@@ -110,9 +110,6 @@ class Sweep:
     def names_left(self, kind: str) -> frozenset[str]:
         return frozenset(item.name for item in self._left if item.kind == kind)
 
-    def left(self, kind: str) -> bool:
-        return any(item.kind == kind for item in self._left)
-
     def try_again(self, kind: str) -> None:
         self._left = [item for item in self._left if item.kind != kind]
 
@@ -130,12 +127,6 @@ class Sweep:
         deleted = sorted(self._deleted.items())
         counted = ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in deleted)
         return Cleaned(report=f"deleted {counted}" if counted else "nothing was left")
-
-
-def _confirmed(sessions: Sessions, account_id: str, partition: str) -> Member:
-    member = sessions.member(account_id, partition)
-    member.confirm()
-    return member
 
 
 def _end_instances(ec2: EC2Client, sweep: Sweep) -> bool:
@@ -214,7 +205,7 @@ def _delete_volumes(ec2: EC2Client, sweep: Sweep, *, patient: bool) -> None:
         for volume in _volumes(ec2):
             with sweep.removing("volume", volume):
                 ec2.delete_volume(VolumeId=volume)
-        if not sweep.left("volume"):
+        if not sweep.names_left("volume"):
             return
 
 
@@ -253,9 +244,7 @@ def _reject_connections(ec2: EC2Client, service: str) -> None:
 
 def _unsuccessful(items: list[UnsuccessfulItemTypeDef]) -> ApiError | None:
     for item in items:
-        failure = item.get("Error", {})
-        code = failure.get("Code", "Unsuccessful")
-        return error_class(code, 400)(f"{code}: {failure.get('Message', 'no message')}", code=code)
+        return _listed_error(item.get("Error", {}))
     return None
 
 
@@ -313,11 +302,13 @@ def _empty_bucket(s3: S3Client, bucket: str) -> None:
 
 def _objects_left(count: int, example: ErrorTypeDef) -> ApiError:
     """One error for a whole bucket, since millions of objects may be left."""
-    code = example.get("Code", "Unsuccessful")
-    message = f"{code}: {example.get('Message', 'no message')}"
-    return error_class(code, 400)(
-        f"{count} objects could not be deleted, e.g. {example.get('Key', '')}: {message}", code=code
-    )
+    return _listed_error(example, f"{count} objects could not be deleted, e.g. {example.get('Key', '')}: ")
+
+
+def _listed_error(listed: ErrorTypeDef | UnsuccessfulItemErrorTypeDef, what: str = "") -> ApiError:
+    """The error that an answer lists for an object, although the call succeeded."""
+    code = listed.get("Code", "Unsuccessful")
+    return error_class(code, 400)(f"{what}{code}: {listed.get('Message', 'no message')}", code=code)
 
 
 def _delete_hosted_zones(route53: Route53Client, sweep: Sweep) -> None:

@@ -12,11 +12,11 @@ from datetime import timedelta
 from botocore.exceptions import ClientError
 
 from activities import attempt
+from activities.aws.organization import member_account
 from activities.aws.session import Sessions
 from domain.accounts.actions.account_closing import CloseAccount, Closing
 from engine.errors import Absent, ApiError, Throttled
 
-ACTIVE = "ACTIVE"
 _ALREADY = frozenset({"AccountAlreadyClosedException", "ConflictException"})
 _LIMITS = frozenset({"CLOSE_ACCOUNT_QUOTA_EXCEEDED", "CLOSE_ACCOUNT_REQUESTS_LIMIT_EXCEEDED"})
 
@@ -25,7 +25,7 @@ def close_account(sessions: Sessions, action: CloseAccount) -> Closing:
     sessions.refuse_protected(action.account_id)
     attempt.checkpoint()
     try:
-        sessions.payer().organizations().close_account(AccountId=action.account_id)
+        sessions.organizations().close_account(AccountId=action.account_id)
     except ApiError as error:
         if _reason(error) in _LIMITS:
             return Closing(limited=error.message)
@@ -38,10 +38,10 @@ def close_account(sessions: Sessions, action: CloseAccount) -> Closing:
 
 def is_closed(sessions: Sessions, account_id: str) -> bool:
     try:
-        account = sessions.payer().organizations().describe_account(AccountId=account_id)["Account"]
+        account = sessions.organizations().describe_account(AccountId=account_id)["Account"]
     except Absent:
         return False
-    return (account.get("State") or account.get("Status")) != ACTIVE
+    return not member_account(account).active
 
 
 def _reason(error: ApiError) -> str:

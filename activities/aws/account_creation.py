@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from activities import attempt
 from activities.aws.organization import FAILED, IN_PROGRESS, SUCCEEDED, list_accounts, list_attempts, set_tags, tags_of
-from activities.aws.session import Payer, Sessions
+from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT
 from domain.accounts.actions.account_creation import (
     PERMIT_EXPIRED,
@@ -42,14 +42,14 @@ _TAGGING_ATTEMPTS = 5
 
 
 def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
-    payer = sessions.payer()
     if action.search or attempt.repeated():
         found = _existing(sessions, action.name, action.email)
         if found is not None:
             return found
     _refuse_expired(action)
+    organizations = sessions.organizations()
     try:
-        answer = payer.organizations().create_account(Email=action.email, AccountName=action.name)
+        answer = organizations.create_account(Email=action.email, AccountName=action.name)
     except Unavailable as error:
         # The request may have reached AWS. Check now, because no attempt follows if the Account is deleted meanwhile.
         # Otherwise the next attempt checks again, because AWS's list may lag.
@@ -70,9 +70,9 @@ def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
     """The created account. Raises Pending while AWS creates it, and in each first attempt; Temporal then retries."""
     if not attempt.repeated():
         raise _under_way(action, "requested just now")
-    payer = sessions.payer()
+    organizations = sessions.organizations()
     try:
-        answer = payer.organizations().describe_create_account_status(CreateAccountRequestId=action.request_id)
+        answer = organizations.describe_create_account_status(CreateAccountRequestId=action.request_id)
     except Absent as error:
         if attempt.number() < _UNKNOWN_REQUEST_LOOKS:
             raise Pending(error.message, code=error.code, delay=attempt.growing(_LOOKS)) from error
@@ -94,11 +94,10 @@ def _under_way(action: AwaitAccount, state: str) -> Pending:
 def tag_account(sessions: Sessions, action: TagAccount) -> None:
     """A refusal, or a fifth failure, is only logged: no lifecycle stops for a tag."""
     sessions.refuse_protected(action.account_id)
-    payer = sessions.payer()
     try:
-        wanted = action.tags if action.fresh else _left_to_tag(payer, action)
+        wanted = action.tags if action.fresh else _left_to_tag(sessions, action)
         if wanted:
-            set_tags(payer, action.account_id, wanted)
+            set_tags(sessions, action.account_id, wanted)
     except (Throttled, Unavailable) as error:
         if attempt.number() < _TAGGING_ATTEMPTS:
             raise
@@ -107,23 +106,23 @@ def tag_account(sessions: Sessions, action: TagAccount) -> None:
         log.warning(UNTAGGED, action.account_id, error.message)
 
 
-def _left_to_tag(payer: Payer, action: TagAccount) -> dict[str, str]:
-    owner = owner_of(payer, action.account_id)
+def _left_to_tag(sessions: Sessions, action: TagAccount) -> dict[str, str]:
+    owner = owner_of(sessions, action.account_id)
     if owner not in {None, action.tags.get(OWNER_TAG)}:
         log.warning("AWS account %s is not tagged: its tags name another owner, %r", action.account_id, owner)
         return {}
     return {name: value for name, value in action.tags.items() if value or name != OWNER_TAG}
 
 
-def owner_of(payer: Payer, account_id: str) -> str | None:
+def owner_of(sessions: Sessions, account_id: str) -> str | None:
     """The `shard-name` of the installation in the account's tags; None if no tag names one."""
-    return tags_of(payer, account_id).get(OWNER_TAG)
+    return tags_of(sessions, account_id).get(OWNER_TAG)
 
 
 def foreign(sessions: Sessions, account_ids: Iterable[str]) -> set[str]:
     """The accounts whose tags name another installation; one call per account."""
-    payer, ours = sessions.payer(), sessions.config().shard_name or ""
-    return {account_id for account_id in account_ids if owner_of(payer, account_id) not in {None, ours}}
+    ours = sessions.config().shard_name or ""
+    return {account_id for account_id in account_ids if owner_of(sessions, account_id) not in {None, ours}}
 
 
 def _refuse_expired(action: CreateAccount) -> None:
@@ -140,10 +139,9 @@ def _existing(sessions: Sessions, name: str, email: str) -> CreateRequest | None
     """The oldest pending or successful request of this name, else the account of this name; None if neither may be
     ours.
     """
-    payer = sessions.payer()
-    for known in list_attempts(payer, IN_PROGRESS, SUCCEEDED):
+    for known in list_attempts(sessions, IN_PROGRESS, SUCCEEDED):
         if known.name == name and (
-            not known.account_id or _may_be_ours(sessions, known.account_id, list_accounts(payer))
+            not known.account_id or _may_be_ours(sessions, known.account_id, list_accounts(sessions))
         ):
             return CreateRequest(request_id=known.request_id, created_account_id=known.account_id)
     account_id = _account_of(sessions, name, email)
@@ -151,7 +149,7 @@ def _existing(sessions: Sessions, name: str, email: str) -> CreateRequest | None
 
 
 def _account_of(sessions: Sessions, name: str, email: str) -> str:
-    accounts = list_accounts(sessions.payer())
+    accounts = list_accounts(sessions)
     matches = (each.id for each in accounts if each.name == name and each.email.lower() == email.lower())
     return next((account_id for account_id in matches if _may_be_ours(sessions, account_id, accounts)), "")
 

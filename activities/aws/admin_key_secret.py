@@ -12,6 +12,7 @@ from domain.identity import Key, all_kinds
 from domain.model import Model
 from engine.errors import Absent, Conflict
 from engine.kube import SECRET, BlockingKube
+from engine.kube.json import mapping, sequence, text
 from engine.kube.secrets import secret_content, secret_data
 
 ROTATED_FOR = "perdure.dev/rotated-for"
@@ -83,28 +84,22 @@ def foreign(owner: Key, name: str) -> Conflict:
 
 
 def known(found: Mapping[str, object]) -> KeySecret:
-    metadata = found.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
     content = secret_content(dict(found))
-    annotations = metadata.get("annotations") or {}
+    annotations = mapping(found, "metadata", "annotations")
     return KeySecret(
         user_name=content.get(USER_NAME, ""),
         access_key_id=content.get(ACCESS_KEY_ID, ""),
         complete=all(content.get(entry) for entry in (USER_NAME, ACCESS_KEY_ID, SECRET_ACCESS_KEY)),
-        owner_uids=tuple(str(item.get("uid", "")) for item in metadata.get("ownerReferences") or ()),
-        rotated_for=str(annotations.get(ROTATED_FOR, "")),
-        former_keys=_former_keys(annotations),
-        resource_version=str(metadata.get("resourceVersion", "")),
+        owner_uids=tuple(text(each, "uid") for each in sequence(found, "metadata", "ownerReferences")),
+        rotated_for=text(annotations, ROTATED_FOR),
+        former_keys=tuple(each for each in text(annotations, FORMER_KEYS).split(",") if each),
+        resource_version=text(found, "metadata", "resourceVersion"),
     )
 
 
 def known_ids(secret: Mapping[str, object]) -> frozenset[str]:
     its = known(secret)
     return frozenset({its.access_key_id, *its.former_keys} - {""})
-
-
-def _former_keys(annotations: Mapping[str, object]) -> tuple[str, ...]:
-    return tuple(each for each in str(annotations.get(FORMER_KEYS, "")).split(",") if each)
 
 
 def owner_reference(owner: Key) -> dict[str, object]:

@@ -109,7 +109,8 @@ class Clients:
 
 
 class Caller:
-    def __init__(self, clients: Clients, name: str, *, observing: bool) -> None:
+    def __init__(self, clients: Clients, name: str, *, partition: str = "aws", observing: bool) -> None:
+        self.partition = partition
         self._clients = clients
         self._name = name
         self._observing = observing

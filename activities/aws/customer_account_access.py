@@ -10,11 +10,10 @@ from functools import partial
 
 from botocore.credentials import ReadOnlyCredentials
 
-from activities.aws.customer_credentials import customer
+from activities.aws.customer_credentials import customers_keys
 from activities.aws.session import Assumed, KeyHolder, Member, Remembered, Sessions
 from domain.accounts.actions.account_access import Access, MemberAction
 from domain.accounts.constants import ROLE_SESSION_NAME, STS_SESSION_NAME
-from domain.resource import SecretReference
 
 
 def entered(sessions: Sessions, action: MemberAction, *, settle: timedelta = timedelta()) -> Member:
@@ -34,8 +33,8 @@ def entered_by(
 
 def _caller(sessions: Sessions, access: Access, account_id: str, partition: str) -> Member:
     if access.support_role:
-        supported = sessions.make(SupportedAccount, account_id, partition)
-        supported.support_role = access.support_role
+        supported = sessions.make(Member, account_id, partition)
+        supported.role = access.support_role
         return supported
     if access.sts_role:
         by_role = sessions.make(RoleOfCustomer, account_id, partition)
@@ -44,24 +43,15 @@ def _caller(sessions: Sessions, access: Access, account_id: str, partition: str)
         return by_role
     by_key = sessions.make(KeyOfCustomer, account_id, partition)
     by_key.where = f"Secret {access.namespace}/{access.secret}"
-    secret = SecretReference(name=access.secret, namespace=access.namespace)
-    by_key.keys = Remembered(by_key.where, lambda: customer(sessions, secret, partition).credential())
+    by_key.keys = Remembered(by_key.where, lambda: customers_keys(sessions, access.namespace, access.secret))
     return by_key
-
-
-class SupportedAccount(Member):
-    support_role: str
-
-    @property
-    def role_arn(self) -> str:
-        return f"arn:{self.partition}:iam::{self.account_id}:role/{self.support_role}"
 
 
 class JumpRole(Assumed):
     def __init__(self, sessions: Sessions, arn: str) -> None:
         payer = sessions.payer()
-        super().__init__(sessions.clients, f"jump role {arn}", observing=False)  # it only assumes roles
-        self.partition = payer.partition
+        # It only assumes roles, so it need not observe.
+        super().__init__(sessions.clients, f"jump role {arn}", partition=payer.partition, observing=False)
         self._payer = payer
         self._arn = arn
 

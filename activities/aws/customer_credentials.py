@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from botocore.credentials import ReadOnlyCredentials
 
-from activities.aws.clients import Clients
 from activities.aws.session import Services, Sessions, keys_in
 from domain.resource import SecretReference
 from engine.errors import Denied
@@ -16,27 +15,18 @@ WRONG_ACCOUNT = "IdentityMismatch"
 
 
 class Customer(Services):
-    def __init__(
-        self, clients: Clients, keys: ReadOnlyCredentials, name: str, *, partition: str, observing: bool
-    ) -> None:
-        super().__init__(clients, name, observing=observing)
-        self.partition = partition
-        self._keys = keys
+    def __init__(self, sessions: Sessions, secret: SecretReference, partition: str) -> None:
+        """Raises Denied without the Secret or its keys."""
+        name = f"the customer of Secret {secret.namespace}/{secret.name}"
+        super().__init__(sessions.clients, name, partition=partition, observing=sessions.observing)
+        self._keys = customers_keys(sessions, secret.namespace, secret.name)
 
     def credential(self) -> ReadOnlyCredentials:
         return self._keys
 
-    def account_id(self) -> str:
-        return self.ask_identity().account_id
 
-
-def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Customer:
-    """The customer as a caller; raises Denied without the Secret or its keys."""
-    where = f"Secret {secret.namespace}/{secret.name}"
-    keys = keys_in(sessions.kube, secret.namespace, secret.name, "the customer's keys")
-    return Customer(
-        sessions.clients, keys, f"the customer of {where}", partition=partition, observing=sessions.observing
-    )
+def customers_keys(sessions: Sessions, namespace: str, name: str) -> ReadOnlyCredentials:
+    return keys_in(sessions.kube, namespace, name, "the customer's keys")
 
 
 def customer_in(sessions: Sessions, secret: SecretReference, partition: str, account_id: str) -> Customer:
@@ -44,8 +34,8 @@ def customer_in(sessions: Sessions, secret: SecretReference, partition: str, acc
     the account is protected.
     """
     sessions.refuse_protected(account_id)
-    found = customer(sessions, secret, partition)
-    opened = found.account_id()
+    found = Customer(sessions, secret, partition)
+    opened = found.ask_identity().account_id
     if opened != account_id:
         raise Denied(
             f"the keys in Secret {secret.namespace}/{secret.name} open account {opened}, not {account_id}, where this "

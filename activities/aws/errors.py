@@ -53,21 +53,15 @@ _DENIED = frozenset(
         "UnauthorizedOperation",
     }
 )
+# The codes of throttling and conflicts that their spellings (below) do not reveal.
 _THROTTLED = frozenset(
     {
         "BandwidthLimitExceeded",
         "ConcurrentModification",
         "ConcurrentModificationException",
-        "EC2ThrottledException",
         "PriorRequestNotComplete",
         "RequestLimitExceeded",
-        "RequestThrottled",
-        "RequestThrottledException",
         "SlowDown",
-        "Throttling",
-        "ThrottlingException",
-        "ThrottledException",
-        "TooManyRequestsException",
     }
 )
 _PENDING = frozenset({"OptInRequired", "PendingVerification"})
@@ -96,10 +90,8 @@ _CONFLICT = frozenset(
         "HostedZoneNotEmpty",
         "IncorrectInstanceState",
         "IncorrectState",
-        "InvalidSnapshot.InUse",
         "LimitExceeded",  # IAM: e.g. a third access key
         "UnmodifiableEntity",
-        "VolumeInUse",
     }
 )
 # SQS has two spellings: `QueueDoesNotExist`, and the older `AWS.SimpleQueueService.NonExistentQueue`.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 from activities.aws.session import Services
 from domain.instances.event_topology import Queue, Rule, queue_arn_of, tags
@@ -26,9 +26,9 @@ from engine.kube.json import mapping, sequence, text
 Answer = Mapping[str, object]
 
 
-class Change:
-    def __init__(self, what: str, mend: Callable[[], object]) -> None:
-        self.what, self.mend = what, mend
+class Change(NamedTuple):
+    what: str
+    mend: Callable[[], object]
 
 
 class _Sqs(Protocol):

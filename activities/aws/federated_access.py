@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from temporalio import activity
-
 from activities import attempt
-from activities.activity_class import Activities
-from activities.aws.customer_credentials import customer, customer_in
-from activities.aws.federated_revocation import revoke_access
+from activities.aws.customer_credentials import Customer, customer_in
 from activities.aws.iam_policies import (
     attached_policies,
     is_aws,
@@ -35,7 +31,6 @@ from domain.accounts.federated.actions import (
     EnsureAccessRole,
     GrantAction,
     IdentifyCustomer,
-    RevokeAccess,
 )
 from domain.accounts.federated.policies import policy_arn, trust
 from engine.errors import Absent
@@ -44,66 +39,58 @@ if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
 
 
-class FederatedActivities(Activities):
-    def __init__(self, sessions: Sessions) -> None:
-        self._sessions = sessions
+def identify_customer(sessions: Sessions, action: IdentifyCustomer) -> CustomerAccount:
+    account_id = Customer(sessions, action.secret, action.partition).ask_identity().account_id
+    sessions.refuse_protected(account_id)
+    return CustomerAccount(account_id=account_id)
 
-    @activity.defn(name=IdentifyCustomer.activity, no_thread_cancel_exception=True)
-    def identify_customer(self, action: IdentifyCustomer) -> CustomerAccount:
-        account_id = customer(self._sessions, action.secret, action.partition).account_id()
-        self._sessions.refuse_protected(account_id)
-        return CustomerAccount(account_id=account_id)
 
-    @activity.defn(name=EnsureAccessPolicy.activity, no_thread_cancel_exception=True)
-    def ensure_access_policy(self, action: EnsureAccessPolicy) -> None:
-        iam = self._iam(action)
-        arn = policy_arn(action.partition, action.account_id, action.name)
-        if there(lambda: iam.get_policy(PolicyArn=arn)) or not made(
-            lambda: iam.create_policy(
-                PolicyName=action.name,
-                Description=action.description,
-                PolicyDocument=action.document,
-                Tags=tag_list({ACCESS_TAG: action.access_uid}),
-            )
-        ):
-            set_document(iam, arn, action.document)
+def ensure_access_policy(sessions: Sessions, action: EnsureAccessPolicy) -> None:
+    iam = _iam(sessions, action)
+    arn = policy_arn(action.partition, action.account_id, action.name)
+    if there(lambda: iam.get_policy(PolicyArn=arn)) or not made(
+        lambda: iam.create_policy(
+            PolicyName=action.name,
+            Description=action.description,
+            PolicyDocument=action.document,
+            Tags=tag_list({ACCESS_TAG: action.access_uid}),
+        )
+    ):
+        set_document(iam, arn, action.document)
 
-    @activity.defn(name=EnsureAccessRole.activity, no_thread_cancel_exception=True)
-    def ensure_access_role(self, action: EnsureAccessRole) -> None:
-        iam = self._iam(action)
-        if there(lambda: iam.get_role(RoleName=action.name)) or not made(
-            lambda: iam.create_role(
-                RoleName=action.name,
-                AssumeRolePolicyDocument=trust(action.principal),
-                Description=action.description,
-                Tags=tag_list({ACCESS_TAG: action.access_uid}),
-            )
-        ):
-            _mend_role(iam, action)
 
-    @activity.defn(name=AttachAccessPolicies.activity, no_thread_cancel_exception=True)
-    def attach_access_policies(self, action: AttachAccessPolicies) -> None:
-        iam = self._iam(action)
-        attached = _attached(iam, action.role)
-        wanted = {name_of(name): name for name in action.managed}
-        held = {name_of(arn) for arn in attached if is_aws(arn)}
-        for name, policy in wanted.items():
-            if name not in held:
-                _attach_managed(iam, action, policy)
-        own = policy_arn(action.partition, action.account_id, action.custom) if action.custom else ""
-        if own and own not in attached:
-            _attach(iam, action.role, own)
-        rest = [arn for arn in attached if arn != own and not (is_aws(arn) and name_of(arn) in wanted)]
-        for arn in rest if action.exact else ():
-            attempt.checkpoint()
-            _take_away(iam, action, arn)
+def ensure_access_role(sessions: Sessions, action: EnsureAccessRole) -> None:
+    iam = _iam(sessions, action)
+    if there(lambda: iam.get_role(RoleName=action.name)) or not made(
+        lambda: iam.create_role(
+            RoleName=action.name,
+            AssumeRolePolicyDocument=trust(action.principal),
+            Description=action.description,
+            Tags=tag_list({ACCESS_TAG: action.access_uid}),
+        )
+    ):
+        _mend_role(iam, action)
 
-    @activity.defn(name=RevokeAccess.activity, no_thread_cancel_exception=True)
-    def revoke_access(self, action: RevokeAccess) -> None:
-        revoke_access(self._sessions, action)
 
-    def _iam(self, action: GrantAction) -> IAMClient:
-        return customer_in(self._sessions, action.secret, action.partition, action.account_id).iam()
+def attach_access_policies(sessions: Sessions, action: AttachAccessPolicies) -> None:
+    iam = _iam(sessions, action)
+    attached = _attached(iam, action.role)
+    wanted = {name_of(name): name for name in action.managed}
+    held = {name_of(arn) for arn in attached if is_aws(arn)}
+    for name, policy in wanted.items():
+        if name not in held:
+            _attach_managed(iam, action, policy)
+    own = policy_arn(action.partition, action.account_id, action.custom) if action.custom else ""
+    if own and own not in attached:
+        _attach(iam, action.role, own)
+    rest = [arn for arn in attached if arn != own and not (is_aws(arn) and name_of(arn) in wanted)]
+    for arn in rest if action.exact else ():
+        attempt.checkpoint()
+        _take_away(iam, action, arn)
+
+
+def _iam(sessions: Sessions, action: GrantAction) -> IAMClient:
+    return customer_in(sessions, action.secret, action.partition, action.account_id).iam()
 
 
 def _mend_role(iam: IAMClient, action: EnsureAccessRole) -> None:

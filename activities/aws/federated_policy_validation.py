@@ -5,45 +5,32 @@ Its custom policy is created in the payer's account and deleted. AWS's managed p
 
 from __future__ import annotations
 
-from temporalio import activity
-
-from activities.activity_class import Activities
 from activities.aws.iam_policies import made, managed_policies, name_of, remove_policy
 from activities.aws.session import Payer, Sessions
 from domain.accounts.federated import VALIDATION_PATH, VALIDATION_PREFIX
 from domain.accounts.federated.actions import ClearValidation, ValidatePolicies
 from domain.accounts.federated.observed import Verdict
 from domain.accounts.federated.policies import document, policy_arn
-from domain.accounts.federated.role import ALL_VALID, BAD_CUSTOM, BAD_MANAGED, MESSAGES
+from domain.accounts.federated.role import ALL_VALID, BAD_CUSTOM, BAD_MANAGED, verdict_of
 from engine.errors import Conflict, Invalid
 
 
-class FederatedPolicyValidation(Activities):
-    def __init__(self, sessions: Sessions) -> None:
-        self._sessions = sessions
-
-    @activity.defn(name=ValidatePolicies.activity, no_thread_cancel_exception=True)
-    def validate_policies(self, action: ValidatePolicies) -> Verdict:
-        payer = self._sessions.payer()
-        fault = _custom_fault(payer, action) if action.custom.name else None
-        if fault is not None:
-            return _verdict(action, BAD_CUSTOM, fault)
-        known = managed_policies(payer.iam()) if action.managed else {}
-        missing = [name for name in action.managed if name_of(name) not in known]
-        if missing:
-            return _verdict(action, BAD_MANAGED, f"AWS has no managed policy {', '.join(missing)}")
-        return _verdict(action, ALL_VALID)
-
-    @activity.defn(name=ClearValidation.activity, no_thread_cancel_exception=True)
-    def clear_validation(self, action: ClearValidation) -> None:
-        """Delete the policy that an interrupted validation has left."""
-        payer = self._sessions.payer()
-        remove_policy(payer.iam(), _validation_arn(payer, action.uid))
+def validate_policies(sessions: Sessions, action: ValidatePolicies) -> Verdict:
+    payer = sessions.payer()
+    fault = _custom_fault(payer, action) if action.custom.name else None
+    if fault is not None:
+        return verdict_of(action.generation, BAD_CUSTOM, fault)
+    known = managed_policies(payer.iam()) if action.managed else {}
+    missing = [name for name in action.managed if name_of(name) not in known]
+    if missing:
+        return verdict_of(action.generation, BAD_MANAGED, f"AWS has no managed policy {', '.join(missing)}")
+    return verdict_of(action.generation, ALL_VALID)
 
 
-def _verdict(action: ValidatePolicies, reason: str, detail: str = "") -> Verdict:
-    valid, message = reason == ALL_VALID, MESSAGES[reason]
-    return Verdict(generation=action.generation, valid=valid, reason=reason, message=message, detail=detail)
+def clear_validation(sessions: Sessions, action: ClearValidation) -> None:
+    """Delete the policy that an interrupted validation has left."""
+    payer = sessions.payer()
+    remove_policy(payer.iam(), _validation_arn(payer, action.uid))
 
 
 def _custom_fault(payer: Payer, action: ValidatePolicies) -> str | None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from activities import attempt
 from activities.aws.account_closing import is_closed
-from activities.aws.customer_account_access import SupportedAccount
 from activities.aws.customer_credentials import customer_in
 from activities.aws.iam_identities import delete_role
 from activities.aws.iam_policies import (
@@ -46,10 +45,6 @@ class Cleaner(Member):
     session_name: ClassVar[str] = CLEANUP_SESSION
 
 
-class SupportedCleaner(SupportedAccount):
-    session_name: ClassVar[str] = CLEANUP_SESSION
-
-
 def revoke_access(sessions: Sessions, action: RevokeAccess) -> None:
     """Raises Denied if no credentials open the account, or the role is not the access's."""
     sessions.refuse_protected(action.account_id)
@@ -64,17 +59,16 @@ def revoke_access(sessions: Sessions, action: RevokeAccess) -> None:
 
 
 def _entered(sessions: Sessions, action: RevokeAccess) -> Member:
-    member: Member = sessions.make(Cleaner, action.account_id, action.partition)
+    member = sessions.make(Cleaner, action.account_id, action.partition)
     try:
         member.enter()
     except Denied:
         role = _support_role(sessions.kube, action.account_id)
         if not role:
             raise
-        supported = sessions.make(SupportedCleaner, action.account_id, action.partition)
-        supported.support_role = role
-        supported.enter()
-        return supported
+        member = sessions.make(Cleaner, action.account_id, action.partition)
+        member.role = role
+        member.enter()
     return member
 
 

@@ -39,9 +39,7 @@ _RESOURCES = ("instance-profile", "role", "oidc-provider", "policy")
 
 
 def ensure_fleet_role(sessions: Sessions, action: EnsureFleetRole) -> None:
-    member = sessions.member(action.account_id, action.partition)
-    member.confirm()
-    iam = member.iam()
+    iam = sessions.confirmed(action.account_id, action.partition).iam()
     if not made(
         lambda: iam.create_role(
             RoleName=FLEET_ROLE,
@@ -59,9 +57,7 @@ def ensure_fleet_role(sessions: Sessions, action: EnsureFleetRole) -> None:
 
 
 def delete_fleet_role(sessions: Sessions, action: DeleteFleetRole) -> None:
-    member = sessions.member(action.account_id, action.partition)
-    member.confirm()
-    iam = member.iam()
+    iam = sessions.confirmed(action.account_id, action.partition).iam()
     with suppress(Absent):
         strip_role(iam, FLEET_ROLE)
         iam.delete_role(RoleName=FLEET_ROLE)

@@ -184,9 +184,8 @@ def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
     The Secret records the claim's workflow id, so a repeated rotation recognises its own key. Keys that are not in the
     Secret are deleted first, because IAM allows two keys per user.
     """
-    kube, member = sessions.kube, sessions.member(action.account_id, action.partition)
-    member.confirm()
-    iam, user = member.iam(), f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
+    kube, user = sessions.kube, f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
+    iam = sessions.confirmed(action.account_id, action.partition).iam()
     lifecycle = activity.info().workflow_id or ""
     secret = admin_key_secret.read(kube, action.owner, action.secret)
     if secret is not None and secret.foreign_to(action.owner, user):

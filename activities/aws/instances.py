@@ -155,7 +155,7 @@ def terminate(caller: Services, region: str, account: str, instance_id: str) -> 
     return False
 
 
-def _answer_hook(call: _Call) -> bool:
+def _answer_hook(call: Callable[[], Answer]) -> bool:
     try:
         call()
     except Invalid as error:
@@ -163,10 +163,6 @@ def _answer_hook(call: _Call) -> bool:
             raise
         return False
     return True
-
-
-class _Call(Protocol):
-    def __call__(self) -> Answer: ...
 
 
 # --- EC2 ---

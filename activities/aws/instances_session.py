@@ -23,8 +23,7 @@ ROLE_SESSION = "perdure"
 
 class Process(Services):
     def __init__(self, clients: Clients, *, partition: str = "aws", observing: bool) -> None:
-        super().__init__(clients, "this process", observing=observing)
-        self.partition = partition
+        super().__init__(clients, "this process", partition=partition, observing=observing)
         self._lock = threading.Lock()
         self._found: Credentials | None = None
 
@@ -48,8 +47,7 @@ class Process(Services):
 
 class Role(Assumed):
     def __init__(self, clients: Clients, process: Process, place: Place, *, observing: bool) -> None:
-        super().__init__(clients, place.account, observing=observing)
-        self.partition = partition_of(place.region)
+        super().__init__(clients, place.account, partition=partition_of(place.region), observing=observing)
         self._process = process
         self._place = place
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeGuard
 
-from activities.aws.session import Payer, Sessions
+from activities.aws.session import Sessions
 from activities.aws.tags import tag_list
 from domain.accounts.constants import CCS_ACCESS_ROLE
 from domain.accounts.organization import Census, CreateAttempt, MemberAccount
@@ -33,20 +33,18 @@ DUPLICATE_UNIT = "DuplicateOrganizationalUnitException"
 
 def census(sessions: Sessions, since: datetime) -> Census:
     """All accounts, and the CreateAccount requests that are pending or newer than `since`."""
-    payer = sessions.payer()
-    taken_at, accounts = _accounts(payer)
-    attempts = (item for item in list_attempts(payer) if item.requested_at >= since or item.state == IN_PROGRESS)
+    taken_at, accounts = _accounts(sessions)
+    attempts = (item for item in list_attempts(sessions) if item.requested_at >= since or item.state == IN_PROGRESS)
     return Census(taken_at=taken_at, accounts=tuple(accounts), attempts=tuple(attempts))
 
 
 def count_active(sessions: Sessions) -> int:
     """The number of ACTIVE accounts, including the payer. This takes one call, ListAccounts, per twenty accounts."""
-    _, accounts = _accounts(sessions.payer())
-    return sum(account.active for account in accounts)
+    return sum(account.active for account in list_accounts(sessions))
 
 
 def names_in_progress(sessions: Sessions) -> set[str]:
-    return {item.name for item in list_attempts(sessions.payer(), IN_PROGRESS)}
+    return {item.name for item in list_attempts(sessions, IN_PROGRESS)}
 
 
 def ccs_access_arn(sessions: Sessions) -> str:
@@ -59,13 +57,13 @@ def ccs_access_arn(sessions: Sessions) -> str:
     return sessions.payer().iam().get_role(RoleName=CCS_ACCESS_ROLE)["Role"]["Arn"]
 
 
-def list_accounts(payer: Payer) -> list[MemberAccount]:
-    return _accounts(payer)[1]
+def list_accounts(sessions: Sessions) -> list[MemberAccount]:
+    return _accounts(sessions)[1]
 
 
-def list_attempts(payer: Payer, *states: str) -> list[CreateAttempt]:
+def list_attempts(sessions: Sessions, *states: str) -> list[CreateAttempt]:
     """The CreateAccount requests of the last 90 days, oldest first: those in `states`, or all if none is given."""
-    organizations = payer.organizations()
+    organizations = sessions.organizations()
     pages = organizations.get_paginator("list_create_account_status").paginate(States=list(states))  # type: ignore[arg-type]
     found = [_attempt(item) for page in pages for item in page["CreateAccountStatuses"]]
     return sorted(found, key=lambda item: item.requested_at)
@@ -77,13 +75,13 @@ def ensure_organizational_units(sessions: Sessions, base: str, names: Iterable[s
     A few units are created concurrently. Those that AWS throttles are tried again one by one. Failures that concern all
     names are raised.
     """
-    payer, wanted = sessions.payer(), tuple(dict.fromkeys(names))
+    wanted = tuple(dict.fromkeys(names))
     with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="units") as threads:
-        begun = [threads.submit(copy_context().run, _create_unit, payer, base, name) for name in wanted]
+        begun = [threads.submit(copy_context().run, _create_unit, sessions, base, name) for name in wanted]
         answers = {name: each.result() for name, each in zip(wanted, begun, strict=True)}
     for name in [name for name, answer in answers.items() if isinstance(answer, Throttled)]:
-        answers[name] = _create_unit(payer, base, name)
-    existing = list_units(payer, base) if any(_is_duplicate(answer) for answer in answers.values()) else {}
+        answers[name] = _create_unit(sessions, base, name)
+    existing = list_units(sessions, base) if any(_is_duplicate(answer) for answer in answers.values()) else {}
     ids: dict[str, str] = {}
     refused: dict[str, UnitRefused] = {}
     for name, answer in answers.items():
@@ -98,9 +96,9 @@ def ensure_organizational_units(sessions: Sessions, base: str, names: Iterable[s
     return Units(ids=ids, refused=refused)
 
 
-def _create_unit(payer: Payer, base: str, name: str) -> str | ApiError:
+def _create_unit(sessions: Sessions, base: str, name: str) -> str | ApiError:
     try:
-        answer = payer.organizations().create_organizational_unit(ParentId=base, Name=name)
+        answer = sessions.organizations().create_organizational_unit(ParentId=base, Name=name)
     except ApiError as error:
         return error
     return answer["OrganizationalUnit"]["Id"]
@@ -117,27 +115,28 @@ def _listed(existing: Mapping[str, str], name: str, error: Conflict) -> str:
     return existing[name]
 
 
-def tags_of(payer: Payer, account_id: str) -> dict[str, str]:
-    pages = payer.organizations().get_paginator("list_tags_for_resource").paginate(ResourceId=account_id)
+def tags_of(sessions: Sessions, account_id: str) -> dict[str, str]:
+    pages = sessions.organizations().get_paginator("list_tags_for_resource").paginate(ResourceId=account_id)
     return {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}
 
 
-def set_tags(payer: Payer, account_id: str, tags: Mapping[str, str]) -> None:
-    payer.organizations().tag_resource(ResourceId=account_id, Tags=tag_list(tags))
+def set_tags(sessions: Sessions, account_id: str, tags: Mapping[str, str]) -> None:
+    sessions.refuse_protected(account_id)
+    sessions.organizations().tag_resource(ResourceId=account_id, Tags=tag_list(tags))
 
 
-def list_units(payer: Payer, base: str) -> dict[str, str]:
-    pages = payer.organizations().get_paginator("list_organizational_units_for_parent").paginate(ParentId=base)
+def list_units(sessions: Sessions, base: str) -> dict[str, str]:
+    pages = sessions.organizations().get_paginator("list_organizational_units_for_parent").paginate(ParentId=base)
     return {unit["Name"]: unit["Id"] for page in pages for unit in page["OrganizationalUnits"]}
 
 
-def _accounts(payer: Payer) -> tuple[datetime, list[MemberAccount]]:
-    pages = list(payer.organizations().get_paginator("list_accounts").paginate())
+def _accounts(sessions: Sessions) -> tuple[datetime, list[MemberAccount]]:
+    pages = list(sessions.organizations().get_paginator("list_accounts").paginate())
     dated = pages[0]["ResponseMetadata"]["HTTPHeaders"].get("date", "")
-    return _moment(dated), [_account(item) for page in pages for item in page["Accounts"]]
+    return _moment(dated), [member_account(item) for page in pages for item in page["Accounts"]]
 
 
-def _account(item: AccountTypeDef) -> MemberAccount:
+def member_account(item: AccountTypeDef) -> MemberAccount:
     state = item.get("State") or item.get("Status") or ""
     return MemberAccount(id=item["Id"], name=item.get("Name", ""), email=item.get("Email", ""), state=state)
 
@@ -149,7 +148,6 @@ def _attempt(item: CreateAccountStatusTypeDef) -> CreateAttempt:
         state=item["State"],
         requested_at=item["RequestedTimestamp"],
         account_id=item.get("AccountId", ""),
-        failure_reason=item.get("FailureReason", ""),
     )
 
 

@@ -1,7 +1,6 @@
 """Every AWS action that the code calls, by caller, with the reason; `deploy/iam/` is rendered from this list.
 
-Names are IAM's. `API_CALLS` lists calls whose API names differ. Member accounts need no policy, because the role in
-them has full rights.
+Names are IAM's. Member accounts need no policy, because the role in them has full rights.
 """
 
 from __future__ import annotations
@@ -171,28 +170,3 @@ PERMISSIONS: tuple[Permission, ...] = (
     *(Permission(role=Role.MEMBER, action=action, why=why) for action, why in {**_REVOKE, **_MEMBER}.items()),
     *(Permission(role=Role.CUSTOMER, action=action, why=why) for action, why in _CUSTOMER.items()),
 )
-
-# The permissions of API operations whose permissions have other names than the operation.
-API_CALLS: dict[str, tuple[str, ...]] = {
-    "s3:ListBuckets": ("s3:ListAllMyBuckets",),
-    "s3:ListObjectVersions": ("s3:ListBucketVersions",),
-    "s3:ListMultipartUploads": ("s3:ListBucketMultipartUploads",),
-    "s3:DeleteObjects": ("s3:DeleteObject", "s3:DeleteObjectVersion"),
-}
-
-# Permissions that a call also needs, because it tags what it creates.
-TAGGING: dict[str, str] = {
-    "iam:CreatePolicy": "iam:TagPolicy",
-    "iam:CreateRole": "iam:TagRole",
-    "iam:CreateUser": "iam:TagUser",
-    "ec2:RunInstances": "ec2:CreateTags",
-}
-
-
-def permitted(role: Role) -> frozenset[str]:
-    return frozenset(item.action for item in PERMISSIONS if item.role is role)
-
-
-def needed(operation: str) -> frozenset[str]:
-    own = API_CALLS.get(operation, (operation,))
-    return frozenset([*own, *([TAGGING[operation]] if operation in TAGGING else [])])

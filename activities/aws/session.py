@@ -84,8 +84,6 @@ class Identity(Model):
 class Services(Caller):
     """A caller's typed clients. Clients of global services are in the partition's default region."""
 
-    partition: str = "aws"
-
     @property
     def default_region(self) -> str:
         return DEFAULT_REGIONS.get(self.partition, "us-east-1")
@@ -154,8 +152,7 @@ class Payer(KeyHolder):
     def __init__(
         self, clients: Clients, keys: Remembered[ReadOnlyCredentials], *, partition: str, observing: bool
     ) -> None:
-        super().__init__(clients, "the payer", observing=observing)
-        self.partition = partition
+        super().__init__(clients, "the payer", partition=partition, observing=observing)
         self.keys = keys
         self._lock = threading.Lock()
         self._identities: dict[str, Identity] = {}
@@ -171,8 +168,8 @@ class Payer(KeyHolder):
 class Assumed(Services):
     """Clients with the session of a role, which is renewed five minutes before its end."""
 
-    def __init__(self, clients: Clients, name: str, *, observing: bool) -> None:
-        super().__init__(clients, name, observing=observing)
+    def __init__(self, clients: Clients, name: str, *, partition: str, observing: bool) -> None:
+        super().__init__(clients, name, partition=partition, observing=observing)
         self._lock = threading.Lock()
         self._credential: ReadOnlyCredentials | None = None
         self._renew_at = 0.0
@@ -207,15 +204,15 @@ def require_account(arn: str, account_id: str, by: str, remedy: str) -> None:
 
 
 class Member(Assumed):
-    """A member account, entered by the role that AWS creates in every account of CreateAccount."""
+    """A member account, entered by `role`. The default is the role in every account that CreateAccount makes."""
 
     session_name: ClassVar[str] = ROLE_SESSION_NAME
+    role: str = ACCESS_ROLE
 
     def __init__(
         self, clients: Clients, payer: Payer, account_id: str, *, partition: str, observing: bool, most_calls: int
     ) -> None:
-        super().__init__(clients, account_id, observing=observing)
-        self.partition = partition
+        super().__init__(clients, account_id, partition=partition, observing=observing)
         self.account_id = account_id
         self._guard = Guard(account_id, most_calls)
         self._payer = payer
@@ -223,7 +220,7 @@ class Member(Assumed):
 
     @property
     def role_arn(self) -> str:
-        return f"arn:{self.partition}:iam::{self.account_id}:role/{ACCESS_ROLE}"
+        return f"arn:{self.partition}:iam::{self.account_id}:role/{self.role}"
 
     def guarded(self) -> AbstractContextManager[None]:
         return self._guard.calling()
@@ -299,6 +296,9 @@ class Sessions:
                 self._payers[partition] = Payer(self.clients, self._keys, partition=partition, observing=self.observing)
             return self._payers[partition]
 
+    def organizations(self) -> OrganizationsClient:
+        return self.payer().organizations()
+
     def member(self, account_id: str, partition: str = "aws", *, settle: timedelta = timedelta()) -> Member:
         """Enter a member account. For the time `settle` after the action began, a refusal counts as temporary.
 
@@ -308,6 +308,12 @@ class Sessions:
             Throttled: see `CallGuard`.
         """
         return self.enter(account_id, partition, lambda: self.make(Member, account_id, partition), settle=settle)
+
+    def confirmed(self, account_id: str, partition: str) -> Member:
+        """Enter a member account, and check with AWS that the session is in it."""
+        member = self.member(account_id, partition)
+        member.confirm()
+        return member
 
     def enter(
         self, account_id: str, way: Hashable, make: Callable[[], Member], *, settle: timedelta = timedelta()
@@ -350,13 +356,10 @@ class Sessions:
 
     def _known(self, key: tuple[str, Hashable], make: Callable[[], Member]) -> Member:
         with self._lock:
-            member = self._members.get(key)
-        if member is None:
-            made = make()
-            with self._lock:
-                member = self._members.setdefault(key, made)
+            known = self._members.get(key)
+        made = known or make()
         with self._lock:
-            self._members[key] = member
+            member = self._members.setdefault(key, made)
             self._members.move_to_end(key)
             while len(self._members) > self._most:
                 self._members.popitem(last=False)

@@ -12,7 +12,6 @@ never closed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from domain.accounts.actions.account_closing import CloseAccount, NoteClosing
@@ -54,7 +53,7 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
     if world.refused(CloseAccount.activity, ErrorType.DENIED, ErrorType.INVALID, ErrorType.ABSENT):
         return None
     if not begun:
-        note = _note(account, {CLOSING_FOR: claim.metadata.uid}, "closing begins")
+        note = NoteClosing.annotating(account, {CLOSING_FOR: claim.metadata.uid}, "closing begins")
         return world.working(f"AWS account {account_id} will be closed", note)
     return world.working(f"close AWS account {account_id}", CloseAccount(account_id=account_id))
 
@@ -85,14 +84,5 @@ def back_off(account: Account) -> timedelta:
 def _put_off(account: Account, now: datetime) -> NoteClosing:
     delay = back_off(account)
     until, seconds = timestamp(now + delay), str(int(delay.total_seconds()))
-    note: dict[str, str | None] = {CLOSE_LIMITED_UNTIL: until, CLOSE_BACKOFF_SECONDS: seconds, CLOSING_FOR: None}
-    return _note(account, note, f"closing is postponed by {delay}")
-
-
-def _note(account: Account, annotations: Mapping[str, str | None], what: str) -> NoteClosing:
-    return NoteClosing(
-        key=account.key,
-        patch={"metadata": {"annotations": dict(annotations)}},
-        resource_version=account.metadata.resource_version,
-        note=what,
-    )
+    note = {CLOSE_LIMITED_UNTIL: until, CLOSE_BACKOFF_SECONDS: seconds, CLOSING_FOR: None}
+    return NoteClosing.annotating(account, note, f"closing is postponed by {delay}")

@@ -44,15 +44,22 @@ def create_account(world: AccountWorld, now: datetime) -> Decision:
         secret = account.spec.iam_user_secret if world.dev_mode else secret_of(account.metadata.name)
         spec = account.spec.model_copy(update={"aws_account_id": created, "iam_user_secret": secret})
         return world.working(f"record AWS account {created}", world.write_spec(spec, note="record awsAccountID"))
-    email = email_of(account.metadata.name, world.email_domain)
     if known.request_id:
-        wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
-        return world.working(f"AWS is creating the account ({known.request_id})", wait)
+        return world.working(f"AWS is creating the account ({known.request_id})", await_account(world))
     if known.failure and known.failure not in LIMIT_CODES | TRANSIENT_REASONS:
         return _refused(world, known.failure, known.failure, now)
     if (refusal := world.refused(CreateAccount.activity, ErrorType.INVALID)) is not None:
         return _refused(world, refusal.code, refusal.message, now)
-    return _wanting(world, now, email)
+    return _wanting(world, now)
+
+
+def await_account(world: AccountWorld) -> AwaitAccount:
+    return AwaitAccount(**_names(world), request_id=world.known.request_id)
+
+
+def _names(world: AccountWorld) -> dict[str, str]:
+    name = world.account.metadata.name
+    return {"name": name, "email": email_of(name, world.email_domain)}
 
 
 def _refused(world: AccountWorld, code: str, message: str, now: datetime) -> Decision:
@@ -60,11 +67,11 @@ def _refused(world: AccountWorld, code: str, message: str, now: datetime) -> Dec
     return world.failing("AccountCreationFailed", code, "Failed to create AWS Account", now, why=why)
 
 
-def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
+def _wanting(world: AccountWorld, now: datetime) -> Decision:
     account, permit = world.account, world.known.permit
     if permit and permit.verdict is Verdict.GRANTED and permit.until and now < permit.until:
         search = bool(world.known.inherited)
-        create = CreateAccount(name=account.metadata.name, email=email, until=permit.until, search=search)
+        create = CreateAccount(**_names(world), until=permit.until, search=search)
         at = "the permit to create it expires"
         return world.working("ask AWS for the account", create, deadline=permit.until, at=at)
     asks = "the organization's permit to create an account"

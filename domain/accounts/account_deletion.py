@@ -14,13 +14,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.account_access import access_to, customers_key
+from domain.accounts.account_creation import await_account
 from domain.accounts.actions.account_access import Access
-from domain.accounts.actions.account_creation import AwaitAccount
 from domain.accounts.actions.iam_identities import DeleteIdentities
 from domain.accounts.actions.region_initialization import EndLaunches
 from domain.accounts.constants import NO_ACCOUNT_ID, PROTECTED
 from domain.accounts.force_release import release_reason, released_at
-from domain.accounts.naming import email_of
 from domain.accounts.observed import AccountWorld
 from domain.accounts.pending_verification import case_to_resolve
 from domain.accounts.region_initialization import entered_at, wanted_regions
@@ -39,9 +38,7 @@ def deleting(world: AccountWorld, now: datetime) -> Decision:
     if _held_by_living_claim(world):
         return _held(world, now)
     if not account.spec.aws_account_id and known.request_id and not known.created_account_id:
-        email = email_of(account.metadata.name, world.email_domain)
-        wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
-        return world.working("AWS is still creating the account", wait)
+        return world.working("AWS is still creating the account", await_account(world))
     if account.customers and not world.is_protected:
         why = "nothing that Perdure created is left or reachable"
         return _in_customers_account(world, now) or world.working(why, world.drop_finalizer())

@@ -27,7 +27,7 @@ from domain.accounts.constants import (
     OWNER_TAG,
     PAUSE_ANNOTATION,
 )
-from domain.accounts.credentials import admin_user, refused_by_iam, secret_recorded, support_role
+from domain.accounts.credentials import admin_user, key_and_regions, refused_by_iam, secret_recorded, support_role
 from domain.accounts.naming import iam_user_id
 from domain.accounts.observed import AccountWorld
 from domain.accounts.opt_in_regions import before_credentials, of_ready_account, opting_in
@@ -42,7 +42,6 @@ from domain.accounts.region_initialization import (
     Done,
     entered_at,
     initializing,
-    list_regions,
     none_initialized,
     regions_done,
 )
@@ -166,7 +165,7 @@ def _credentials(world: AccountWorld, now: datetime, deadline: datetime | None, 
     return world.entering(AccountState.INITIALIZING_REGIONS, message, now, why=why)
 
 
-def _credential_actions(world: AccountWorld) -> tuple[Action, ...]:
+def _credential_actions(world: AccountWorld) -> list[Action]:
     account, known, config = world.account, world.known, world.config
     actions: list[Action] = []
     if not known.tagged:
@@ -175,11 +174,7 @@ def _credential_actions(world: AccountWorld) -> tuple[Action, ...]:
         actions.append(TagAccount(account_id=account.spec.aws_account_id, tags=owner, fresh=fresh))
     if not known.support_role:
         actions.append(support_role(world))
-    if not known.admin_secret:
-        actions.append(admin_user(world))
-    if known.regions is None and not config.fedramp:
-        actions.append(list_regions(world))
-    return tuple(actions)
+    return [*actions, *key_and_regions(world)]
 
 
 def _initialized(world: AccountWorld, now: datetime) -> Decision:

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from itertools import chain
 
 from domain.accounts.constants import UNCLEANED
-from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, AccountState
+from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, AccountState, oldest_first
 from domain.pause_and_retry import paused
-from domain.resource import timestamp
 
 
 class Candidates:
@@ -22,7 +21,7 @@ class Candidates:
             spec = account.spec
             holder = (spec.claim_link_namespace, spec.claim_link, spec.legal_entity.id)
             self._by_holder.setdefault(holder, account)
-        ordered = sorted(filter(is_free, accounts), key=age)
+        ordered = oldest_first(filter(is_free, accounts))
         by_entity: defaultdict[str, list[Account]] = defaultdict(list)
         for account in ordered:
             by_entity[account.spec.legal_entity.id].append(account)
@@ -86,8 +85,3 @@ def _uncleaned(account: Account) -> bool:
 
 def _paused(account: Account) -> bool:
     return account.paused or paused(account.metadata)
-
-
-def age(account: Account) -> tuple[str, str]:
-    born = account.metadata.creation_timestamp
-    return (timestamp(born) if born else "", account.metadata.name)

@@ -140,8 +140,7 @@ def _failed(world: ClaimWorld, account: Account, link: str, now: datetime) -> De
     reason, message = (failure.reason, failure.message) if failure else ("", "")
     status = with_claim_state(claim.status, ClaimState.ERROR, FAILED, FAILED, "CCS Account Failed", now)
     conditions = with_latest(status.conditions, "InternalError", reason or FAILED, message or "", now)
-    status = status.model_copy(update={"conditions": conditions})
-    writes = (world.write_status(status),) if status != claim.status else ()
+    writes = world.status_change(status.model_copy(update={"conditions": conditions}))
     why = f"{link} has failed: {message or reason or 'no reason given'}"
     return world.waiting(why, link, *writes, phase=ClaimState.ERROR)
 
@@ -151,8 +150,7 @@ def _reporting(
 ) -> Decision:
     claim = world.claim
     conditions = with_latest(claim.status.conditions, type_, reason, message, now)
-    status = claim.status.model_copy(update={"conditions": conditions})
-    writes = (world.write_status(status),) if status != claim.status else ()
+    writes = world.status_change(claim.status.model_copy(update={"conditions": conditions}))
     return world.waiting(message, waits_for, *writes, *retried)
 
 

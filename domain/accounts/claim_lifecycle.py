@@ -23,7 +23,7 @@ from domain.accounts.config import key_faults
 from domain.accounts.force_release import release_reason
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.observed import ClaimWorld
-from domain.accounts.problem_conditions import with_claim_conditions, with_secret_condition
+from domain.accounts.problem_conditions import with_claim_conditions
 from domain.accounts.resources import Account, ClaimState
 from domain.accounts.state_conditions import with_claim_state
 from domain.decision import Action, Decision
@@ -43,7 +43,7 @@ DEFAULT_REGIONS = {"aws": "us-east-1", "aws-us-gov": "us-gov-east-1"}
 def decide(world: ClaimWorld, now: datetime) -> Decision:
     if not world.exists:
         return world.gone()
-    return with_secret_condition(world, with_claim_conditions(world, _decide(world, now), now), now)
+    return with_claim_conditions(world, _decide(world, now), now)
 
 
 def _decide(world: ClaimWorld, now: datetime) -> Decision:

@@ -6,7 +6,7 @@ from domain.accounts.actions.handover import PatchAccount
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER
 from domain.accounts.observed import ClaimWorld
-from domain.accounts.resources import Account, AccountClaim, ClaimState
+from domain.accounts.resources import Account, ClaimState
 from domain.accounts.state_conditions import with_claim_state
 from domain.decision import Decision
 from domain.pause_and_retry import paused, retry_wanted
@@ -37,16 +37,9 @@ def uid_recorded(world: ClaimWorld, account: Account) -> Decision | None:
     """Record the claim's uid on the Account; None if it is recorded, or the Account is paused."""
     if CLAIM_UID_ANNOTATION in account.metadata.annotations or paused(account.metadata):
         return None
-    return world.working(f"record its uid on {account.metadata.name}", _holder_recorded(world.claim, account))
-
-
-def _holder_recorded(claim: AccountClaim, account: Account) -> PatchAccount:
-    return PatchAccount(
-        key=account.key,
-        patch={"metadata": {"annotations": {CLAIM_UID_ANNOTATION: claim.metadata.uid}}},
-        resource_version=account.metadata.resource_version,
-        note="record the claim's uid",
-    )
+    uid = {CLAIM_UID_ANNOTATION: world.claim.metadata.uid}
+    record = PatchAccount.annotating(account, uid, "record the claim's uid")
+    return world.working(f"record its uid on {account.metadata.name}", record)
 
 
 def invalid(world: ClaimWorld, now: datetime) -> Decision | None:
@@ -57,6 +50,5 @@ def invalid(world: ClaimWorld, now: datetime) -> Decision | None:
     status = with_claim_state(claim.status, ClaimState.ERROR, INVALID, reason, "Invalid AccountClaim", now)
     # The condition's reason is the current fault.
     conditions = tuple(c.model_copy(update={"reason": reason}) if c.type == INVALID else c for c in status.conditions)
-    status = status.model_copy(update={"conditions": conditions})
-    actions = () if status == claim.status else (world.write_status(status),)
-    return world.waiting(explanation, "a corrected spec", *actions, phase=ClaimState.ERROR)
+    writes = world.status_change(status.model_copy(update={"conditions": conditions}))
+    return world.waiting(explanation, "a corrected spec", *writes, phase=ClaimState.ERROR)

@@ -74,7 +74,7 @@ class OperatorConfig(Model):
         return "aws-us-gov" if self.fedramp else "aws"
 
     def missing(self, *keys: str) -> tuple[str, ...]:
-        return tuple(key for key in keys if key in self.problems or not self._value(key))
+        return tuple(key for key in keys if key in self.problems or self._value(key) in (None, ""))
 
     def fault(self, *keys: str) -> str:
         """What is wrong with the ConfigMap or these keys, and what to do; empty if they are usable."""
@@ -83,16 +83,7 @@ class OperatorConfig(Model):
         return key_faults({key: self.problems.get(key, "missing") for key in self.missing(*keys)})
 
     def _value(self, key: str) -> object:
-        return {
-            "account-limit": self.account_limit is not None,
-            "root": self.root,
-            "base": self.base,
-            "ami-owner": self.ami_owner,
-            "support-jump-role": self.support_jump_role,
-            "sts-jump-role": self.sts_jump_role,
-            "accountpool": self.pools is not None,
-            "fedramp": True,
-        }[key]
+        return getattr(self, "pools" if key == "accountpool" else key.replace("-", "_"))
 
 
 def parse_config(data: Mapping[str, str] | None) -> OperatorConfig:

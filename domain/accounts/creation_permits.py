@@ -16,7 +16,7 @@ from domain.accounts.naming import email_of
 from domain.accounts.observed import Permit, Verdict
 from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount, OrganizationMemory
 from domain.accounts.pool import Room
-from domain.accounts.resources import Account, AccountPool, AccountState
+from domain.accounts.resources import Account, AccountPool, AccountState, oldest_first
 from domain.model import Model
 from domain.pause_and_retry import paused
 from domain.resource import parse_timestamp, timestamp
@@ -64,22 +64,13 @@ def wants_account(account: Account) -> bool:
     )
 
 
-def ordered(accounts: Iterable[Account]) -> list[Account]:
-    return sorted(accounts, key=_age)
-
-
-def _age(account: Account) -> tuple[str, str, str]:
-    born = account.metadata.creation_timestamp
-    return (timestamp(born) if born else "", account.metadata.namespace, account.metadata.name)
-
-
 def _firsts(accounts: Iterable[Account], passed: Mapping[str, str]) -> dict[str, Account]:
     """For each name, the oldest Account without an AWS account, because AWS identifies requests only by name.
 
     If a younger Account got the permit (`passed`), it takes precedence, because AWS's request is for that Account.
     """
     firsts: dict[str, Account] = {}
-    for account in ordered(a for a in accounts if not (a.spec.aws_account_id or a.customers or a.failed)):
+    for account in oldest_first(a for a in accounts if not (a.spec.aws_account_id or a.customers or a.failed)):
         name = account.metadata.name
         if name not in firsts or passed.get(name) == account.key.path:
             firsts[name] = account
@@ -106,7 +97,7 @@ def judge(
     """The permit or refusal for every Account that wants an AWS account. `strangers` are AWS accounts of other
     installations, and are not adopted.
     """
-    wanting = ordered(account for account in accounts if wants_account(account))
+    wanting = oldest_first(account for account in accounts if wants_account(account))
     attempts = census.attempts
     since = budget_since(pools, budget.window, now)
     open_permits = {name: until for name, until in granted.items() if until > now and not _used(name, until, attempts)}

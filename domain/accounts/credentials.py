@@ -9,7 +9,8 @@ from domain.accounts.actions.account_access import Access
 from domain.accounts.actions.iam_identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.naming import secret_of
 from domain.accounts.observed import AccountWorld
-from domain.decision import Decision
+from domain.accounts.region_initialization import list_regions
+from domain.decision import Action, Decision
 from domain.refusal import ErrorType
 from domain.writes import Patch
 
@@ -37,6 +38,16 @@ def admin_user(world: AccountWorld) -> EnsureAdminUser:
         secret=secret_of(account.metadata.name),
         tags=world.ownership_tags,
     )
+
+
+def key_and_regions(world: AccountWorld) -> list[Action]:
+    """The actions that create the account's key and list its regions, as far as that is still needed."""
+    actions: list[Action] = []
+    if not world.account.spec.manual_sts_mode and not world.known.admin_secret:
+        actions.append(admin_user(world))
+    if world.known.regions is None and not world.config.fedramp:
+        actions.append(list_regions(world))
+    return actions
 
 
 def secret_recorded(world: AccountWorld) -> Patch:

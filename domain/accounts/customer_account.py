@@ -15,7 +15,7 @@ from datetime import datetime
 from domain.accounts.account_access import customers_key
 from domain.accounts.actions.iam_identities import EnsureSupportRole
 from domain.accounts.actions.region_initialization import ListRegions
-from domain.accounts.credentials import admin_user, refused_by_iam, secret_recorded, support_role
+from domain.accounts.credentials import key_and_regions, refused_by_iam, secret_recorded, support_role
 from domain.accounts.observed import AccountWorld, key_fault
 from domain.accounts.region_initialization import (
     initializing,
@@ -78,7 +78,7 @@ def _creating(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decisi
     if (refusal := world.refused(ListRegions.activity)) and account.spec.manual_sts_mode:
         waits_for = f"role {claim.spec.sts_role_arn}"
         return _troubled(world, _reason(refusal), refusal.message, waits_for, now, list_regions(world))
-    if todo := _credentials(world):
+    if todo := key_and_regions(world):
         return world.working("create credentials and list the regions", *todo)
     if not account.spec.manual_sts_mode and account.spec.iam_user_secret != known.admin_secret:
         return world.working("record the Secret", secret_recorded(world))
@@ -100,15 +100,6 @@ def _support_role(world: AccountWorld, claim: AccountClaim, now: datetime) -> De
     if refusal and refusal.type is not ErrorType.BUG:
         return _troubled(world, _reason(refusal), f"{where}: {refusal.message}", where, now, ensure)
     return world.working("create the support role with the customer's key", ensure)
-
-
-def _credentials(world: AccountWorld) -> tuple[Action, ...]:
-    actions: list[Action] = []
-    if not world.account.spec.manual_sts_mode and not world.known.admin_secret:
-        actions.append(admin_user(world))
-    if world.known.regions is None and not world.config.fedramp:
-        actions.append(list_regions(world))
-    return tuple(actions)
 
 
 def _entered(world: AccountWorld, now: datetime) -> Decision:
@@ -133,10 +124,8 @@ def _troubled(
 ) -> Decision:
     account = world.account
     conditions = with_latest(account.status.conditions, TROUBLE, reason, message, now)
-    writes: tuple[Action, ...] = ()
-    if conditions != account.status.conditions:
-        status = account.status.model_copy(update={"conditions": conditions})
-        writes = (world.write_status(status, note=f"condition {TROUBLE}"),)
+    status = account.status.model_copy(update={"conditions": conditions})
+    writes = world.status_change(status, note=f"condition {TROUBLE}")
     return world.waiting(message, waits_for, *writes, *retried)
 
 

@@ -118,7 +118,6 @@ class AccountMemory(Model):
     request_id: str = ""
     created_account_id: str = ""
     failure: str = ""  # AWS's code for the last failed create request
-    failed_at: datetime | None = None
     tagged: bool = False
     support_role: bool = False
     admin_secret: str = ""

@@ -11,10 +11,9 @@ from datetime import datetime, timedelta
 
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import OPTING_IN_ACCOUNTS
-from domain.accounts.creation_permits import ordered
 from domain.accounts.opt_in_regions import is_opting_in, regions_of, wants_to_opt_in
 from domain.accounts.organization import OrganizationMemory, ReleasedPermits
-from domain.accounts.resources import Account, AccountState
+from domain.accounts.resources import Account, AccountState, oldest_first
 from domain.model import Model
 
 # An Account that has not begun to opt in by then gets another permit later.
@@ -42,7 +41,7 @@ def permits(
     protected: Collection[str] = (),
 ) -> Permits:
     everyone = [account for account in accounts if account.spec.aws_account_id not in protected]
-    asking = ordered(account for account in everyone if wants_to_opt_in(account, config))
+    asking = oldest_first(account for account in everyone if wants_to_opt_in(account, config))
     asking.sort(key=_is_ready)
     left = _let_go(asking, regions_of(config), granted, now, let_go or ReleasedPermits())
     wanting = [account.metadata.name for account in asking if account.metadata.name not in left.at]

@@ -143,9 +143,8 @@ def _current(world: AccountWorld) -> AccountStatus:
 
 
 def _looking(world: AccountWorld, status: AccountStatus) -> Decision:
-    account = world.account
     seen = {name: region.status for name, region in sorted(status.opt_in_regions.items()) if region.status in OPEN}
-    written = (world.write_status(status, note="optInRegions"),) if status != account.status else ()
+    written = world.status_change(status, note="optInRegions")
     enabling = [name for name, state in seen.items() if state == ENABLING]
     why = f"{len(seen)} opt-in regions are pending; AWS is enabling {', '.join(enabling) or 'none yet'}"
     waits_for = tuple(f"Region/{name}" for name in enabling)

@@ -42,7 +42,6 @@ class CreateAttempt(Model):
     state: str
     requested_at: datetime
     account_id: str = ""
-    failure_reason: str = ""
 
 
 class Census(Model):

@@ -7,14 +7,14 @@ many objects, so their whole pass is one activity. With `dry_run` it changes not
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from domain.accounts.ccs_access import AccessRole, CcsAccess, ConfigState, comparison_due, with_problem
 from domain.accounts.constants import CCS_ACCESS_KEY, CCS_ACCESS_ROLE
 from domain.accounts.observed import AccountWorld, ClaimWorld
 from domain.accounts.organization import OrganizationMemory
 from domain.accounts.pool import FailedAccounts, Room
-from domain.decision import Action, Decision, Queue, World
+from domain.decision import Action, Decision, Queue
 from domain.identity import Key
 from domain.model import Model
 from domain.passes import PassedWorld, passed
@@ -22,20 +22,15 @@ from domain.passes import PassedWorld, passed
 
 class Look(Action):
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
-    looked_at: ClassVar[str]
 
     key: Key
     seen: dict[str, str] = {}
-
-    @property
-    def summary(self) -> str:
-        return f"observe {self.looked_at}"
 
 
 class ObserveAccount(Look):
     activity: ClassVar[str] = "accounts.observe_account"
     result: ClassVar[type[Model] | None] = AccountWorld
-    looked_at: ClassVar[str] = "the Account, its claim and the ConfigMap"
+    title: ClassVar[str] = "observe the Account, its claim and the ConfigMap"
 
 
 class ObserveClaim(Look):
@@ -43,7 +38,7 @@ class ObserveClaim(Look):
 
     activity: ClassVar[str] = "accounts.observe_claim"
     result: ClassVar[type[Model] | None] = ClaimWorld
-    looked_at: ClassVar[str] = "the claim, its account and the ConfigMap"
+    title: ClassVar[str] = "observe the claim, its account and the ConfigMap"
 
     dry_run: bool = False
 
@@ -59,9 +54,8 @@ class PoolWorld(PassedWorld):
     known: PoolMemory = PoolMemory()
     heard: tuple[str, ...] = ()  # failed members that the pass has handled
 
-    def recall(self, before: World) -> PoolWorld:
-        notified = before.known.died if isinstance(before.known, PoolMemory) else ()
-        died = tuple(name for name in notified if name not in self.heard)
+    def recall(self, before: Self) -> Self:
+        died = tuple(name for name in before.known.died if name not in self.heard)
         known = self.known.model_copy(update={"died": died})
         return self.model_copy(update={"refusals": before.refusals, "known": known})
 
@@ -85,11 +79,11 @@ class PassPool(Action):
 class OrganizationWorld(PassedWorld):
     known: OrganizationMemory = OrganizationMemory()
 
-    def recall(self, before: World) -> OrganizationWorld:
+    def recall(self, before: Self) -> Self:
         """The pass's result, but with `units` and `ccs_access` from `before`, because updates and actions change these
         meanwhile.
         """
-        was = before.known if isinstance(before.known, OrganizationMemory) else OrganizationMemory()
+        was = before.known
         known = self.known.model_copy(update={"units": was.units, "ccs_access": was.ccs_access})
         return self.model_copy(update={"refusals": before.refusals, "known": known})
 

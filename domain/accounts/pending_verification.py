@@ -115,7 +115,7 @@ def _case(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision
     if known.resolved_case == case_id:
         why, status = f"support case {case_id} is resolved", with_manual_actions(status, now)
         return world.entering(AccountState.READY, READY_MESSAGE, now, why=why, status=status)
-    changed = () if status == account.status else (world.write_status(status, note="service quotas"),)
+    changed = world.status_change(status, note="service quotas")
     return world.waiting(f"waits until AWS Support resolves case {case_id}", f"SupportCase/{case_id}", *changed)
 
 
@@ -124,8 +124,8 @@ def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> De
     resolved = bool(known.resolved_case) and known.resolved_case == account.status.support_case_id
     why = f"waits for {counted_and_named(quotas.open)}"
     actions: tuple[Action, ...] = () if resolved else verified.actions
-    if quotas.status != account.status and not any(isinstance(action, Patch) for action in actions):
-        actions = (world.write_status(quotas.status, note="service quotas"), *actions)
+    if not any(isinstance(action, Patch) for action in actions):
+        actions = (*world.status_change(quotas.status, note="service quotas"), *actions)
     waits_for = (*(() if resolved else verified.waits_for), "ServiceQuotas")
     why = why if resolved else f"{verified.why}; {why}"
     return world.working(why, *actions, *quotas.actions, waits_for=waits_for)
@@ -142,9 +142,9 @@ def quotas_of_ready_account(world: AccountWorld, now: datetime) -> Decision | No
         return None
     quotas = raising(world, through_denial=True)
     status = quotas.status if quotas.open else with_manual_actions(quotas.status, now)
-    if quotas.done and status == account.status:
+    written = world.status_change(status, note="service quotas")
+    if quotas.done and not written:
         return None
-    written = (world.write_status(status, note="service quotas"),) if status != account.status else ()
     if not quotas.open:
         return world.working("the quotas are settled", *written, *quotas.actions)
     waits_for = ("ServiceQuotas",)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from domain.accounts.account_matching import Candidates, Rejections, is_free
 from domain.accounts.claim_validation import spec_fault
-from domain.accounts.config import OperatorConfig, key_faults
+from domain.accounts.config import OperatorConfig, PoolConfig, key_faults
 from domain.accounts.constants import AT_LIMIT_CONDITION, AT_LIMIT_REASON
 from domain.accounts.naming import account_name, suffix_of
 from domain.accounts.resources import (
@@ -23,12 +23,13 @@ from domain.accounts.resources import (
     AccountPoolStatus,
     AccountState,
     ServiceQuota,
+    oldest_first,
 )
-from domain.accounts.state_conditions import TRUE
+from domain.accounts.state_conditions import with_trouble
 from domain.decision import Outcome
 from domain.model import Model
 from domain.pause_and_retry import paused
-from domain.resource import Condition, condition_of, timestamp
+from domain.resource import Condition, KubeModel, condition_of, timestamp
 
 FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(hours=1)
@@ -72,7 +73,7 @@ class PoolView(Model):
     token: str = ""  # identifies the pass, the same in all its attempts
 
 
-class NewAccount(Model):
+class NewAccount(KubeModel):
     name: str
     iam_user_id: str
     regional_service_quotas: dict[str, dict[str, ServiceQuota]] = {}
@@ -102,19 +103,20 @@ class PoolDecision(Model):
 def decide(view: PoolView, now: datetime) -> PoolDecision:
     members = tuple(account for account in view.accounts if belongs(account, view.pool, view.config))
     counts = count(view.pool, members, view.room)
-    bindings, unserved = bind(view)
     if view.pool.metadata.deleting:
-        return PoolDecision(
-            status=counts, bind=(), unserved={}, outcome=Outcome.WAITING, why="the pool is being deleted"
-        )
+        return PoolDecision(status=counts, outcome=Outcome.WAITING, why="the pool is being deleted")
+    bindings, unserved = bind(view)
     wanted = counts.pool_size - supply(counts, members)
     create, why, waits_for, until = _fill(view, members, wanted, now)
-    conditions = _conditions(view, why, waits_for, now)
-    counts = _with_created(counts, len(create)).model_copy(update={"conditions": conditions})
+    changed = {
+        "unclaimed_accounts": counts.unclaimed_accounts + len(create),
+        "accounts_pending": counts.accounts_pending + len(create),
+        "conditions": _conditions(view, why, waits_for, now),
+    }
     short = bool(waits_for)
     settled = not short and not unserved
     return PoolDecision(
-        status=counts,
+        status=counts.model_copy(update=changed),
         create=create,
         bind=bindings,
         unserved=unserved,
@@ -165,14 +167,6 @@ def shows(pool: AccountPool, counts: AccountPoolStatus) -> bool:
     return pool.status is not None and pool.status == counts and numbers <= pool.status.model_fields_set
 
 
-def _with_created(counts: AccountPoolStatus, number: int) -> AccountPoolStatus:
-    made = {
-        "unclaimed_accounts": counts.unclaimed_accounts + number,
-        "accounts_pending": counts.accounts_pending + number,
-    }
-    return counts.model_copy(update=made)
-
-
 def supply(counts: AccountPoolStatus, members: Iterable[Account]) -> int:
     opting_in = sum(a.status.state in OPT_IN_STATES for a in members)
     return counts.available_accounts + counts.accounts_progressing + counts.accounts_pending + opting_in
@@ -199,9 +193,8 @@ def _fill(
         )
     if fault := view.config.fault("accountpool", "account-limit", "fedramp"):
         return (), fault, ("ConfigMap",), None
-    entry = (view.config.pools or {}).get(view.pool.metadata.name)
-    if entry is not None and entry.problem:
-        return (), key_faults({"accountpool": entry.problem}), ("ConfigMap",), None
+    if problem := _configured(view).problem:
+        return (), key_faults({"accountpool": problem}), ("ConfigMap",), None
     if view.room is None or view.room.limit is None:  # the latter: counted before the limit was configured
         return (), "the organization's accounts are being counted", ("Organization",), None
     pause = view.deaths.pause_until
@@ -223,6 +216,10 @@ def _fill(
     return create, f"{wanted} accounts to create, {unborn + len(create)} in flight", ("Account",), None
 
 
+def _configured(view: PoolView) -> PoolConfig:
+    return (view.config.pools or {}).get(view.pool.metadata.name, PoolConfig())
+
+
 def _unborn(account: Account) -> bool:
     return not account.spec.aws_account_id and not account.failed and not account.metadata.deleting
 
@@ -237,13 +234,13 @@ def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:
     taken = {account.metadata.name for account in view.accounts}
     suffixes = (suffix_of(view.pool.metadata.uid, view.token, str(serial)) for serial in range(number + len(taken)))
     free = [suffix for suffix in suffixes if account_name(suffix) not in taken]
-    pool = (view.config.pools or {}).get(view.pool.metadata.name)
+    pool = _configured(view)
     return tuple(
         NewAccount(
             name=account_name(suffix),
             iam_user_id=suffix,
-            regional_service_quotas=pool.regional_service_quotas if pool else {},
-            global_service_quotas=pool.global_service_quotas if pool else {},
+            regional_service_quotas=pool.regional_service_quotas,
+            global_service_quotas=pool.global_service_quotas,
         )
         for suffix in free[: max(0, number)]
     )
@@ -253,13 +250,8 @@ def _conditions(view: PoolView, why: str, waits_for: tuple[str, ...], now: datet
     before = view.pool.status.conditions if view.pool.status else ()
     reason = waits_for[0] if waits_for else ""
     if reason in {"", "Account", "Organization"}:
-        return tuple(condition for condition in before if condition.type != "Stalled")
-    present = condition_of(before, "Stalled")
-    if present and present.reason == reason and present.message == why:
-        return before
-    since = present.last_transition_time if present else timestamp(now)
-    stalled = Condition(type="Stalled", status=TRUE, reason=reason, message=why, last_transition_time=since)
-    return (*(condition for condition in before if condition.type != "Stalled"), stalled)
+        why = ""
+    return with_trouble(before, "Stalled", reason, why, now, probe=False)
 
 
 def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
@@ -270,7 +262,7 @@ def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
     unserved: dict[str, str] = {}
     accounts = [account for account in view.accounts if _offered(account, view)]
     candidates, rejections = Candidates(accounts), Rejections(accounts)
-    for claim in sorted(view.claims, key=_age):
+    for claim in oldest_first(view.claims):
         if linked := candidates.linked(claim):
             bindings.append(Binding(account=linked, claim=claim, complete=True))
         elif account := candidates.take(claim):
@@ -291,11 +283,6 @@ def waits(claim: AccountClaim, pool: AccountPool, config: OperatorConfig) -> boo
     if spec_fault(claim) or claim.status.state == "Error":
         return False
     return (claim.spec.account_pool or config.default_pool) == pool.metadata.name
-
-
-def _age(claim: AccountClaim) -> tuple[str, str, str]:
-    born = claim.metadata.creation_timestamp
-    return (timestamp(born) if born else "", claim.metadata.namespace, claim.metadata.name)
 
 
 def moving(view: PoolView, decision: PoolDecision) -> bool:

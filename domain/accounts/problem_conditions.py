@@ -14,7 +14,6 @@ from domain.accounts.observed import AccountWorld, ClaimWorld
 from domain.accounts.resources import AccountState
 from domain.accounts.state_conditions import with_trouble
 from domain.decision import Decision
-from domain.resource import Condition
 
 INVALID_CONFIG_MAP = "InvalidConfigMap"
 REASON = "MissingOrMalformedKey"
@@ -27,43 +26,34 @@ def with_account_conditions(world: AccountWorld, decision: Decision, now: dateti
     if account.metadata.deleting or account.paused:
         return decision
     needs_it = not (account.failed or account.status.state == AccountState.READY)
-    conditions = _changed(account.status.conditions, decision, now, needs_it=needs_it)
-    if conditions is None:
-        return decision
-    status = account.status.model_copy(update={"conditions": conditions})
-    return decision.model_copy(update={"actions": (world.write_status(status, note=INVALID_CONFIG_MAP),)})
+    return _with_config_map(world, decision, now, needs_it=needs_it)
 
 
 def with_claim_conditions(world: ClaimWorld, decision: Decision, now: datetime) -> Decision:
-    claim = world.claim
-    conditions = _changed(claim.status.conditions, decision, now, needs_it=True)
-    if conditions is None or claim.metadata.deleting:
+    if world.claim.metadata.deleting:
         return decision
-    status = claim.status.model_copy(update={"conditions": conditions})
-    return decision.model_copy(update={"actions": (world.write_status(status),)})
-
-
-def _changed(
-    conditions: tuple[Condition, ...], decision: Decision, now: datetime, *, needs_it: bool
-) -> tuple[Condition, ...] | None:
-    """None if the conditions stay as they are, or other actions come first."""
-    if decision.actions:
-        return None
-    waits = needs_it and decision.waits_for == (CONFIG_MAP,)
-    return with_trouble(conditions, INVALID_CONFIG_MAP, REASON, decision.why if waits else "", now)
-
-
-def with_secret_condition(world: ClaimWorld, decision: Decision, now: datetime) -> Decision:
-    claim = world.claim
-    if claim.metadata.deleting:
-        return decision
+    decision = _with_config_map(world, decision, now, needs_it=True)
     refusals = (world.refused(action.slot) for action in decision.actions)
     refused = next((each for each in refusals if each and each.code in (SECRET_NOT_OURS, SECRET_OF_THE_OPERATOR)), None)
     if refused is None and decision.actions:
         return decision
     code, message = (refused.code, refused.message) if refused else ("", "")
-    conditions = with_trouble(claim.status.conditions, SECRET_UNUSABLE, code, message, now)
-    if conditions is None:
+    return _with_problem(world, decision, SECRET_UNUSABLE, code, message, now)
+
+
+def _with_config_map(
+    world: AccountWorld | ClaimWorld, decision: Decision, now: datetime, *, needs_it: bool
+) -> Decision:
+    if decision.actions:
         return decision
-    status = claim.status.model_copy(update={"conditions": conditions})
-    return decision.model_copy(update={"actions": (world.write_status(status), *decision.actions)})
+    waits = needs_it and decision.waits_for == (CONFIG_MAP,)
+    return _with_problem(world, decision, INVALID_CONFIG_MAP, REASON, decision.why if waits else "", now)
+
+
+def _with_problem(
+    world: AccountWorld | ClaimWorld, decision: Decision, kind: str, reason: str, message: str, now: datetime
+) -> Decision:
+    status = world.resource.status  # type: ignore[attr-defined]
+    conditions = with_trouble(status.conditions, kind, reason, message, now)
+    written = world.status_change(status.model_copy(update={"conditions": conditions}), note=kind)
+    return decision.model_copy(update={"actions": (*written, *decision.actions)})

@@ -6,7 +6,8 @@ required in the schema and empty by default here.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import ClassVar, TypeVar
 
 from pydantic import Field
 
@@ -25,8 +26,10 @@ from domain.accounts.federated.resources import (  # noqa: F401 - definitions ar
     AWSFederatedRole,
 )
 from domain.identity import Key, Kind
-from domain.resource import AGE, Condition, CustomResource, KubeModel, PrinterColumn, SecretReference
+from domain.resource import AGE, Condition, CustomResource, KubeModel, PrinterColumn, SecretReference, timestamp
 from domain.schema import Atomic, MapByType, Required
+
+R = TypeVar("R", bound=CustomResource)
 
 
 class AccountState:
@@ -392,3 +395,12 @@ class AccountClaim(CustomResource):
             namespace = spec.aws_credential_secret.namespace or self.metadata.namespace
             found.append(f"Secret {namespace}/{spec.aws_credential_secret.name} with its access key")
         return tuple(found)
+
+
+def oldest_first(resources: Iterable[R]) -> list[R]:
+    return sorted(resources, key=_age)
+
+
+def _age(resource: CustomResource) -> tuple[str, str, str]:
+    meta = resource.metadata
+    return timestamp(meta.creation_timestamp) if meta.creation_timestamp else "", meta.namespace, meta.name

@@ -22,10 +22,9 @@ from domain.accounts.pending_status import ACCOUNT_WIDE, Quotas, quotas_of, with
 from domain.accounts.quota_codes import SERVICE_OF, VCPUS
 from domain.accounts.region_initialization import list_regions
 from domain.accounts.resources import Account, AccountSpec, AccountStatus, ServiceQuota
-from domain.accounts.state_conditions import with_condition
+from domain.accounts.state_conditions import probed_at, with_condition
 from domain.decision import Action
 from domain.model import Model
-from domain.resource import condition_of, parse_timestamp
 
 TODO = "TODO"
 IN_PROGRESS = "IN_PROGRESS"
@@ -156,8 +155,7 @@ def _batch(world: AccountWorld, region: str, quotas: dict[str, ServiceQuota], *,
 
 def _since(account: Account) -> datetime | None:
     """When AWS's refusals begin to count: the last PendingVerification, Ready or release; None if there is none."""
-    entered = (condition_of(account.status.conditions, type_) for type_ in ("PendingVerification", "Ready", "Reused"))
-    moments = [parse_timestamp(condition.last_probe_time) for condition in entered if condition is not None]
+    moments = [probed_at(account.status.conditions, type_) for type_ in ("PendingVerification", "Ready", "Reused")]
     return max((moment for moment in moments if moment is not None), default=None)
 
 

@@ -6,10 +6,11 @@ changes. `oc wait --for=condition=Ready` depends on this, and so does the decisi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from domain.accounts.resources import FAILED_STATES, AccountClaimStatus, AccountStatus
-from domain.resource import Condition, condition_of, timestamp
+from domain.resource import Condition, condition_of, parse_timestamp, timestamp
 
 TRUE = "True"
 
@@ -37,6 +38,11 @@ def with_latest(
         return conditions
     rest = tuple(c for c in conditions if c.type != type_)
     return with_condition(rest, type_, reason, message, now)
+
+
+def probed_at(conditions: Iterable[Condition], type_: str) -> datetime | None:
+    condition = condition_of(conditions, type_)
+    return parse_timestamp(condition.last_probe_time) if condition else None
 
 
 def lifted(conditions: tuple[Condition, ...], type_: str, now: datetime) -> tuple[Condition, ...]:
@@ -95,21 +101,22 @@ def _given_back(status: AccountStatus, state: str, conditions: tuple[Condition, 
 
 
 def with_trouble(
-    conditions: tuple[Condition, ...], kind: str, reason: str, message: str, now: datetime
-) -> tuple[Condition, ...] | None:
+    conditions: tuple[Condition, ...], kind: str, reason: str, message: str, now: datetime, *, probe: bool = True
+) -> tuple[Condition, ...]:
+    """The conditions with this one; without it if `message` is empty. `probe` writes lastProbeTime."""
     present = condition_of(conditions, kind)
     others = tuple(condition for condition in conditions if condition.type != kind)
     if not message:
-        return others if present is not None else None
+        return others
     if present is not None and (present.status, present.reason, present.message) == (TRUE, reason, message):
-        return None
+        return conditions
     since = present.last_transition_time if present and present.status == TRUE else timestamp(now)
     trouble = Condition(
         type=kind,
         status=TRUE,
         reason=reason,
         message=message,
-        last_probe_time=timestamp(now),
+        last_probe_time=timestamp(now) if probe else None,
         last_transition_time=since,
     )
     return (*others, trouble)

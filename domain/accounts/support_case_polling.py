@@ -10,9 +10,8 @@ from datetime import datetime, timedelta
 
 from domain.accounts.organization import OrganizationMemory
 from domain.accounts.resources import Account, AccountState
-from domain.decision import earliest
+from domain.accounts.state_conditions import probed_at
 from domain.identity import Key
-from domain.resource import condition_of, parse_timestamp
 
 OLD_CASE = timedelta(hours=1)
 OLD_CASE_POLL = timedelta(minutes=10)
@@ -29,25 +28,27 @@ def open_cases(accounts: Iterable[Account], now: datetime) -> tuple[dict[str, Ac
         case_id = account.status.support_case_id
         if account.status.state != AccountState.PENDING_VERIFICATION or not case_id or account.metadata.deleting:
             continue
-        condition = condition_of(account.status.conditions, AccountState.PENDING_VERIFICATION)
-        since = parse_timestamp(condition.last_probe_time) if condition else None
+        since = _opened_at(account)
         (young if since and now - since < OLD_CASE else old)[case_id] = account
     return young, old
 
 
 def youngest_case(cases: Mapping[str, Account]) -> datetime | None:
-    conditions = (condition_of(each.status.conditions, AccountState.PENDING_VERIFICATION) for each in cases.values())
-    opened = (parse_timestamp(each.last_probe_time) for each in conditions if each is not None)
-    return max((moment for moment in opened if moment), default=None)
+    return max(filter(None, map(_opened_at, cases.values())), default=None)
 
 
-def next_case_look(
-    known: OrganizationMemory, *, young: bool, old: bool, case_poll: timedelta, now: datetime
-) -> datetime | None:
-    young_at = _next_young_look(known, case_poll, now) if young else None
+def _opened_at(account: Account) -> datetime | None:
+    return probed_at(account.status.conditions, AccountState.PENDING_VERIFICATION)
+
+
+def next_case_looks(
+    known: OrganizationMemory, case_poll: timedelta, now: datetime
+) -> tuple[datetime | None, datetime | None]:
+    """When young cases and when old cases are queried next; None where there are none."""
+    young_at = _next_young_look(known, case_poll, now) if known.young_cases else None
     old_poll = max(OLD_CASE_POLL, case_poll)
-    old_at = (known.old_cases_at or now - old_poll) + old_poll if old else None
-    return earliest([young_at, old_at])
+    old_at = (known.old_cases_at or now - old_poll) + old_poll if known.old_cases else None
+    return young_at, old_at
 
 
 def _next_young_look(known: OrganizationMemory, case_poll: timedelta, now: datetime) -> datetime:
@@ -63,7 +64,6 @@ def _next_young_look(known: OrganizationMemory, case_poll: timedelta, now: datet
 
 def due_cases(known: OrganizationMemory, case_poll: timedelta, now: datetime) -> tuple[dict[str, Key], bool, bool]:
     """The cases to query now, whether young cases are due, and whether old cases are due."""
-    young_at = next_case_look(known, young=bool(known.young_cases), old=False, case_poll=case_poll, now=now)
-    old_at = next_case_look(known, young=False, old=bool(known.old_cases), case_poll=case_poll, now=now)
+    young_at, old_at = next_case_looks(known, case_poll, now)
     young, old = young_at is not None and young_at <= now, old_at is not None and old_at <= now
     return {**(known.young_cases if young else {}), **(known.old_cases if old else {})}, young, old

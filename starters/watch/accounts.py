@@ -21,6 +21,8 @@ from domain.accounts.constants import (
 from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.relations import CLOSE_BACKOFF, CONFIG, PAYER, POOL_ANNOTATIONS, RELATIONS, is_settled
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
+from domain.identity import Kind
+from domain.relations import Relation
 from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, at, mapping, sequence, text
 from starters.watch.projection import Projection, View, chosen, generation, others_finalizers
@@ -146,28 +148,16 @@ def claim_patience(before: Projection | None, after: Projection) -> float:
     return POOLS_TURN.total_seconds() if served and not after.deleting and not after.fact("paused") else 0.0
 
 
+def _configuration(kind: Kind, name: str, relation: Relation) -> Watched:
+    selector, called = f"metadata.name={name}", f"accounts {kind.name}"
+    followed = Followed(kind, OPERATOR_NAMESPACE, field_selector=selector, called=called)
+    return Watched(followed, read=read_nothing, relations=(relation,))
+
+
 WATCHED = (
     Watched(Followed(ACCOUNT_POOL), read=read_pool, relations=RELATIONS),
     Watched(Followed(ACCOUNT), read=read_account, relations=RELATIONS, pacing=Pacing(account_patience)),
     Watched(Followed(ACCOUNT_CLAIM), read=read_claim, relations=RELATIONS, pacing=Pacing(claim_patience)),
-    Watched(
-        Followed(
-            built_in.CONFIG_MAP,
-            OPERATOR_NAMESPACE,
-            field_selector=f"metadata.name={CONFIG_MAP}",
-            called="accounts ConfigMap",
-        ),
-        read=read_nothing,
-        relations=(CONFIG,),
-    ),
-    Watched(
-        Followed(
-            built_in.SECRET,
-            OPERATOR_NAMESPACE,
-            field_selector=f"metadata.name={PAYER_SECRET}",
-            called="accounts Secret",
-        ),
-        read=read_nothing,
-        relations=(PAYER,),
-    ),
+    _configuration(built_in.CONFIG_MAP, CONFIG_MAP, CONFIG),
+    _configuration(built_in.SECRET, PAYER_SECRET, PAYER),
 )

@@ -23,6 +23,7 @@ _WRITERS: dict[str, tuple[int, int | str]] = {
     "with_trouble": (1, 2),
     "with_claim_state": (2, 3),
     "with_account_state": (1, 1),
+    "_with_problem": (2, 3),
     "_reporting": (1, 2),
     "_synced": (-1, 2),
     # Of the worlds of Accounts and claims.

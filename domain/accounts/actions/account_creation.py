@@ -51,7 +51,7 @@ class CreateAccount(Action):
         if refusal.code == PERMIT_EXPIRED:
             return world.learn(permit=None)
         if refusal.code in LIMIT_CODES:
-            return world.learn(permit=None, failure=refusal.code, failed_at=refusal.at)
+            return world.learn(permit=None, failure=refusal.code)
         return super().refuse(world, refusal)
 
 
@@ -81,7 +81,7 @@ class AwaitAccount(Action):
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
         """Remember why the request failed. If AWS does not know the request, search AWS before sending another."""
         if refusal.type in (ErrorType.INVALID, ErrorType.CONFLICT):
-            return world.learn(request_id="", permit=None, failure=refusal.code, failed_at=refusal.at)
+            return world.learn(request_id="", permit=None, failure=refusal.code)
         if refusal.type is ErrorType.ABSENT:  # unknown to AWS: search before another request
             return world.learn(request_id="", permit=None, inherited=True)
         return super().refuse(world, refusal)

@@ -1,19 +1,26 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.accounts.observed import ClaimWorld
-from domain.accounts.resources import LegalEntity
+from domain.accounts.resources import Account, LegalEntity
 from domain.decision import Action, Facts, Queue
 from domain.identity import Key
 from domain.model import Model
-from domain.writes import Patch, Written, patched
+from domain.writes import JsonPatch, Patch, Written, patched
 
 
 class PatchAccount(Patch):
+    @classmethod
+    def annotating(cls, account: Account, annotations: Mapping[str, str | None], note: str) -> Self:
+        patch: JsonPatch = {"metadata": {"annotations": dict(annotations)}}
+        version = account.metadata.resource_version
+        return cls(key=account.key, patch=patch, resource_version=version, note=note)
+
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         written = result if isinstance(result, Written) else Written()
         if world.account is None or written.gone:

@@ -25,7 +25,7 @@ from domain.accounts.federated.actions import (
     RevokeAccess,
 )
 from domain.accounts.federated.observed import FederatedAccessWorld
-from domain.accounts.federated.policies import document, named, role_name_fault, uid_of, wanted_digest
+from domain.accounts.federated.policies import LONGEST_ROLE, document, name_fault, named, uid_of, wanted_digest
 from domain.accounts.federated.resources import AccessState, AWSFederatedRole
 from domain.decision import Action, Decision
 from domain.pause_and_retry import retry_wanted
@@ -55,7 +55,7 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
         return _faulty(world, f"Invalid spec: {fault}", "a corrected spec", now)
     if role is None or role.metadata.deleting:
         return _faulty(world, NO_ROLE, str(access.owner), now)
-    if fault := role_name_fault(role.metadata.name):
+    if fault := name_fault(role.metadata.name, LONGEST_ROLE):
         return _faulty(world, FAILED_TO[EnsureAccessRole.activity], "an AWSFederatedRole with a valid name", now, fault)
     if patch := _marks(world, role):
         return world.working("set the finalizer and labels", world.write(patch, note="finalizer and labels"))
@@ -174,8 +174,7 @@ def _step(world: FederatedAccessWorld, action: Action, now: datetime) -> Decisio
     if refusal is None or refusal.type is ErrorType.BUG:
         return world.working(action.summary, action)
     status = failed(world.access.status, FAILED_TO.get(action.activity, "Failed to remove role"), refusal, now)
-    writes = () if status == world.access.status else (world.write_status(status),)
-    return world.waiting(refusal.message, _what_lifts(world, refusal), *writes, action)
+    return world.waiting(refusal.message, _what_lifts(world, refusal), *world.status_change(status), action)
 
 
 def _what_lifts(world: FederatedAccessWorld, refusal: Refusal) -> str:
@@ -187,9 +186,8 @@ def _what_lifts(world: FederatedAccessWorld, refusal: Refusal) -> str:
 
 def _faulty(world: FederatedAccessWorld, message: str, waits_for: str, now: datetime, detail: str = "") -> Decision:
     status = faulty(world.access.status, message, now)
-    actions = () if status == world.access.status else (world.write_status(status),)
     why = f"{message}: {detail}" if detail else message
-    return world.waiting(why, waits_for, *actions, phase=AccessState.FAILED)
+    return world.waiting(why, waits_for, *world.status_change(status), phase=AccessState.FAILED)
 
 
 def _ending(world: FederatedAccessWorld, now: datetime) -> Decision:

@@ -77,10 +77,10 @@ class FederatedAccessWorld(ObjectWorld):
 class ObserveFederatedRole(Look):
     activity: ClassVar[str] = "accounts.observe_federated_role"
     result: ClassVar[type[Model] | None] = FederatedRoleWorld
-    looked_at: ClassVar[str] = "the role, its accesses and the ConfigMap"
+    title: ClassVar[str] = "observe the role, its accesses and the ConfigMap"
 
 
 class ObserveFederatedAccess(Look):
     activity: ClassVar[str] = "accounts.observe_federated_access"
     result: ClassVar[type[Model] | None] = FederatedAccessWorld
-    looked_at: ClassVar[str] = "the access, its role and the ConfigMap"
+    title: ClassVar[str] = "observe the access, its role and the ConfigMap"

@@ -21,7 +21,7 @@ from domain.accounts.federated.resources import (
 from domain.accounts.naming import suffix_of
 
 _NAME = re.compile(r"[\w+=,.@-]+", re.ASCII)
-_LONGEST_ROLE, _LONGEST_POLICY = 64, 128
+LONGEST_ROLE, LONGEST_POLICY = 64, 128
 _CONSOLES = {"aws-us-gov": "signin.amazonaws-us-gov.com"}
 
 
@@ -69,16 +69,8 @@ def console_url(partition: str, account_id: str, role: str) -> str:
     return f"https://{host}/switchrole?account={account_id}&roleName={role}"
 
 
-def role_name_fault(name: str) -> str:
-    """Why IAM would refuse the role's name followed by a uid; empty if IAM would accept it."""
-    return _name_fault(name, _LONGEST_ROLE)
-
-
-def policy_name_fault(name: str) -> str:
-    return _name_fault(name, _LONGEST_POLICY)
-
-
-def _name_fault(name: str, longest: int) -> str:
+def name_fault(name: str, longest: int) -> str:
+    """Why IAM would refuse the name followed by a uid; empty if IAM would accept it."""
     room = longest - SUFFIX_LENGTH - 1
     if len(name) > room:
         return f"{name!r} has {len(name)} characters; with the uid, IAM allows {room}"

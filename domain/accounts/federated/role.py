@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from domain.accounts.constants import FINALIZER
 from domain.accounts.federated.actions import ClearValidation, DeleteAccesses, StampAccesses, ValidatePolicies
 from domain.accounts.federated.observed import FederatedRoleWorld, Verdict
-from domain.accounts.federated.policies import policy_name_fault
+from domain.accounts.federated.policies import LONGEST_POLICY, name_fault
 from domain.accounts.federated.resources import AWSFederatedRole, FederatedRoleStatus, RoleState
 from domain.accounts.state_conditions import with_condition
 from domain.decision import Decision
@@ -106,7 +106,7 @@ def _fault(role: AWSFederatedRole, generation: int) -> Verdict | None:
     custom, managed = role.spec.aws_custom_policy, role.spec.aws_managed_policies
     if not custom.name and not managed:
         return verdict_of(generation, NOTHING)
-    if custom.name and (fault := policy_name_fault(custom.name)):
+    if custom.name and (fault := name_fault(custom.name, LONGEST_POLICY)):
         return verdict_of(generation, BAD_CUSTOM, f"the custom policy's name {fault}")
     return None
 

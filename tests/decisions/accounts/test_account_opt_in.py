@@ -23,9 +23,10 @@ from account_objects import (
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
-from activities.accounts import opt_in_permits
+from activities.accounts import organization
 from activities.accounts.cache import Reader
-from activities.accounts.opt_in_permits import give_permits
+from activities.accounts.organization import OrganizationActivities
+from activities.aws.session import Sessions
 from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.opt_in_regions import EnableRegions, RegionStatuses
 from domain.accounts.config import OperatorConfig
@@ -334,8 +335,9 @@ def test_a_released_turn_is_offered_again_after_hours_or_for_another_list() -> N
 
 async def test_a_turn_is_not_granted_when_its_account_cannot_be_notified() -> None:
     reader = cast("Reader", SimpleNamespace(settings=SimpleNamespace(accounts_protected=())))
-    begun = OrganizationMemory(), [born(1, ready(AFRICA))], feature(), cast("Client", None)
-    held = await ActivityEnvironment().run(give_permits, reader, *begun, notifies=False)
+    activities = OrganizationActivities(reader, cast("Sessions", None), cast("Client", None))
+    begun = OrganizationMemory(), [born(1, ready(AFRICA))], feature()
+    held = await ActivityEnvironment().run(activities.give_opt_in_permits, *begun, notifies=False)
     assert (held.opt_in_granted, held.opt_in_wanting) == ({}, 0)
 
 
@@ -345,14 +347,15 @@ async def test_every_account_of_a_name_is_signalled_its_turn(monkeypatch: pytest
     async def signal(_: Client, key: Key, *__: object) -> None:
         signalled.append(key)
 
-    monkeypatch.setattr(opt_in_permits, "signal_with_start", signal)
+    monkeypatch.setattr(organization, "signal_with_start", signal)
     settings = SimpleNamespace(accounts_protected=())
     reader = cast("Reader", SimpleNamespace(settings=settings, key=lambda account: account.key))
     first = creating()
     elsewhere = first.metadata.model_copy(update={"namespace": "other"})
     both = [first, first.model_copy(update={"metadata": elsewhere})]
-    request = OrganizationMemory(), both, feature(), cast("Client", None)
-    await ActivityEnvironment().run(give_permits, reader, *request, notifies=True)
+    activities = OrganizationActivities(reader, cast("Sessions", None), cast("Client", None))
+    request = OrganizationMemory(), both, feature()
+    await ActivityEnvironment().run(activities.give_opt_in_permits, *request, notifies=True)
     assert [key.namespace for key in signalled] == [each.metadata.namespace for each in both]
 
 

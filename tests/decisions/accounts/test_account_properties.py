@@ -267,6 +267,7 @@ class Provisioning(RuleBasedStateMachine):
             MemberAccount(id=f"{i:012}", name=f"m{i}", email=f"m{i}@x", state="ACTIVE") for i in range(ACTIVE)
         ]
         self.attempts: list[CreateAttempt] = []
+        self.reasons: dict[str, str] = {}
         self.granted: dict[str, datetime] = {}
         self.room: Room | None = None
         self.passes = 0
@@ -398,16 +399,15 @@ class Provisioning(RuleBasedStateMachine):
         if attempt.state == "IN_PROGRESS":
             id_ = f"{1000 + self.serial:012}"
             state = "SUCCEEDED" if outcome == "ok" else "FAILED"
-            ended = attempt.model_copy(
-                update={"state": state, "account_id": id_ if outcome == "ok" else "", "failure_reason": outcome}
-            )
+            ended = attempt.model_copy(update={"state": state, "account_id": id_ if outcome == "ok" else ""})
             self.attempts[self.attempts.index(attempt)] = attempt = ended
+            self.reasons[attempt.request_id] = outcome
             self.serial += 1
             if outcome == "ok":
                 email = email_of(attempt.name, "redhat.com")
                 self.members.append(MemberAccount(id=id_, name=attempt.name, email=email, state="ACTIVE"))
         if attempt.state == "FAILED":
-            return Refusal(type=ErrorType.INVALID, message="failed", code=attempt.failure_reason, at=self.now)
+            return Refusal(type=ErrorType.INVALID, message="failed", code=self.reasons[attempt.request_id], at=self.now)
         return CreatedAccount(created_account_id=attempt.account_id)
 
     @precondition(lambda self: self.claims)

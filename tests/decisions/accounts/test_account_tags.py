@@ -30,8 +30,7 @@ class Organizations:
 def tagged(before: dict[str, str], tags: dict[str, str], *, fresh: bool) -> dict[str, str]:
     """The account's tags afterwards."""
     organizations = Organizations(dict(before))
-    payer = SimpleNamespace(organizations=lambda: organizations)
-    sessions = SimpleNamespace(payer=lambda: payer, refuse_protected=lambda _: None)
+    sessions = SimpleNamespace(organizations=lambda: organizations, refuse_protected=lambda _: None)
     tag_account(cast("Sessions", sessions), TagAccount(account_id=AWS_ID, tags=tags, fresh=fresh))
     return organizations.tags
 

@@ -17,7 +17,9 @@ from domain.accounts.observed import Verdict
 from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount, OrganizationMemory
 from domain.accounts.pool import count
 from domain.accounts.resources import Account, AccountPool
-from domain.accounts.support_case_polling import next_case_look, open_cases
+from domain.accounts.support_case_polling import next_case_looks, open_cases
+from domain.decision import earliest
+from domain.identity import Key
 from domain.resource import timestamp
 
 POLL = timedelta(minutes=1)
@@ -436,12 +438,15 @@ def test_cases_are_young_for_an_hour_from_when_the_account_entered_the_state() -
     assert (set(young), set(old)) == ({"young2"}, {"oldold", "nocond"})
 
 
+CASE = {"case-1": Key(kind="Account", namespace="ns", name="one", uid="1")}
+
+
 def test_looks_at_a_new_case_come_soon_and_their_pauses_grow_to_the_interval() -> None:
-    known = OrganizationMemory(young_cases_at=NOW - timedelta(minutes=5), youngest_case_at=NOW)
+    known = OrganizationMemory(young_cases=CASE, young_cases_at=NOW - timedelta(minutes=5), youngest_case_at=NOW)
     looks: list[float] = []
     moment = NOW
     while len(looks) < 11:
-        due = next_case_look(known, young=True, old=False, case_poll=POLL, now=moment)
+        due, _ = next_case_looks(known, POLL, moment)
         assert due is not None
         moment = due
         looks.append((moment - NOW).total_seconds())
@@ -452,8 +457,8 @@ def test_looks_at_a_new_case_come_soon_and_their_pauses_grow_to_the_interval() -
 
 
 def test_a_case_opened_while_others_are_old_is_observed_soon() -> None:
-    known = OrganizationMemory(young_cases_at=NOW - timedelta(seconds=30), youngest_case_at=NOW)
-    assert next_case_look(known, young=True, old=False, case_poll=POLL, now=NOW) == NOW + timedelta(seconds=5)
+    known = OrganizationMemory(young_cases=CASE, young_cases_at=NOW - timedelta(seconds=30), youngest_case_at=NOW)
+    assert next_case_looks(known, POLL, NOW) == (NOW + timedelta(seconds=5), None)
 
 
 LOOKED = OrganizationMemory(young_cases_at=NOW, old_cases_at=NOW)
@@ -476,5 +481,6 @@ LOOKED = OrganizationMemory(young_cases_at=NOW, old_cases_at=NOW)
 def test_one_look_per_interval_for_young_cases_and_every_ten_minutes_for_old_ones(
     known: OrganizationMemory, young: bool, old: bool, poll: timedelta, after: timedelta | None
 ) -> None:
-    due = next_case_look(known, young=young, old=old, case_poll=poll, now=NOW)
+    known = known.model_copy(update={"young_cases": CASE if young else {}, "old_cases": CASE if old else {}})
+    due = earliest(next_case_looks(known, poll, NOW))
     assert due == (NOW + after if after is not None else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from domain.accounts import account_matching
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, UNCLEANED
 from domain.accounts.pool import PoolView, bind, has_free, offered
-from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim
+from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, oldest_first
 from domain.pause_and_retry import paused
 from domain.resource import timestamp
 
@@ -94,16 +94,17 @@ def test_accounts_are_put_in_order_once_for_all_claims(monkeypatch: pytest.Monke
     of_one = {"legalEntity": {"id": "entity-1", "name": ""}}
     some = tuple(ready_account(f"osd-creds-mgmt-{number:06}", spec=of_one) for number in range(9))
     claims = tuple(claim(f"claim-{n}", spec={"legalEntity": {"id": entity, "name": ""}}) for n in range(9))
-    read: list[datetime] = []
+    ordered: list[int] = []
 
-    def read_birth(moment: datetime) -> str:
-        read.append(moment)
-        return timestamp(moment)
+    def put_in_order(accounts: Iterable[Account]) -> list[Account]:
+        found = oldest_first(accounts)
+        ordered.append(len(found))
+        return found
 
-    monkeypatch.setattr(account_matching, "timestamp", read_birth)
+    monkeypatch.setattr(account_matching, "oldest_first", put_in_order)
     bindings, unserved = bind(PoolView(pool=pool(), accounts=some, claims=claims, config=CONFIG, room=None))
     assert len(bindings) + len(unserved) == 9
-    assert len(read) == 9
+    assert ordered == [9]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_permissions import permitted
 
-from activities.aws.permissions import PERMISSIONS, Role, permitted
+from activities.aws.permissions import PERMISSIONS, Role
 from domain.instances.served_queues import places
 from starters.cli.iam import iam_files
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aws_lab import Lab, admin_user, support_role
+from aws_permissions import needed, permitted
 
-from activities.aws.federated_access import FederatedActivities
-from activities.aws.federated_policy_validation import FederatedPolicyValidation
 from activities.aws.federated_revocation import Cleaner
-from activities.aws.permissions import Role, needed, permitted
+from activities.aws.permissions import Role
 from domain.accounts import ACCOUNT
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.federated import ACCESS_TAG, VALIDATION_PATH
@@ -52,7 +51,6 @@ class Customer:
     """An account, and a Secret with keys of it."""
 
     lab: Lab
-    effects: FederatedActivities
     account_id: str
     name: str
     secret: SecretReference
@@ -72,17 +70,17 @@ class Customer:
         action = EnsureAccessPolicy(
             **self.common(), name=POLICY, description="reads", document=document(custom(*actions))
         )
-        self.lab.run(self.effects.ensure_access_policy, action, attempt=attempt)
+        self.lab.run(self.lab.activities.ensure_access_policy, action, attempt=attempt)
 
     def role(self, principal: str = "root", description: str = "a reader", attempt: int = 1) -> None:
         action = EnsureAccessRole(
             **self.common(), name=ROLE, description=description, principal=self.outsider(principal)
         )
-        self.lab.run(self.effects.ensure_access_role, action, attempt=attempt)
+        self.lab.run(self.lab.activities.ensure_access_role, action, attempt=attempt)
 
     def attach(self, *managed: str, own: str = POLICY, exact: bool = True, attempt: int = 1) -> None:
         action = AttachAccessPolicies(**self.common(), role=ROLE, custom=own, managed=managed, exact=exact)
-        self.lab.run(self.effects.attach_access_policies, action, attempt=attempt)
+        self.lab.run(self.lab.activities.attach_access_policies, action, attempt=attempt)
 
     def grant(self) -> None:
         self.policy()
@@ -100,7 +98,7 @@ class Customer:
             custom="",
             principal=self.outsider(principal),
         )
-        self.lab.run(self.effects.revoke_access, action, attempt=attempt)
+        self.lab.run(self.lab.activities.revoke_access, action, attempt=attempt)
 
     def attached(self) -> set[str]:
         found = self.iam.list_attached_role_policies(RoleName=ROLE)["AttachedPolicies"]
@@ -131,16 +129,15 @@ def customer(lab: Lab) -> Customer:
     lab.run(lab.activities.ensure_admin_user, admin_user(account_id, name, lab.owner(name)))
     secret = SecretReference(name=f"{name}-secret", namespace=OPERATOR_NAMESPACE)
     lab.emulator.reset_ledger()
-    return Customer(lab, FederatedActivities(lab.sessions), account_id, name, secret)
+    return Customer(lab, account_id, name, secret)
 
 
 # Judging.
 
 
 def validation_reason(lab: Lab, policy: CustomPolicy, *managed: str, uid: str = "judged", attempt: int = 1) -> str:
-    effects = FederatedPolicyValidation(lab.sessions)
     action = ValidatePolicies(uid=uid, generation=1, custom=policy, managed=managed)
-    verdict = lab.run(effects.validate_policies, action, attempt=attempt)
+    verdict = lab.run(lab.activities.validate_policies, action, attempt=attempt)
     assert verdict.valid == (verdict.reason == "AllPoliciesValid")
     return verdict.reason
 
@@ -182,7 +179,7 @@ def test_a_role_that_goes_takes_what_a_torn_judging_left(lab: Lab) -> None:
         validation_reason(lab, custom(), uid="torn")
     assert traces(lab) == ["perdure-validation-torn"]
     for _ in range(2):
-        lab.run(FederatedPolicyValidation(lab.sessions).clear_validation, ClearValidation(uid="torn"))
+        lab.run(lab.activities.clear_validation, ClearValidation(uid="torn"))
     assert traces(lab) == []
 
 
@@ -246,7 +243,7 @@ def test_a_policy_can_change_more_often_than_iam_keeps_versions(customer: Custom
 def test_a_custom_policy_of_another_name_replaces_the_first(customer: Customer) -> None:
     customer.grant()
     action = EnsureAccessPolicy(**customer.common(), name=f"other-{UID}", description="", document=document(custom()))
-    customer.lab.run(customer.effects.ensure_access_policy, action)
+    customer.lab.run(customer.lab.activities.ensure_access_policy, action)
     customer.attach(own=f"other-{UID}")
     assert customer.attached() == {f"other-{UID}"}
     assert customer.left() == {ROLE, f"other-{UID}"}
@@ -276,7 +273,7 @@ def test_a_policy_that_iam_refuses_is_reported(customer: Customer) -> None:
 
 def test_keys_show_whose_account_they_open(customer: Customer) -> None:
     action = IdentifyCustomer(secret=customer.secret)
-    assert customer.lab.run(customer.effects.identify_customer, action).account_id == customer.account_id
+    assert customer.lab.run(customer.lab.activities.identify_customer, action).account_id == customer.account_id
 
 
 @pytest.mark.parametrize(
@@ -294,14 +291,14 @@ def test_missing_and_dead_keys_are_refused(customer: Customer, content: dict[str
         customer.lab.kube.create(SECRET, {"metadata": {"name": name}, "data": coded}, OPERATOR_NAMESPACE)
     reference = SecretReference(name=name, namespace=OPERATOR_NAMESPACE)
     with pytest.raises(Denied) as refused:
-        customer.lab.run(customer.effects.identify_customer, IdentifyCustomer(secret=reference))
+        customer.lab.run(customer.lab.activities.identify_customer, IdentifyCustomer(secret=reference))
     assert refused.value.code == code
 
 
 def test_the_payers_own_keys_are_no_customers(customer: Customer) -> None:
     payer = SecretReference(name="aws-account-operator-credentials", namespace=OPERATOR_NAMESPACE)
     with pytest.raises(Denied, match="protected"):
-        customer.lab.run(customer.effects.identify_customer, IdentifyCustomer(secret=payer))
+        customer.lab.run(customer.lab.activities.identify_customer, IdentifyCustomer(secret=payer))
 
 
 def test_keys_of_another_account_grant_nothing(customer: Customer) -> None:
@@ -310,7 +307,7 @@ def test_keys_of_another_account_grant_nothing(customer: Customer) -> None:
         **customer.common(account_id=other), name=ROLE, description="", principal=customer.outsider()
     )
     with pytest.raises(Denied) as refused:
-        customer.lab.run(customer.effects.ensure_access_role, action)
+        customer.lab.run(customer.lab.activities.ensure_access_role, action)
     assert refused.value.code == "IdentityMismatch"
     assert customer.left() == set()
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from aws_lab import REGION, Lab, admin_user, region_init, support_role
+from aws_permissions import needed, permitted
 from botocore.session import Session
 
 from activities import aws
-from activities.aws.permissions import Role, needed, permitted
+from activities.aws.permissions import Role
 from domain.accounts.actions.account_cleanup import CleanGlobal, CleanRegion
 from domain.accounts.actions.iam_identities import DeleteIdentities, RotateKeys
 from domain.accounts.actions.support_cases import OpenSupportCase, ResolveSupportCase

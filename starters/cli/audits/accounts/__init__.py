@@ -47,13 +47,12 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Finding]:
     """The Accounts are read before and after AWS, because accounts may be created or closed meanwhile."""
     before, _ = _accounts(kube)
-    payer = sessions.payer()
-    members = list_accounts(payer)
-    creating = {attempt.name for attempt in list_attempts(payer, "IN_PROGRESS")}
+    members = list_accounts(sessions)
+    creating = {attempt.name for attempt in list_attempts(sessions, "IN_PROGRESS")}
     after, found = _accounts(kube)
     orphans = unrecorded(after, members, creating)
     with ThreadPoolExecutor(_TAGS_AT_ONCE) as threads:
-        owners = dict(zip(orphans, threads.map(lambda member: owner_of(payer, member.id), orphans), strict=True))
+        owners = dict(zip(orphans, threads.map(lambda member: owner_of(sessions, member.id), orphans), strict=True))
     found += without_owner(owners, sessions.config().shard_name or "")
     found += doubled(after, members)
     found += without_account(before, members)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from activities.aws.account_drift import misplaced, tags_of_account
-from activities.aws.organization import list_units
+from activities.aws.account_moves import misplaced
+from activities.aws.organization import list_units, tags_of
 from activities.aws.session import Sessions
 from domain.accounts.account_validation import ROOT, differing_tags, legal_entity_of, settled, wanted_tags
 from domain.accounts.config import OperatorConfig
@@ -26,7 +26,7 @@ def drifted(sessions: Sessions, accounts: Iterable[Account], area: str) -> Itera
 
 
 def _strays(sessions: Sessions, config: OperatorConfig, accounts: Sequence[Account], area: str) -> Iterator[Finding]:
-    parents = {**list_units(sessions.payer(), config.base), ROOT: config.root}
+    parents = {**list_units(sessions, config.base), ROOT: config.root}
     wanted = {
         account.spec.aws_account_id: parents[legal_entity_of(account)]
         for account in accounts
@@ -45,7 +45,7 @@ def _strays(sessions: Sessions, config: OperatorConfig, accounts: Sequence[Accou
 
 def _tagged(sessions: Sessions, config: OperatorConfig, account: Account, area: str) -> Iterator[Finding]:
     try:
-        tags = differing_tags(tags_of_account(sessions, account.spec.aws_account_id), config)
+        tags = differing_tags(tags_of(sessions, account.spec.aws_account_id), config)
     except ApiError as error:
         yield _finding(area, account, f"its tags cannot be read: {error.message}", "run `perdure why` for it")
         return

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from aws_lab import Lab
 
-from activities.aws.account_drift import misplaced, tag
-from activities.aws.account_moves import move_between
-from activities.aws.organization import ensure_organizational_units, tags_of
+from activities.aws.account_moves import misplaced, move_between
+from activities.aws.organization import ensure_organizational_units, set_tags, tags_of
 from domain.accounts.config import parse_config
 from engine.errors import Absent, Denied
 from engine.kube import CONFIG_MAP as CONFIG_MAP_KIND
@@ -55,9 +54,9 @@ def test_a_missing_ou_is_reported_for_each_account(lab: Lab, places: tuple[str, 
 
 def test_tags_are_set_over_others_and_the_rest_stays(lab: Lab) -> None:
     account_id, _ = lab.account()
-    tag(lab.sessions, account_id, {"owner": "old", "kept": "1"})
-    tag(lab.sessions, account_id, {"owner": "new", "app-code": "A"})
-    assert tags_of(lab.sessions.payer(), account_id) == {"owner": "new", "kept": "1", "app-code": "A"}
+    set_tags(lab.sessions, account_id, {"owner": "old", "kept": "1"})
+    set_tags(lab.sessions, account_id, {"owner": "new", "app-code": "A"})
+    assert tags_of(lab.sessions, account_id) == {"owner": "new", "kept": "1", "app-code": "A"}
 
 
 def test_the_payer_is_never_moved_nor_tagged(lab: Lab, places: tuple[str, str]) -> None:
@@ -66,4 +65,4 @@ def test_the_payer_is_never_moved_nor_tagged(lab: Lab, places: tuple[str, str]) 
     with pytest.raises(Denied):
         move_between(lab.sessions, payer, root, unit)
     with pytest.raises(Denied):
-        tag(lab.sessions, payer, {"owner": "ours"})
+        set_tags(lab.sessions, payer, {"owner": "ours"})
