@@ -7,7 +7,7 @@ from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account, ClaimState
-from domain.accounts.state_conditions import with_claim_state
+from domain.accounts.state_conditions import with_reason
 from domain.decision import Decision
 from domain.pause_and_retry import paused, retry_wanted
 from domain.writes import JsonPatch
@@ -47,8 +47,6 @@ def invalid(world: ClaimWorld, now: datetime) -> Decision | None:
     if fault is None:
         return None
     reason, explanation = fault
-    status = with_claim_state(claim.status, ClaimState.ERROR, INVALID, reason, "Invalid AccountClaim", now)
-    # The condition's reason is the current fault.
-    conditions = tuple(c.model_copy(update={"reason": reason}) if c.type == INVALID else c for c in status.conditions)
-    writes = world.status_change(status.model_copy(update={"conditions": conditions}))
+    conditions = with_reason(claim.status.conditions, INVALID, reason, "Invalid AccountClaim", now)
+    writes = world.status_change(claim.status.model_copy(update={"state": ClaimState.ERROR, "conditions": conditions}))
     return world.waiting(explanation, "a corrected spec", *writes, phase=ClaimState.ERROR)

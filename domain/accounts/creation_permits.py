@@ -250,9 +250,9 @@ class _Present:
         and the Account is replaced.
         """
         name = account.metadata.name
-        email = email_of(name, email_domain)
+        email = email_of(name, email_domain).lower()
         for existing in self._existing.get(name, ()):
-            if existing.email == email and existing.active and existing.id not in self._taken:
+            if existing.email.lower() == email and existing.active and existing.id not in self._taken:
                 return Permit(verdict=Verdict.GRANTED, message="found in the organization", account_id=existing.id)
         for attempt in self._attempts.get(name, ()):
             if attempt.state == "IN_PROGRESS":

@@ -30,6 +30,19 @@ def with_condition(
     return tuple((unchanged if c.status == TRUE else fresh) if c.type == type_ else c for c in conditions)
 
 
+def with_reason(
+    conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime
+) -> tuple[Condition, ...]:
+    """The conditions with this one True, for this reason. Its lastProbeTime changes with its reason and message."""
+    present = condition_of(conditions, type_)
+    if present is None or present.status != TRUE:
+        return with_condition(conditions, type_, reason, message, now)
+    if (present.reason, present.message) == (reason, message):
+        return conditions
+    changed = present.model_copy(update={"reason": reason, "message": message, "last_probe_time": timestamp(now)})
+    return tuple(changed if each.type == type_ else each for each in conditions)
+
+
 def with_latest(
     conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:

@@ -16,7 +16,7 @@ from domain.accounts.federated.actions import (
 )
 from domain.accounts.federated.policies import console_url
 from domain.accounts.federated.resources import AccessState, FederatedAccessStatus
-from domain.accounts.state_conditions import TRUE, with_condition
+from domain.accounts.state_conditions import TRUE, with_reason
 from domain.refusal import Refusal
 from domain.resource import Condition, condition_of, timestamp
 
@@ -32,7 +32,7 @@ FAILED_TO = {
 def ready(
     status: FederatedAccessStatus, partition: str, account_id: str, role: str, granted: str, now: datetime
 ) -> FederatedAccessStatus:
-    conditions = _with(status.conditions, AccessState.READY, AccessState.READY, "Account Access Ready", now)
+    conditions = with_reason(status.conditions, AccessState.READY, AccessState.READY, "Account Access Ready", now)
     if condition_of(conditions, SYNCED) is not None:
         conditions = _synced(conditions, TRUE, "Granted", "the role matches its spec", now)
     return FederatedAccessStatus(
@@ -44,7 +44,7 @@ def ready(
 
 
 def faulty(status: FederatedAccessStatus, message: str, now: datetime) -> FederatedAccessStatus:
-    conditions = _with(status.conditions, AccessState.FAILED, AccessState.FAILED, message, now)
+    conditions = with_reason(status.conditions, AccessState.FAILED, AccessState.FAILED, message, now)
     return status.model_copy(update={"state": AccessState.FAILED, "conditions": conditions})
 
 
@@ -54,18 +54,6 @@ def failed(status: FederatedAccessStatus, message: str, refusal: Refusal, now: d
     reason = refusal.code if refusal.code.isalnum() else refusal.type.value
     conditions = _synced(status.conditions, "False", reason, f"{message}: {refusal.message}", now)
     return status.model_copy(update={"conditions": conditions})
-
-
-def _with(
-    conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime
-) -> tuple[Condition, ...]:
-    present = condition_of(conditions, type_)
-    if present is None or present.status != TRUE:
-        return with_condition(conditions, type_, reason, message, now, probe=False)
-    if (present.reason, present.message) == (reason, message):
-        return conditions
-    condition = present.model_copy(update={"reason": reason, "message": message, "last_probe_time": timestamp(now)})
-    return tuple(condition if each.type == type_ else each for each in conditions)
 
 
 def _synced(

@@ -16,11 +16,11 @@ from domain.accounts.federated.actions import ClearValidation, DeleteAccesses, S
 from domain.accounts.federated.observed import FederatedRoleWorld, Verdict
 from domain.accounts.federated.policies import LONGEST_POLICY, name_fault
 from domain.accounts.federated.resources import AWSFederatedRole, FederatedRoleStatus, RoleState
-from domain.accounts.state_conditions import with_condition
+from domain.accounts.state_conditions import with_reason
 from domain.decision import Decision
 from domain.identity import Key
 from domain.pause_and_retry import retry_wanted
-from domain.resource import Condition, condition_of
+from domain.resource import condition_of
 from domain.writes import JsonPatch
 
 NOTHING = "NoAWSCustomPolicyOrAWSManagedPolicies"
@@ -134,16 +134,8 @@ def _judging(world: FederatedRoleWorld) -> Decision:
 def status_of(role: AWSFederatedRole, verdict: Verdict, now: datetime) -> FederatedRoleStatus:
     type_ = RoleState.VALID if verdict.valid else RoleState.INVALID
     state = RoleState.NEW if verdict.reason == NOTHING else type_
-    conditions = with_condition(role.status.conditions, type_, verdict.reason, verdict.message, now, probe=False)
-    return FederatedRoleStatus(
-        state=state,
-        conditions=tuple(_saying(each, verdict) if each.type == type_ else each for each in conditions),
-        observed_generation=verdict.generation,
-    )
-
-
-def _saying(condition: Condition, verdict: Verdict) -> Condition:
-    return condition.model_copy(update={"reason": verdict.reason, "message": verdict.message})
+    conditions = with_reason(role.status.conditions, type_, verdict.reason, verdict.message, now)
+    return FederatedRoleStatus(state=state, conditions=conditions, observed_generation=verdict.generation)
 
 
 def _living(world: FederatedRoleWorld) -> tuple[Key, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from account_objects import DATA, NOW, account, ago, condition
+from account_objects import AWS_ID, DATA, NOW, account, ago, claim, claim_world, condition, settle
 
 from domain.accounts.actions.iam_identities import DeleteIdentities
 from domain.accounts.config import Features, parse_config, parse_tags
@@ -51,6 +51,16 @@ def test_conditions_accumulate_and_keep_their_order() -> None:
     assert [c.type for c in failed.conditions] == types
     assert {c.status for c in failed.conditions} == {"True"}
     assert failed.state == "Failed"
+
+
+def test_a_faulty_claims_condition_says_when_its_reason_changed() -> None:
+    first = settle(claim_world(claim(spec={"byoc": True}))).claim
+    other = claim(spec={"byoc": True, "byocAWSAccountID": AWS_ID}).spec
+    later = settle(claim_world(first.model_copy(update={"spec": other})), now=LATER).claim
+    (condition_now,) = later.status.conditions
+    assert condition_now.reason == "BYOCSecretRefMissing"
+    assert (condition_now.last_probe_time, condition_now.last_transition_time) == (timestamp(LATER), timestamp(NOW))
+    assert settle(claim_world(later), now=LATER + timedelta(minutes=5)).claim == later
 
 
 def test_a_claims_condition_keeps_its_probe_time_while_nothing_changes() -> None:

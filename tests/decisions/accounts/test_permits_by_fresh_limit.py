@@ -102,11 +102,12 @@ async def test_an_open_permit_is_no_reason_to_read_the_limit_again(permits: list
     assert cluster.read == 1
 
 
+@pytest.mark.parametrize("domain", ["example.com", "Example.COM"])
 async def test_whose_an_account_is_that_is_about_to_be_adopted_is_asked_once(
-    permits: list[tuple[Key, Permit]], monkeypatch: pytest.MonkeyPatch
+    permits: list[tuple[Key, Permit]], monkeypatch: pytest.MonkeyPatch, domain: str
 ) -> None:
     name = account().metadata.name
-    there = MemberAccount(id=AWS_ID, name=name, email=email_of(name, "example.com"), state="ACTIVE")
+    there = MemberAccount(id=AWS_ID, name=name, email=email_of(name, domain), state="ACTIVE")
     monkeypatch.setattr(organization, "census", lambda *_: Census(taken_at=NOW, accounts=(there,), attempts=()))
     requests: list[set[str]] = []
     monkeypatch.setattr(organization, "foreign", lambda _, ids: requests.append(set(ids)) or set(ids))
