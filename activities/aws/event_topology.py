@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, cast
 
 from activities.aws.session import Services
-from domain.instances.event_topology import Queue, Rule, queue_arn_of, tags
+from domain.instances.event_topology import TAGS, Queue, Rule, queue_arn_of
 from domain.instances.event_topology_upkeep import (
     differing_attributes,
     missing_targets,
@@ -108,7 +108,7 @@ class EventTopology:
             )
 
     def _make_queue(self, queue: Queue) -> None:
-        self._sqs.create_queue(QueueName=queue.name, Attributes=queue.attributes, tags=tags())
+        self._sqs.create_queue(QueueName=queue.name, Attributes=queue.attributes, tags=TAGS)
 
     def _rule_changes(self, rule: Rule) -> Iterator[Change]:
         targets: Sequence[Mapping[str, object]] = ()
@@ -131,7 +131,7 @@ class EventTopology:
 
     def _put_rule(self, rule: Rule, *, new: bool = False) -> None:
         # PutRule takes tags for new rules only.
-        tagged = {"Tags": [{"Key": name, "Value": value} for name, value in tags().items()]} if new else {}
+        tagged = {"Tags": [{"Key": name, "Value": value} for name, value in TAGS.items()]} if new else {}
         self._events.put_rule(Name=rule.name, EventPattern=json.dumps(rule.pattern), State=rule.state, **tagged)
 
     def _put_targets(self, rule: str, documents: Sequence[Mapping[str, object]]) -> None:

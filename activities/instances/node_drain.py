@@ -25,6 +25,7 @@ from activities.instances import metrics
 from activities.instances.disruption_budget import Disruptions, is_ready
 from activities.instances.metrics import Outcome
 from activities.instances.node_pods import (
+    NodePods,
     delete,
     evict,
     grace_of,
@@ -32,7 +33,6 @@ from activities.instances.node_pods import (
     name_of,
     overdue,
     request_not_to_disrupt,
-    watched_pods,
 )
 from domain.built_in_kinds import NODE
 from domain.decision import earliest
@@ -49,6 +49,7 @@ from domain.refusal import without_request
 from engine.clock import now
 from engine.errors import Absent, Conflict
 from engine.kube import KubeApi
+from engine.kube.informer_cache import Store
 from engine.kube.json import JsonObject, mapping, sequence, text
 from engine.kube.shared_reads import SharedReading
 from engine.kube.workload_clusters import workload
@@ -118,7 +119,8 @@ class NodeActivities(Activities):
         """Evict Pods until none is left, the time is over, or a new delay has to be reported."""
         begun = node.begun or Emptying(node=node.node, cause=node.cause, since=_since(node))
         logged, evicted = set(begun.reported), False
-        async with self._workload(node.namespace, node.cluster) as api, watched_pods(api, node) as pods:
+        async with self._workload(node.namespace, node.cluster) as api, Store(api) as store:
+            pods = NodePods(store, node)
             while left := await pods.left():
                 if pods.used_again:
                     # Pods scheduled on it would be evicted again and again.

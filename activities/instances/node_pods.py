@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from activities.instances.disruption_budget import readiness
@@ -72,12 +72,6 @@ class NodePods:
         return [pod for pod in left if (ends := _grace_ends(pod)) is None or now() - ends <= _UNREACHABLE]
 
 
-@asynccontextmanager
-async def watched_pods(api: KubeApi, node: EmptyNode) -> AsyncIterator[NodePods]:
-    async with Store(api) as store:
-        yield NodePods(store, node)
-
-
 def instance_of(node: JsonObject) -> str:
     return instance_of_node(text(node, "spec", "providerID"))
 
@@ -127,21 +121,19 @@ async def evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
     if how.pod_grace is not None:
         options["gracePeriodSeconds"] = _seconds(how.pod_grace)
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, "deleteOptions": options}
-    try:
-        await api.create_under(POD, meta["namespace"], meta["name"], "eviction", eviction)
-    except (Absent, Conflict):
-        return ""
-    except ApiError as error:
-        return error.message
-    return ""
+    return await _refusal(api.create_under(POD, meta["namespace"], meta["name"], "eviction", eviction))
 
 
 async def delete(api: KubeApi, pod: JsonObject, how: Draining) -> str:
     """Delete a Pod. Returns the reason of a refusal; empty if there was none."""
     meta = mapping(pod, "metadata")
     name, namespace, uid = (text(meta, field) for field in ("name", "namespace", "uid"))
+    return await _refusal(api.delete(POD, namespace, name, uid=uid, grace_period=_seconds(how.pod_grace)))
+
+
+async def _refusal(call: Awaitable[object]) -> str:
     try:
-        await api.delete(POD, namespace, name, uid=uid, grace_period=_seconds(how.pod_grace))
+        await call
     except (Absent, Conflict):
         return ""
     except ApiError as error:

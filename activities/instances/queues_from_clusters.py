@@ -49,9 +49,12 @@ class ClusterPlaces:
         for mirror in (self._identities, *self._clusters):
             mirror.listen(lambda _before, _after: self._changed.set())
 
-    async def settled(self) -> None:
-        for mirror in (self._identities, *self._clusters):
-            await mirror.settled()
+    async def listed(self) -> tuple[str, ...]:
+        """The same as `current`, once the clusters are listed. Raises TimeoutError if that takes too long."""
+        async with asyncio.timeout(LISTED_WITHIN):
+            for mirror in (self._identities, *self._clusters):
+                await mirror.settled()
+        return await self.current()
 
     @property
     def trouble(self) -> str:
@@ -108,12 +111,10 @@ async def resolved(settings: Settings, api: KubeApi) -> Settings:
     async with Store(api) as store:
         clusters = ClusterPlaces(store, entries, _callers(settings))
         try:
-            async with asyncio.timeout(LISTED_WITHIN):
-                await clusters.settled()
+            return _with(settings, others, await clusters.listed())
         except TimeoutError:
             problem = f"PERDURE_INSTANCES_QUEUES: the AWS provider's clusters cannot be listed: {clusters.trouble}"
             raise Unavailable(problem, code="ClustersUnknown") from None
-        return _with(settings, others, await clusters.current())
 
 
 async def run_with_cluster_places(
@@ -148,9 +149,7 @@ async def run_with_cluster_places(
 async def _first(clusters: ClusterPlaces) -> tuple[str, ...]:
     while True:
         try:
-            async with asyncio.timeout(LISTED_WITHIN):
-                await clusters.settled()
-            return await clusters.current()
+            return await clusters.listed()
         except TimeoutError:
             logger.warning("the AWS provider's clusters cannot be listed, waiting: %s", clusters.trouble)
         except ApiError as error:

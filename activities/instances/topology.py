@@ -63,9 +63,7 @@ class TopologyActivities(Activities):
                     change.mend()
                     logger.info("%s: %s", place, change.what)
                 changes.append(change.what)
-        except ApiError as error:
-            return Comparison(changes=tuple(changes), trouble=error.message)
-        except ValueError as error:
+        except (ApiError, ValueError) as error:
             return Comparison(changes=tuple(changes), trouble=str(error))
         return Comparison(changes=tuple(changes))
 

@@ -6,6 +6,7 @@ runs by itself: a slow AWS or a Node that takes an hour to drain delays no label
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import ClassVar
 
@@ -52,6 +53,7 @@ class LookAtInstance(_InstanceAction):
     """
 
     activity: ClassVar[str] = "instances.look"
+    title: ClassVar[str] = "observe {key.name}, and label it"
     result: ClassVar[type[Model] | None] = InstanceWorld
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
     local: ClassVar[bool] = True
@@ -70,12 +72,9 @@ class LookAtInstance(_InstanceAction):
         """
         return 2
 
-    @property
-    def summary(self) -> str:
-        return f"observe {self.key.name}, and label it"
-
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        return result.recall(world) if isinstance(result, InstanceWorld) else world
+        assert isinstance(result, InstanceWorld)  # noqa: S101 - the activity's type
+        return result.recall(world)
 
 
 class Answer(Model):
@@ -106,10 +105,12 @@ class AskInstance(_InstanceAction):
         return f"ask AWS: {', '.join(self.questions)}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        return world.with_answer(result.facts, result.timings) if isinstance(result, Answer) else world
+        assert isinstance(result, Answer)  # noqa: S101 - the activity's type
+        return world.with_answer(result.facts, result.timings)
 
 
 class _HookAction(_InstanceAction):
+    slot_by: ClassVar[str] = "token"
     queue: ClassVar[str] = Queue.INSTANCES_AWS
     # The action is one quick call. It may be due after half of a hook's timeout, and the shortest timeout is 30 s.
     start_to_close: ClassVar[timedelta] = timedelta(seconds=15)
@@ -120,38 +121,28 @@ class _HookAction(_InstanceAction):
     hook: str
     token: str
 
-    @property
-    def slot(self) -> str:
-        return f"{self.activity}/{self.token}"
-
 
 class BeatHook(_HookAction):
     activity: ClassVar[str] = "instances.heartbeat"
-
-    @property
-    def summary(self) -> str:
-        return f"heartbeat of hook {self.hook}"
+    title: ClassVar[str] = "heartbeat of hook {hook}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        if not isinstance(result, Done):
-            return world
+        assert isinstance(result, Done)  # noqa: S101 - the activity's type
         return world.with_record(heartbeat_sent(world.record, self.token, result.at))
 
 
 class EndHook(_HookAction):
     activity: ClassVar[str] = "instances.complete_hook"
+    title: ClassVar[str] = "complete hook {hook}: {outcome}"
     # AWS's answer may be outdated before a throttled call succeeds.
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
     outcome: str
     because: Because | None = None
 
-    @property
-    def summary(self) -> str:
-        return f"complete hook {self.hook}: {self.outcome}"
-
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        return world.with_record(hook_ended(world.record, self.token, result.at)) if isinstance(result, Done) else world
+        assert isinstance(result, Done)  # noqa: S101 - the activity's type
+        return world.with_record(hook_ended(world.record, self.token, result.at))
 
 
 class _MachineAction(_InstanceAction):
@@ -199,6 +190,7 @@ class Asked(Reported):
 
 class AskReplacement(_MachineAction, _TakesTurn):
     activity: ClassVar[str] = "instances.ask_replacement"
+    title: ClassVar[str] = "request a replacement of Machine {namespace}/{name} because of {cause}"
     result: ClassVar[type[Model] | None] = Asked
     # A request that was sent is observed and withdrawn later, even if the Machine is gone by then.
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
@@ -210,13 +202,8 @@ class AskReplacement(_MachineAction, _TakesTurn):
         """
         return 3
 
-    @property
-    def summary(self) -> str:
-        return f"request a replacement of Machine {self.namespace}/{self.name} because of {self.cause}"
-
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        if not isinstance(result, Asked):
-            return world
+        assert isinstance(result, Asked)  # noqa: S101 - the activity's type
         unused = result.replacement is None and bool(result.turn.why or result.unreplaced)
         world = self.answered(world, result.turn, unused=unused)
         return world.learn(asked=result.replacement, unreplaced=result.unreplaced)
@@ -226,18 +213,13 @@ class EndReplacement(_MachineAction):
     """Withdraw the request to replace a Machine, because the Machine stays (`keep`) or is gone."""
 
     activity: ClassVar[str] = "instances.end_replacement"
+    title: ClassVar[str] = "withdraw the replacement of Machine {namespace}/{name}"
+    learns: ClassVar[Mapping[str, object]] = {"asked": None, "unreplaced": None}
     result: ClassVar[type[Model] | None] = Reported
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
     deployment: str = ""  # the MachineDeployment that was scaled up; empty if only the Machine is annotated
     keep: bool = False
-
-    @property
-    def summary(self) -> str:
-        return f"withdraw the replacement of Machine {self.namespace}/{self.name}"
-
-    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        return world.learn(asked=None, unreplaced=None)
 
 
 class Taking(Reported):
@@ -246,6 +228,7 @@ class Taking(Reported):
 
 class DeleteOwner(_MachineAction, _TakesTurn):
     activity: ClassVar[str] = "instances.delete_machine"
+    title: ClassVar[str] = "delete Machine {namespace}/{name} because of {cause}"
     result: ClassVar[type[Model] | None] = Taking
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
@@ -253,13 +236,8 @@ class DeleteOwner(_MachineAction, _TakesTurn):
     cluster: str = ""
     about: tuple[Key, ...] = ()  # the objects, beside the Machine, that get an Event about the deletion
 
-    @property
-    def summary(self) -> str:
-        return f"delete Machine {self.namespace}/{self.name} because of {self.cause}"
-
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        if not isinstance(result, Taking):
-            return world
+        assert isinstance(result, Taking)  # noqa: S101 - the activity's type
         world = self.answered(world, result.turn, unused=bool(result.turn.why))
         return world if result.turn.why else world.learn(asked=None)
 
@@ -289,6 +267,7 @@ class FindNode(_NodeAction):
     """
 
     activity: ClassVar[str] = FIND_NODE
+    title: ClassVar[str] = "find the node of {key.name}"
     result: ClassVar[type[Model] | None] = KnownNode
 
     @property
@@ -302,12 +281,8 @@ class FindNode(_NodeAction):
         """
         return 3
 
-    @property
-    def summary(self) -> str:
-        return f"find the node of {self.key.name}"
-
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        return world.learn(node=result) if isinstance(result, KnownNode) else world
+        return world.learn(node=result)
 
 
 class CordonNode(_NodeAction, _TakesTurn):
@@ -330,8 +305,7 @@ class CordonNode(_NodeAction, _TakesTurn):
         return f"{'taint' if self.reaction is Reaction.TAINT else 'cordon'} node {self.node} because of {self.cause}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        if not isinstance(result, Taking):
-            return world
+        assert isinstance(result, Taking)  # noqa: S101 - the activity's type
         turn = result.turn
         world = self.answered(world, turn, unused=bool(turn.why))
         if turn.why:
@@ -350,6 +324,7 @@ class EmptyNode(_NodeAction):
     """Evict Pods until the Node is empty or the time is over."""
 
     activity: ClassVar[str] = "instances.drain"
+    title: ClassVar[str] = "drain node {node} because of {cause}"
     result: ClassVar[type[Model] | None] = Emptied
     start_to_close: ClassVar[timedelta] = timedelta(hours=49)
     # The Node may be uncordoned only once no more Pods are evicted from it.
@@ -362,10 +337,6 @@ class EmptyNode(_NodeAction):
     about: tuple[Key, ...] = ()  # the objects that get an Event about the drain; empty without an InterruptionPolicy
     because: Because | None = None
 
-    @property
-    def summary(self) -> str:
-        return f"drain node {self.node} because of {self.cause}"
-
     def superseded_by(self, wanted: Action) -> bool:
         """Whether `wanted` ends this drain: `wanted` is another kind of action, or a drain with other parameters."""
         return not isinstance(wanted, EmptyNode) or wanted._way != self._way
@@ -375,8 +346,7 @@ class EmptyNode(_NodeAction):
         return self.node, self.cause, self.until, self.how
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        if not isinstance(result, Emptied):
-            return world
+        assert isinstance(result, Emptied)  # noqa: S101 - the activity's type
         world = world.learn(emptying=result.delayed)
         if result.delayed is not None:
             return world
@@ -387,6 +357,7 @@ class TerminateInstance(_NodeAction):
     """Terminate the instance of a drained Node in Perdure's own cluster. `uid` is the uid of the Node."""
 
     activity: ClassVar[str] = "instances.terminate"
+    title: ClassVar[str] = "terminate {key.name} of node {node} because of {cause}"
     queue: ClassVar[str] = Queue.INSTANCES_AWS
     result: ClassVar[type[Model] | None] = Done
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
@@ -396,13 +367,8 @@ class TerminateInstance(_NodeAction):
     about: tuple[Key, ...] = ()
     because: Because | None = None
 
-    @property
-    def summary(self) -> str:
-        return f"terminate {self.key.name} of node {self.node} because of {self.cause}"
-
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        if not isinstance(result, Done):
-            return world
+        assert isinstance(result, Done)  # noqa: S101 - the activity's type
         return world.with_record(terminated(world.record, self.cause, self.node, result.at))
 
 
@@ -432,6 +398,8 @@ class Notify(_InstanceAction):
     """
 
     activity: ClassVar[str] = "instances.notify"
+    title: ClassVar[str] = "notify {channel} of {cause}"
+    slot_by: ClassVar[str] = "id"
     queue: ClassVar[str] = Queue.INSTANCES_NOTIFICATIONS
     result: ClassVar[type[Model] | None] = Done
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
@@ -457,19 +425,11 @@ class Notify(_InstanceAction):
         return f"{self.channel}/{self.cause}"
 
     @property
-    def slot(self) -> str:
-        return f"{self.activity}/{self.id}"
-
-    @property
     def most_attempts(self) -> int:
         """The number of attempts. With growing pauses they take three minutes; after that the notification is out of
         date.
         """
         return 8
-
-    @property
-    def summary(self) -> str:
-        return f"notify {self.channel} of {self.cause}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         return world.with_record(notified(world.record, self.id))
@@ -485,21 +445,16 @@ class CountRefuted(_InstanceAction):
     """
 
     activity: ClassVar[str] = "instances.count_refuted"
+    title: ClassVar[str] = "AWS does not confirm {cause}: nothing is done"
+    slot_by: ClassVar[str] = "cause"
+
     cause: str
     about: tuple[Key, ...] = ()
-
-    @property
-    def slot(self) -> str:
-        return f"{self.activity}/{self.cause}"
-
-    @property
-    def summary(self) -> str:
-        return f"AWS does not confirm {self.cause}: nothing is done"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         message = f"AWS does not confirm {self.cause} of instance {self.key.name}: nothing is done"
         world = world.with_news(*on_each(self.about, warning, "EventRefuted", message))
-        at = world.facts.at if world.facts else world.record.heard_at
+        at = world.known.facts.at if world.known.facts else world.record.heard_at
         return world.with_record(refuted(world.record, self.cause, at))
 
 

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, LONGEST_ANNOTATION
 from domain.instances.events import EventKind, InstanceEvent
+from domain.instances.labels import metadata_patch
 from domain.instances.resources import AWSMachinePool
 from domain.model import Model
 from domain.writes import JsonPatch
@@ -129,9 +130,7 @@ def pool_patch(pool: AWSMachinePool, state: GroupState | None, story: GroupStory
     label = {} if pool.metadata.labels.get(GROUP_STATE_LABEL) == wanted else {GROUP_STATE_LABEL: wanted}
     if not label and _recorded_story(pool).worth_writing == story.worth_writing:
         return {}
-    uid = {"uid": pool.metadata.uid} if pool.metadata.uid else {}
-    labels = {"labels": label} if label else {}
-    return {"metadata": {**uid, **labels, "annotations": {EVENTS_ANNOTATION: _written(story)}}}
+    return metadata_patch(pool.metadata, label, _written(story))
 
 
 def group_differs(pool: AWSMachinePool, instances: Mapping[str, str]) -> bool:

@@ -8,11 +8,10 @@ another id, and the workflow's record recognises events that it has.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from hashlib import sha256
 
-from domain.instances.constants import GROUP_WORKFLOW, INSTANCE_WORKFLOW
 from domain.instances.events import InstanceEvent
 from domain.model import Model
 
@@ -20,25 +19,14 @@ HAND_OVER = "hand_over"
 ANSWERED = "answered"  # a signal: AWS's answer about an instance
 ENDED = "ended"  # a signal: results of a group's launches and terminations, from events
 
-__all__ = [
-    "ANSWERED",
-    "ENDED",
-    "GROUP_WORKFLOW",
-    "HAND_OVER",
-    "INSTANCE_WORKFLOW",
-    "HandOver",
-    "Handled",
-    "Outcome",
-    "Taken",
-    "update_id",
-]
-
 
 class Outcome(StrEnum):
-    APPLIED = "applied"
+    """The outcomes of an event. An event that goes to several workflows, and a message, get the last of theirs."""
+
     DUPLICATE = "duplicate"
     STALE = "stale"
     FOREIGN = "foreign"  # the event belongs to an account or region that is not served, or to another instance
+    APPLIED = "applied"
     UNKNOWN = "unknown"  # no AWSMachine, AWSMachinePool or served Node has this instance
     UNAVAILABLE = "unavailable"  # Kubernetes or Temporal gave no answer in time
 
@@ -49,6 +37,10 @@ class Handled(Model):
     event: InstanceEvent
     outcome: Outcome
     may_appear: bool = False
+
+
+def worst(handled: Iterable[Handled]) -> Handled:
+    return max(handled, key=lambda each: list(Outcome).index(each.outcome))
 
 
 class HandOver(Model):

@@ -119,10 +119,6 @@ def name_of(fields: Fields, name: str, longest: int = _LONGEST_TEXT) -> str:
     return value
 
 
-def plain(text: str) -> bool:
-    return bool(text) and text.isascii() and text.isprintable() and not set(text) & set(" /")
-
-
 def clean(value: object, longest: int = _LONGEST_TEXT) -> str:
     """The value as printable text of at most `longest` bytes; empty if the value is no string."""
     if not isinstance(value, str):

@@ -26,32 +26,25 @@ class LastState(Model):
     asked: bool = False
 
 
-class Ask(StrEnum):
-    NO = "no"
-    SOON = "soon"
-    NOW = "now"
+class Placing(StrEnum):
+    """Whether an event's state becomes the current state, and whether EC2 is asked about it."""
+
+    APPLIED = "applied"  # EC2 is asked soon
+    APPLIED_IN_DOUBT = "applied in doubt"  # EC2 is asked now
+    PASSED_OVER = "passed over"  # EC2 is not asked
+    DOUBTFUL = "doubtful"  # not applied, and EC2 is asked now
+
+    @property
+    def applies(self) -> bool:
+        return self in (Placing.APPLIED, Placing.APPLIED_IN_DOUBT)
 
 
-class Placing(Model):
-    applies: bool
-    ask: Ask
-
-
-_APPLIED = Placing(applies=True, ask=Ask.SOON)
-_APPLIED_IN_DOUBT = Placing(applies=True, ask=Ask.NOW)
-_PASSED_OVER = Placing(applies=False, ask=Ask.NO)
-_DOUBTFUL = Placing(applies=False, ask=Ask.NOW)
-
-
-def place(last: LastState | None, event: InstanceEvent) -> Placing:
-    state = event.state
-    if state is None:
-        return _PASSED_OVER
+def place(last: LastState | None, event: InstanceEvent, state: InstanceState) -> Placing:
     if not event.timely and not state.final:
         # SQS's time is later than the event's by an unknown amount, so an old state would pass for a new one.
-        return _DOUBTFUL if last is None or last.state is not state else _PASSED_OVER
+        return Placing.DOUBTFUL if last is None or last.state is not state else Placing.PASSED_OVER
     if last is None:
-        return _APPLIED
+        return Placing.APPLIED
     if last.state.final:
         return _after_final(last, state, event.time)
     if last.asked:
@@ -62,26 +55,26 @@ def place(last: LastState | None, event: InstanceEvent) -> Placing:
 def _after_final(last: LastState, state: InstanceState, time: datetime) -> Placing:
     if state.final:
         later = (state.rank, time) > (last.state.rank, last.time)
-        return _APPLIED if later and not (last.asked and state is last.state) else _PASSED_OVER
-    return _DOUBTFUL if time > last.time else _PASSED_OVER
+        return Placing.APPLIED if later and not (last.asked and state is last.state) else Placing.PASSED_OVER
+    return Placing.DOUBTFUL if time > last.time else Placing.PASSED_OVER
 
 
 def _after_answer(last: LastState, state: InstanceState, time: datetime) -> Placing:
     answered_at = last.time.replace(microsecond=0)
     if time > answered_at:
-        return _APPLIED
+        return Placing.APPLIED
     if state is last.state:
-        return _PASSED_OVER
+        return Placing.PASSED_OVER
     if state.final:
         # EC2 has contradicted the event since. It is asked again, because the event may still be true.
-        return _DOUBTFUL
-    return _DOUBTFUL if answered_at - time <= _ANSWERS_LAG else _PASSED_OVER
+        return Placing.DOUBTFUL
+    return Placing.DOUBTFUL if answered_at - time <= _ANSWERS_LAG else Placing.PASSED_OVER
 
 
 def _after_event(last: LastState, state: InstanceState, time: datetime) -> Placing:
     if state.final:
-        return _APPLIED if time >= last.time else _APPLIED_IN_DOUBT
+        return Placing.APPLIED if time >= last.time else Placing.APPLIED_IN_DOUBT
     later = (time, state.rank) > (last.time, last.state.rank)
     if time == last.time and state.up is not last.state.up:
-        return _APPLIED_IN_DOUBT if later else _DOUBTFUL
-    return _APPLIED if later else _PASSED_OVER
+        return Placing.APPLIED_IN_DOUBT if later else Placing.DOUBTFUL
+    return Placing.APPLIED if later else Placing.PASSED_OVER

@@ -12,7 +12,10 @@ other parts are handled.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import partial
 
 from domain.instances import constants as c
 from domain.instances.event_envelope import (
@@ -25,11 +28,19 @@ from domain.instances.event_envelope import (
     instance_id,
     known_text,
     name_of,
-    plain,
 )
-from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
-from domain.instances.health_events import affected, moment
-from domain.instances.message_unwrapping import Fault, Message, Notice, NotJsonError, Part, Unwrapped, decoded, unwrap
+from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState, reckonable
+from domain.instances.message_unwrapping import (
+    Ignored,
+    Invalid,
+    Message,
+    NotJsonError,
+    Part,
+    Unwrapped,
+    decoded,
+    unwrap,
+)
+from domain.instances.names import parse_arn, usable_id
 from domain.instances.scheduled_maintenance import scheduled
 from domain.model import Model
 
@@ -39,12 +50,6 @@ _TRANSITIONS = {
     "autoscaling:EC2_INSTANCE_TERMINATING": EventKind.TERMINATING,
 }
 _TEST = "autoscaling:TEST_NOTIFICATION"
-_RESULTS = {
-    c.LAUNCH_OK: EventKind.LAUNCH_OK,
-    c.LAUNCH_FAILED: EventKind.LAUNCH_FAILED,
-    c.TERMINATE_OK: EventKind.TERMINATE_OK,
-    c.TERMINATE_FAILED: EventKind.TERMINATE_FAILED,
-}
 
 
 class Events(Model):
@@ -55,19 +60,6 @@ class Events(Model):
     invalid: tuple[str, ...] = ()
 
 
-class Ignored(Model):
-    """A message that is deleted without an effect. `reason` is one of a few words, because it is a metric's label;
-    `what` is for logs.
-    """
-
-    reason: str
-    what: str = ""
-
-
-class Invalid(Model):
-    reason: str
-
-
 Parsed = Events | Ignored | Invalid
 
 
@@ -76,12 +68,10 @@ def parse(message: Message) -> Parsed:
     ignored: list[Ignored] = []
     invalid: list[str] = []
     for part in unwrap(message):
-        found = _read(part, message)
-        if isinstance(found, Invalid):
-            invalid.append(found.reason)
-            continue
-        for each in found:
-            if isinstance(each, Ignored):
+        for each in _read(part, message):
+            if isinstance(each, Invalid):
+                invalid.append(each.reason)
+            elif isinstance(each, Ignored):
                 ignored.append(each)
             else:
                 events.append(each)
@@ -95,15 +85,13 @@ def parse(message: Message) -> Parsed:
     return ignored[0] if ignored else Invalid(reason="it is empty")
 
 
-def _read(part: Unwrapped, message: Message) -> Read | Invalid:
-    if isinstance(part, Fault):
-        return Invalid(reason=part.reason)
-    if isinstance(part, Notice):
-        return (Ignored(reason=part.reason),)
+def _read(part: Unwrapped, message: Message) -> Sequence[InstanceEvent | Ignored | Invalid]:
+    if not isinstance(part, Part):
+        return (part,)
     try:
         return _envelope(part, message)
     except InvalidError as error:
-        return Invalid(reason=str(error))
+        return (Invalid(reason=str(error)),)
 
 
 def _envelope(part: Part, message: Message) -> Read:
@@ -113,7 +101,7 @@ def _envelope(part: Part, message: Message) -> Read:
     if "LifecycleTransition" in fields and "source" not in fields:
         return _direct_hook(fields, part, message)
     if "instance-id" in fields and "state" in fields and "source" not in fields and "detail-type" not in fields:
-        return (_state(fields, Header(fields={}, part=part, message=message, bare=True)),)
+        return _state(fields, Header(fields={}, part=part, message=message, bare=True))
     source, type_ = known_text(fields, "source"), known_text(fields, "detail-type")
     reader = _READERS.get((source, type_))
     if reader is None:
@@ -155,41 +143,25 @@ def _detail(fields: Fields) -> Fields:
 # --- EC2 ---
 
 
-def _state(detail: Fields, header: Header) -> InstanceEvent:
+def _state(detail: Fields, header: Header) -> Read:
     state = known_text(detail, "state").lower()
     if state not in set(InstanceState):
         raise InvalidError("state is not one of EC2's six")
-    return header.event(EventKind.STATE, instance_id=instance_id(detail, "instance-id"), state=InstanceState(state))
+    return (header.event(EventKind.STATE, instance_id=instance_id(detail, "instance-id"), state=InstanceState(state)),)
 
 
-def _state_change(detail: Fields, header: Header) -> tuple[InstanceEvent, ...]:
-    return (_state(detail, header),)
-
-
-def _spot(detail: Fields, header: Header) -> tuple[InstanceEvent, ...]:
-    return (_interruption(EventKind.SPOT, detail, header),)
-
-
-def _capacity(detail: Fields, header: Header) -> tuple[InstanceEvent, ...]:
-    return (_interruption(EventKind.CAPACITY_RESERVATION, detail, header),)
-
-
-def _interruption(kind: EventKind, detail: Fields, header: Header) -> InstanceEvent:
+def _interruption(kind: EventKind, detail: Fields, header: Header) -> Read:
     action = known_text(detail, "instance-action").lower()
     if action not in _ACTIONS:
         raise InvalidError("instance-action is unknown")
-    return header.event(kind, instance_id=instance_id(detail, "instance-id"), action=action)
+    return (header.event(kind, instance_id=instance_id(detail, "instance-id"), action=action),)
 
 
-def _rebalance(detail: Fields, header: Header) -> tuple[InstanceEvent, ...]:
+def _rebalance(detail: Fields, header: Header) -> Read:
     return (header.event(EventKind.REBALANCE, instance_id=instance_id(detail, "instance-id")),)
 
 
 # --- Auto Scaling ---
-
-
-def _hook(detail: Fields, header: Header) -> tuple[InstanceEvent, ...]:
-    return (_action(detail, header),)
 
 
 def _direct_hook(fields: Fields, part: Part, message: Message) -> Read:
@@ -198,10 +170,10 @@ def _direct_hook(fields: Fields, part: Part, message: Message) -> Read:
     # The group's region is missing: it is the queue's, since Auto Scaling sends only to queues of its region.
     envelope = {"id": id_, "time": fields.get("Time"), "account": fields.get("AccountId"), "region": message.region}
     header = Header(fields=envelope, part=part, message=message)
-    return _foreign(header, message) or (_action(fields, header),)
+    return _foreign(header, message) or _hook(fields, header)
 
 
-def _action(detail: Fields, header: Header) -> InstanceEvent:
+def _hook(detail: Fields, header: Header) -> Read:
     transition = known_text(detail, "LifecycleTransition")
     kind = _TRANSITIONS.get(transition)
     if kind is None:
@@ -215,21 +187,14 @@ def _action(detail: Fields, header: Header) -> InstanceEvent:
         metadata=clean(detail.get("NotificationMetadata"), 192),
     )
     group = name_of(detail, "AutoScalingGroupName", 512)
-    return header.event(kind, instance_id=instance_id(detail, "EC2InstanceId"), group=group, hook=hook)
+    return (header.event(kind, instance_id=instance_id(detail, "EC2InstanceId"), group=group, hook=hook),)
 
 
-def _result(kind: EventKind) -> Reader:
-    def read(detail: Fields, header: Header) -> Read:
-        # A launch that failed early has no instance.
-        instance = "" if detail.get("EC2InstanceId") in (None, "") else instance_id(detail, "EC2InstanceId")
-        message = clean(detail.get("StatusMessage"))
-        return (
-            header.event(
-                kind, instance_id=instance, group=name_of(detail, "AutoScalingGroupName", 512), detail=message
-            ),
-        )
-
-    return read
+def _result(kind: EventKind, detail: Fields, header: Header) -> Read:
+    # A launch that failed early has no instance.
+    instance = "" if detail.get("EC2InstanceId") in (None, "") else instance_id(detail, "EC2InstanceId")
+    group, why = name_of(detail, "AutoScalingGroupName", 512), clean(detail.get("StatusMessage"))
+    return (header.event(kind, instance_id=instance, group=group, detail=why),)
 
 
 # --- Health ---
@@ -244,8 +209,8 @@ def _health(detail: Fields, header: Header) -> Read:
         if scheduled(clean(detail.get("eventTypeCategory")), code)
         else EventKind.HEALTH_OTHER
     )
-    entities = affected(detail.get("affectedEntities"), header.fields.get("resources"))
-    if not (entities.instances or entities.hosts):
+    subjects, others = _affected(detail.get("affectedEntities"), header.fields.get("resources"))
+    if not subjects:
         return (Ignored(reason="no-instance", what=clean(code, 128)),)
     # In an organization's view the event is not delivered in the instance's account and region.
     for name, field, shape in (("account", "affectedAccount", ACCOUNT), ("region", "eventRegion", REGION)):
@@ -256,25 +221,73 @@ def _health(detail: Fields, header: Header) -> Read:
             setattr(header, name, value)
             header.degraded.discard(name)
     notice = _notice(detail, code, header)
-    subjects = [
-        *(({"instance_id": name}, how) for name, how in entities.instances.items()),
-        *(({"host": name}, how) for name, how in entities.hosts.items()),
-    ]
-    found: list[InstanceEvent | Ignored] = [Ignored(reason="other-entity")] * entities.others
-    for subject, how in subjects:
-        reported = notice.model_copy(update={"entity_status": clean(how.status, 32)})
-        account = {"account": how.account} if ACCOUNT.fullmatch(how.account) else {}
-        found.append(header.event(kind, health=reported, **subject, **account))
+    found: list[InstanceEvent | Ignored] = [Ignored(reason="other-entity")] * others
+    for (field, name), entity in subjects.items():
+        status = clean(entity.get("status") or entity.get("statusCode"), 32)
+        account = entity.get("awsAccountId")  # only in an organization's view
+        named = {"account": account} if isinstance(account, str) and ACCOUNT.fullmatch(account) else {}
+        health = notice.model_copy(update={"entity_status": status})
+        found.append(header.event(kind, health=health, **{field: name}, **named))
     return tuple(found)
 
 
+def _affected(entities: object, resources: object) -> tuple[dict[tuple[str, str], Fields], int]:
+    """The instances and hosts that the event lists, by the event's field and the name, and how many other entities it
+    lists. If it lists none, the entities in the envelope's `resources`.
+    """
+    listed = [each if isinstance(each, dict) else {} for each in (entities if isinstance(entities, list) else [])]
+    if not listed:
+        listed = [{"entityValue": each} for each in (resources if isinstance(resources, list) else [])]
+    found: dict[tuple[str, str], Fields] = {}
+    others = 0
+    for each in listed:
+        field, name = _entity(each.get("entityValue"))
+        if field:
+            found.setdefault((field, name), each)  # an entity that is listed twice keeps its first status
+        else:
+            others += 1
+    return found, others
+
+
+def _entity(value: object) -> tuple[str, str]:
+    """The event's field for the entity (an instance's id or ARN, or a dedicated host), and its name. Both are empty for
+    something else, such as a volume, that affects no machine.
+    """
+    text = value if isinstance(value, str) else ""
+    arn = parse_arn(text)
+    name = arn.resource_id if arn else text
+    if not usable_id(name):
+        return "", ""
+    if arn is not None:
+        return {"instance": "instance_id", "dedicated-host": "host"}.get(arn.resource_type, ""), name
+    return {"i-": "instance_id", "h-": "host"}.get(name[:2], ""), name
+
+
+def _moment(text: object) -> datetime | None:
+    """A date from AWS Health, in UTC; None if the text is no date or the year is implausible.
+
+    Dates have the form of RFC 1123, with a day of one or two digits and often the wrong weekday, or of ISO 8601. An
+    absent date may be an empty string.
+    """
+    if not isinstance(text, str) or not text.strip():
+        return None
+    for read in (parsedate_to_datetime, datetime.fromisoformat):
+        try:
+            found = read(text.strip())
+            found = (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            continue
+        return found if reckonable(found) else None
+    return None
+
+
 def _notice(detail: Fields, code: str, header: Header) -> HealthNotice:
-    dates = {name: moment(detail.get(field)) for name, field in (("start", "startTime"), ("end", "endTime"))}
+    dates = {name: _moment(detail.get(field)) for name, field in (("start", "startTime"), ("end", "endTime"))}
     if dates["start"] is None:
         header.degraded.add("start")
     if dates["end"] is None and detail.get("endTime") not in (None, ""):
         header.degraded.add("end")
-    updated = moment(detail.get("lastUpdatedTime"))
+    updated = _moment(detail.get("lastUpdatedTime"))
     if updated is not None and updated > header.latest:
         # It would take precedence over all later notices of the event.
         updated = None
@@ -283,7 +296,7 @@ def _notice(detail: Fields, code: str, header: Header) -> HealthNotice:
     return HealthNotice(
         code=clean(code, 128),
         arn=clean(detail.get("eventArn")),
-        communication=re.sub(r"-[0-9]+$", "", communication) if plain(communication) else "",
+        communication=re.sub(r"-[0-9]+$", "", communication) if usable_id(communication, 128) else "",
         start=dates["start"],
         end=dates["end"],
         updated=updated,
@@ -295,12 +308,15 @@ Read = tuple[InstanceEvent | Ignored, ...]
 Reader = Callable[[Fields, Header], Read]
 
 _READERS: dict[tuple[str, str], Reader] = {
-    (c.EC2_SOURCE, c.STATE_CHANGE): _state_change,
-    (c.EC2_SOURCE, c.SPOT_WARNING): _spot,
+    (c.EC2_SOURCE, c.STATE_CHANGE): _state,
+    (c.EC2_SOURCE, c.SPOT_WARNING): partial(_interruption, EventKind.SPOT),
     (c.EC2_SOURCE, c.REBALANCE): _rebalance,
-    (c.EC2_SOURCE, c.CAPACITY_WARNING): _capacity,
+    (c.EC2_SOURCE, c.CAPACITY_WARNING): partial(_interruption, EventKind.CAPACITY_RESERVATION),
     (c.AUTO_SCALING_SOURCE, c.LAUNCH_ACTION): _hook,
     (c.AUTO_SCALING_SOURCE, c.TERMINATE_ACTION): _hook,
-    **{(c.AUTO_SCALING_SOURCE, type_): _result(kind) for type_, kind in _RESULTS.items()},
+    (c.AUTO_SCALING_SOURCE, c.LAUNCH_OK): partial(_result, EventKind.LAUNCH_OK),
+    (c.AUTO_SCALING_SOURCE, c.LAUNCH_FAILED): partial(_result, EventKind.LAUNCH_FAILED),
+    (c.AUTO_SCALING_SOURCE, c.TERMINATE_OK): partial(_result, EventKind.TERMINATE_OK),
+    (c.AUTO_SCALING_SOURCE, c.TERMINATE_FAILED): partial(_result, EventKind.TERMINATE_FAILED),
     (c.HEALTH_SOURCE, c.HEALTH_EVENT): _health,
 }

@@ -13,9 +13,17 @@ from datetime import datetime, timedelta
 
 from domain.instances.constants import ASK_AFTER, SPOT_LEAD, SPOT_OUTLIVED
 from domain.instances.event_delivery import Outcome
-from domain.instances.event_ordering import Ask, LastState, place
+from domain.instances.event_ordering import LastState, Placing, place
 from domain.instances.event_routing import instance_of
-from domain.instances.event_verification import ASK_AGAIN, Facts, Question, asked_since, holds, may_be_late
+from domain.instances.event_verification import (
+    ASK_AGAIN,
+    STOPPED_STATES,
+    Facts,
+    Question,
+    asked_since,
+    holds,
+    may_be_late,
+)
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.interruption_policy import Reaction
 from domain.instances.names import InstanceKey
@@ -62,6 +70,12 @@ class Planned(Model):
     told_at: datetime
     received_at: datetime
     notice: HealthNotice
+
+    @property
+    def cause(self) -> str:
+        """The name of its cause. It includes the date, so that an event with another date is another cause."""
+        start = self.notice.start
+        return f"{self.notice.arn or self.key}@{int(start.timestamp()) if start else 'now'}"
 
 
 class HeldHook(Model):
@@ -116,7 +130,7 @@ class InstanceRecord(Model):
     refuted: int = 0  # how many events AWS did not confirm
     refuted_causes: tuple[str, ...] = ()  # the latest causes that AWS did not confirm
     impossible: tuple[str, ...] = ()  # causes whose reaction was reported as impossible
-    seen: tuple[str, ...] = ()  # the keys of the latest events
+    seen: tuple[str, ...] = ()  # the keys of the latest events that the record includes
     notified: tuple[str, ...] = ()  # notifications that were sent or given up, each as CHANNEL/CAUSE
 
     @property
@@ -131,12 +145,6 @@ class InstanceRecord(Model):
     @property
     def absent(self) -> bool:
         return self.misses >= _MOST_MISSES
-
-    def processed(self, key: str) -> bool:
-        """Whether the record already includes the event with this key, so that the event's message may be deleted. Only
-        the latest keys are remembered.
-        """
-        return key in self.seen
 
     @property
     def open_hooks(self) -> tuple[HeldHook, ...]:
@@ -158,7 +166,7 @@ def hear(record: InstanceRecord, event: InstanceEvent) -> tuple[InstanceRecord, 
     """
     if instance_of(event) != record.key:
         return record, Outcome.FOREIGN
-    if record.processed(event.key):
+    if event.key in record.seen:
         return record, Outcome.DUPLICATE
     changed = _with_event(record, event)
     stale = event.kind is EventKind.STATE and changed.standing == record.standing
@@ -176,8 +184,8 @@ def hear(record: InstanceRecord, event: InstanceEvent) -> tuple[InstanceRecord, 
 
 
 def _with_event(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
-    if event.kind is EventKind.STATE:
-        return _with_state(record, event)
+    if event.kind is EventKind.STATE and event.state is not None:
+        return _with_state(record, event, event.state)
     if event.kind.interrupts:
         return _with_interruption(record, event)
     if event.kind.hook and event.hook is not None:
@@ -187,24 +195,24 @@ def _with_event(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
     return record
 
 
-def _with_state(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
-    placing = place(record.standing, event)
+def _with_state(record: InstanceRecord, event: InstanceEvent, state: InstanceState) -> InstanceRecord:
+    placing = place(record.standing, event, state)
     changes: dict[str, object] = {}
-    if placing.applies and event.state is not None:
-        changes["standing"] = LastState(state=event.state, time=event.time)
+    if placing.applies:
+        changes["standing"] = LastState(state=state, time=event.time)
         changes["misses"] = 0
-    if placing.ask is not Ask.NO:
-        wanted = event.received_at + (ASK_AFTER if placing.ask is Ask.SOON else timedelta(0))
+    if placing is not Placing.PASSED_OVER:
+        wanted = event.received_at + (ASK_AFTER if placing is Placing.APPLIED else timedelta(0))
         changes["ask_at"] = min(record.ask_at or wanted, wanted)
         nothing_else = record.ask_at is None or record.only_to_check or (record.standing is None and not record.misses)
-        changes["only_to_check"] = placing.ask is Ask.SOON and placing.applies and nothing_else
-    if placing.applies and event.state is not None and event.state.up and _remembers_stop(record):
+        changes["only_to_check"] = placing is Placing.APPLIED and nothing_else
+    if placing.applies and state.up and _remembers_stop(record):
         # Only EC2's answer ends a stop: a forged start would uncordon the Node, and repeat the notifications.
         changes["ask_at"] = min(record.ask_at or event.received_at, event.received_at)
         changes["only_to_check"] = False
-    if event.state is InstanceState.RUNNING and event.timely:
+    if state is InstanceState.RUNNING and event.timely:
         changes["started_at"] = max(record.started_at or event.time, event.time)
-    if event.state in (InstanceState.STOPPING, InstanceState.STOPPED) and event.timely:
+    if state in STOPPED_STATES and event.timely:
         changes["stopped_at"] = tuple(sorted({*record.stopped_at, event.time}))[-_MOST_NOTICES:]
     return record.model_copy(update=changes)
 

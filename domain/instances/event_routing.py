@@ -7,7 +7,7 @@ the event's account and region, the event is ignored, whatever instance it names
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.names import GroupKey, InstanceKey
@@ -24,19 +24,13 @@ def group_of(event: InstanceEvent) -> GroupKey | None:
     return GroupKey(account=event.account, region=event.region, group=event.group) if event.group else None
 
 
-def ours(event: InstanceEvent, places: Collection[tuple[str, str]]) -> bool:
-    return (event.account, event.region) in places
-
-
-def on_hosts(event: InstanceEvent, hosts: Mapping[str, Collection[str]]) -> tuple[InstanceEvent, ...]:
-    """Split an event of a dedicated host into one event for each instance on the host. Other events are unchanged.
-    `hosts` has the ids of each host's instances.
+def on_host(event: InstanceEvent, instances: Iterable[str]) -> tuple[InstanceEvent, ...]:
+    """One event for each of these instances on the event's dedicated host. An event that names an instance itself is
+    unchanged.
     """
-    if not event.host or event.instance_id:
+    if event.instance_id:
         return (event,)
-    return tuple(
-        event.model_copy(update={"instance_id": each, "host": event.host}) for each in sorted(hosts.get(event.host, ()))
-    )
+    return tuple(event.model_copy(update={"instance_id": each}) for each in sorted(instances))
 
 
 def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[InstanceEvent, ...]]:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from domain.instances import constants as c
-from domain.instances.events import InstanceState
 from domain.instances.names import partition_of
 from domain.instances.scheduled_maintenance import SCHEDULES
 from domain.model import Model
@@ -29,6 +28,7 @@ _MOST_RECEIVES = 50
 # States are read again anyway, so an event older than this is worthless.
 _DELIVERY_AGE_S = 3600
 _LONGEST_RULE_NAME = 64
+TAGS = {"owned-by": "perdure"}
 
 Attributes = dict[str, str]
 
@@ -69,6 +69,11 @@ class Topology(Model):
     dead_letters: Queue
     rules: tuple[Rule, ...]
 
+    @property
+    def queues(self) -> tuple[Queue, ...]:
+        """The queues in the order in which they can be created."""
+        return self.dead_letters, self.queue
+
 
 def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = "") -> Topology:
     """The queues and rules of an account and region. `name` is the queue's name and the prefix of all other names. The
@@ -78,7 +83,7 @@ def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = 
     """
     queue_arn, dead_arn = queue_arn_of(account, region, name), queue_arn_of(account, region, f"{name}-dead")
     target = Target(id=name[:64], arn=queue_arn, dead_letters=dead_arn, oldest_s=_DELIVERY_AGE_S)
-    patterns = {"ec2": ec2_pattern(), "autoscaling": auto_scaling_pattern(group_prefix), "health": health_pattern()}
+    patterns = {"ec2": _EC2_PATTERN, "autoscaling": auto_scaling_pattern(group_prefix), "health": _HEALTH_PATTERN}
     rules = tuple(
         Rule(
             name=rule_name(f"{name}-{source}"),
@@ -93,13 +98,13 @@ def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = 
         "VisibilityTimeout": str(_VISIBILITY_S),
         "MessageRetentionPeriod": str(_RETENTION_S),
         "SqsManagedSseEnabled": "true",
-        "RedrivePolicy": _text({"deadLetterTargetArn": dead_arn, "maxReceiveCount": _MOST_RECEIVES}),
-        "Policy": _text(queue_policy(queue_arn, rules)),
+        "RedrivePolicy": compact({"deadLetterTargetArn": dead_arn, "maxReceiveCount": _MOST_RECEIVES}),
+        "Policy": compact(queue_policy(queue_arn, rules)),
     }
     dead = {
         "MessageRetentionPeriod": str(_DEAD_RETENTION_S),
         "SqsManagedSseEnabled": "true",
-        "Policy": _text(queue_policy(dead_arn, rules)),
+        "Policy": compact(queue_policy(dead_arn, rules)),
     }
     return Topology(
         queue=Queue(name=name, arn=queue_arn, attributes=attributes),
@@ -108,34 +113,24 @@ def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = 
     )
 
 
-def tags(cluster_names: Sequence[str] = ()) -> dict[str, str]:
-    named = {"perdure.dev/clusters": " ".join(sorted(cluster_names))} if cluster_names else {}
-    return {"owned-by": "perdure", **named}
-
-
 # --- patterns ---
 
 
-def ec2_pattern() -> Document:
-    return {
-        "source": [c.EC2_SOURCE],
-        "detail-type": [c.STATE_CHANGE, c.SPOT_WARNING, c.REBALANCE, c.CAPACITY_WARNING],
-    }
+_EC2_PATTERN: Document = {
+    "source": [c.EC2_SOURCE],
+    "detail-type": [c.STATE_CHANGE, c.SPOT_WARNING, c.REBALANCE, c.CAPACITY_WARNING],
+}
+_HEALTH_PATTERN: Document = {
+    "source": [c.HEALTH_SOURCE],
+    "detail-type": [c.HEALTH_EVENT],
+    "detail": {"service": ["EC2"], "eventTypeCategory": [*SCHEDULES, "issue"]},
+}
 
 
 def auto_scaling_pattern(group_prefix: str = "") -> Document:
     types = [c.LAUNCH_ACTION, c.TERMINATE_ACTION, c.LAUNCH_OK, c.LAUNCH_FAILED, c.TERMINATE_OK, c.TERMINATE_FAILED]
     detail: Document = {"detail": {"AutoScalingGroupName": [{"prefix": group_prefix}]}} if group_prefix else {}
     return {"source": [c.AUTO_SCALING_SOURCE], "detail-type": types, **detail}
-
-
-def health_pattern() -> Document:
-    detail = {"service": ["EC2"], "eventTypeCategory": [*SCHEDULES, "issue"]}
-    return {"source": [c.HEALTH_SOURCE], "detail-type": [c.HEALTH_EVENT], "detail": detail}
-
-
-def all_states() -> list[str]:
-    return [state.value for state in InstanceState]
 
 
 # --- policies and names ---
@@ -199,5 +194,5 @@ def rule_name(name: str) -> str:
     return name
 
 
-def _text(document: Document) -> str:
+def compact(document: Document) -> str:
     return json.dumps(document, separators=(",", ":"))

@@ -16,9 +16,9 @@ from typing import ClassVar
 from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.instances.constants import TOPOLOGY_WORKFLOW
-from domain.instances.event_topology import Attributes, Rule, Target, same_document, topology
+from domain.instances.event_topology import Attributes, Rule, Target, Topology, same_document, topology
 from domain.instances.event_topology import Queue as EventQueue
-from domain.instances.provider_queue_takeover import cluster_queue_name, cluster_topology
+from domain.instances.provider_queue_takeover import cluster_queue_name, provider_topology
 from domain.instances.served_queues import Place
 from domain.model import Model
 from domain.passes import PassedWorld
@@ -33,29 +33,19 @@ _RULE_SUFFIX = "-ec2-rule"
 _MANAGED_KEY = "alias/aws/sqs"
 
 
-class Wanted(Model):
-    """Queues in the order in which they can be created, and rules."""
-
-    queues: tuple[EventQueue, ...]
-    rules: tuple[Rule, ...]
-
-
 class TopologyWorld(PassedWorld):
     pass
 
 
 class KeepTopology(Action):
     activity: ClassVar[str] = "instances.keep_topology"
+    title: ClassVar[str] = "reconcile the queues and rules of an account and region"
     queue: ClassVar[str] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = TopologyWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
 
     key: Key
     dry_run: bool = False
-
-    @property
-    def summary(self) -> str:
-        return "reconcile the queues and rules of an account and region"
 
 
 def key_of(place: Place, cluster: str = "") -> Key:
@@ -67,7 +57,7 @@ def place_of_key(key: Key, places: Iterable[Place]) -> Place | None:
     return next((place for place in places if key_of(place, key.cluster) == key), None)
 
 
-def wanted(place: Place, rules_of_queue: Sequence[str] = (), group_prefix: str = "") -> Wanted:
+def wanted(place: Place, rules_of_queue: Sequence[str] = (), group_prefix: str = "") -> Topology:
     """The queues and rules that an account and region should have.
 
     Args:
@@ -80,15 +70,8 @@ def wanted(place: Place, rules_of_queue: Sequence[str] = (), group_prefix: str =
     """
     clusters = provider_clusters(place.queue, rules_of_queue)
     if not clusters:
-        own = topology(place.account, place.region, place.queue, group_prefix)
-        return Wanted(queues=(own.dead_letters, own.queue), rules=own.rules)
-    found = [cluster_topology(place.account, place.region, cluster) for cluster in clusters]
-    policies = [json.loads(each.queue.attributes["Policy"]) for each in found]
-    policy = {**policies[0], "Statement": [part for each in policies for part in each["Statement"]]}
-    attributes = {**found[0].queue.attributes, "Policy": json.dumps(policy, separators=(",", ":"))}
-    queue = found[0].queue.model_copy(update={"attributes": attributes})
-    dead = topology(place.account, place.region).dead_letters
-    return Wanted(queues=(dead, queue), rules=tuple(each.rule for each in found))
+        return topology(place.account, place.region, place.queue, group_prefix)
+    return provider_topology(place.account, place.region, clusters)
 
 
 def provider_clusters(queue: str, rules: Iterable[str]) -> tuple[str, ...]:

@@ -13,31 +13,31 @@ run only for machines that are neither paused nor being deleted, and only for ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
 
-from domain.decision import Action, earliest
-from domain.instances.actions import AskInstance
+from domain.decision import Action, Decision, Outcome, earliest
+from domain.instances.actions import AskInstance, FindNode, LookAtInstance
 from domain.instances.constants import INTERRUPTION_LABEL, LONGEST_HOOK, QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
 from domain.instances.disruption_budget import ASK_FOR_TURN_AGAIN
 from domain.instances.event_record import InstanceRecord
-from domain.instances.event_verification import ASK_AGAIN, Question, askable
+from domain.instances.event_verification import ASK_AGAIN, STOPPED_STATES, Question, askable
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.interruption_causes import (
     OF_STATES,
     Cause,
+    announced,
     causes,
     end_of,
-    open_interruptions,
     open_planned,
 )
 from domain.instances.interruption_policy import Reaction
 from domain.instances.labels import label_patch
-from domain.instances.lifecycle_hooks import HookWork
+from domain.instances.lifecycle_hooks import HookWork, served
 from domain.instances.notices import about, on_each
 from domain.instances.observed import InstanceWorld
 from domain.instances.periodic_resync import contradicted
-from domain.instances.phases import InstancePhase, phase_of
 from domain.instances.reactions import (
     awaits_replacement,
     end_replacement,
@@ -55,6 +55,25 @@ from domain.notices import Notice, warning
 from domain.pause_and_retry import paused
 from domain.writes import JsonPatch
 
+# A Node takes some minutes to join its cluster. Each search lists the Nodes of the workload cluster.
+FIND_AGAIN = timedelta(seconds=30)
+
+
+class InstancePhase(StrEnum):
+    UNKNOWN = "Unknown"
+    LIVE = "Live"
+    LAUNCHING = "Launching"
+    INTERRUPTING = "Interrupting"
+    MAINTENANCE_PLANNED = "MaintenancePlanned"
+    HOOK_DRAINING = "HookDraining"
+    STOPPED = "Stopped"
+    NOT_FOUND = "InstanceNotFound"
+    GONE = "Gone"
+    UNMANAGED = "Unmanaged"
+
+
+_SETTLED = (InstancePhase.LIVE, InstancePhase.STOPPED, InstancePhase.GONE)
+
 
 class InstanceWork(Model):
     phase: InstancePhase
@@ -65,9 +84,84 @@ class InstanceWork(Model):
     deadline: datetime | None = None  # the earliest moment at which the decision may change
     close: bool = False  # whether nothing is left to do, so that the workflow ends
 
-    @property
-    def idle(self) -> bool:
-        return not (self.patch or self.steps)
+
+def decide_instance(world: InstanceWorld, now: datetime) -> Decision:
+    work, name = work_for_instance(world, now), world.policy.name
+    if work.close:
+        return Decision(phase=work.phase.value, outcome=Outcome.GONE, why="nothing is left to observe")
+    actions: list[Action] = [look_at(world, now)] if work.patch or world.choice_is_stale else []
+    find_at = _find_at(world, now)
+    if find_at is not None and find_at <= now:
+        actions.append(FindNode(key=world.key, node=world.node_name, **world.workload))
+    actions += work.steps
+    return Decision(
+        phase=work.phase.value,
+        outcome=_outcome(work, actions),
+        why=(work.why or "its label is up to date") + (f"; InterruptionPolicy {name} applies" if name else ""),
+        actions=tuple(actions),
+        notices=work.notices,
+        waits_for=(work.why,) if work.why and not actions else (),
+        deadline=earliest([work.deadline, find_at if find_at and find_at > now else None]),
+        at_deadline="decide again" if work.deadline else "",
+        owner=world.owned_by,
+    )
+
+
+def look_at(world: InstanceWorld, now: datetime, *, dry_run: bool = False) -> LookAtInstance:
+    return LookAtInstance(
+        key=world.key,
+        at=now,
+        record=world.record.model_copy(update={"seen": ()}),  # labels do not depend on keys
+        recall=not world.known.recalled,
+        tags=world.known.tags,
+        version=world.labelled.metadata.resource_version if world.labelled else "",
+        dry_run=dry_run,
+    )
+
+
+def _find_at(world: InstanceWorld, now: datetime) -> datetime | None:
+    """When to search for the Node; None if no search is needed. While a launch's hook waits for the Node to become
+    ready, the search is repeated.
+    """
+    if not world.node_wanted:
+        return None
+    node = world.known.node
+    if node is None:
+        return now
+    hooks = (hook for hook in world.record.open_hooks if served(hook, world.policy))
+    launching = any(hook.action.transition == "launching" for hook in hooks)
+    return node.at + FIND_AGAIN if launching and not node.ready else None
+
+
+def _outcome(work: InstanceWork, actions: list[Action]) -> Outcome:
+    if actions:
+        return Outcome.WORKING
+    return Outcome.SETTLED if work.phase in _SETTLED else Outcome.WAITING
+
+
+def phase_of(world: InstanceWorld, now: datetime) -> InstancePhase:
+    """The phase that applies. A terminating hook takes precedence over a stop, and a stop over an announced
+    interruption.
+    """
+    record = world.record
+    if record.state is InstanceState.TERMINATED:
+        return InstancePhase.GONE
+    if record.absent:
+        return InstancePhase.NOT_FOUND
+    if not world.managed:
+        return InstancePhase.UNKNOWN
+    hooks = {hook.action.transition for hook in record.open_hooks if not hook.action.warms}
+    if "terminating" in hooks:
+        return InstancePhase.HOOK_DRAINING
+    if record.state in STOPPED_STATES:
+        return InstancePhase.STOPPED
+    if announced(record):
+        return InstancePhase.INTERRUPTING
+    if "launching" in hooks:
+        return InstancePhase.LAUNCHING
+    if any(True for _ in open_planned(record, now)):
+        return InstancePhase.MAINTENANCE_PLANNED
+    return InstancePhase.LIVE if record.state is not None else InstancePhase.UNKNOWN
 
 
 def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
@@ -81,14 +175,15 @@ def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
         # No object names the instance yet, and AWS is not asked about foreign instances.
         return InstanceWork(phase=phase, why="no object names this instance yet", deadline=closing)
     absence_counts = world.absence_counts
-    found = causes(world.record, world.policy, world.facts, now, absence_counts=absence_counts)
+    found = causes(world.record, world.policy, world.known.facts, now, absence_counts=absence_counts)
     hooks = hooks_of(world, now)
     questions = _questions(world, found, hooks, now)
     tag_keys = world.tag_keys if Question.TAGS in questions else ()
     asking = (AskInstance(key=world.key, questions=questions, tag_keys=tag_keys),) if questions else ()
     patch = patch_for(world, now)
     sent = notifications(world, found, hooks, now)
-    steps = (*asking, *_hook_steps(hooks), *reactions(world, found, hooks, now), *sent)
+    answers = (hook.step for hook in hooks if hook.step is not None)
+    steps = (*asking, *answers, *reactions(world, found, hooks, now), *sent)
     # If the instance's end is found long after the last event, its reactions still run.
     left = patch or steps or hooks or any(unproven(world, cause, now) for cause in found)
     if over and (world.observing or not left):
@@ -125,14 +220,6 @@ def patch_for(world: InstanceWorld, now: datetime) -> JsonPatch:
     return {} if held or labelled is None else label_patch(labelled, world.record, now)
 
 
-def _hook_steps(hooks: Sequence[HookWork]) -> Iterator[Action]:
-    for hook in hooks:
-        if hook.heartbeat is not None:
-            yield hook.heartbeat
-        if hook.complete is not None:
-            yield hook.complete
-
-
 def _closing(world: InstanceWorld) -> datetime | None:
     record = world.record
     if not world.managed:
@@ -157,7 +244,7 @@ def _asks_of_group(world: InstanceWorld, hook: HookWork) -> bool:
 def _questions(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Question, ...]:
-    record, facts = world.record, world.facts
+    record, facts = world.record, world.known.facts
     wanted = set[Question]()
     if world.ask_at is not None and world.ask_at <= now:
         wanted.add(Question.INSTANCE)
@@ -183,8 +270,7 @@ def _questions(
 def _ran_on(record: InstanceRecord, now: datetime) -> bool:
     """Whether a notice is old enough, with the instance still up, to ask EC2 whether AWS still reclaims it."""
     up = record.state is not None and record.state.up
-    notices = open_interruptions(record)
-    return up and any(kind is not EventKind.REBALANCE and notice.outlived_at <= now for kind, notice in notices)
+    return up and any(notice.outlived_at <= now for notice in announced(record))
 
 
 def _borne_out_by(record: InstanceRecord, cause: Cause) -> tuple[Question, ...]:
@@ -204,17 +290,14 @@ def _deadline(
     closing: datetime | None,
     now: datetime,
 ) -> datetime | None:
-    record, facts = world.record, world.facts
+    record, facts = world.record, world.known.facts
     moments: list[datetime | None] = [world.ask_at, closing]
     for cause in found:
         moments += [cause.from_, cause.deadline, awaits_replacement(world, cause, now)]
-    for planned in open_planned(record, now):
-        moments.append(end_of(planned))
-    for kind, notice in open_interruptions(record):
-        if kind is not EventKind.REBALANCE:
-            moments.append(notice.outlived_at)
-    if world.turn is not None and world.turn.why:
-        moments.append(world.turn.at + ASK_FOR_TURN_AGAIN)
+    moments += [end_of(planned) for planned in open_planned(record, now)]
+    moments += [notice.outlived_at for notice in announced(record)]
+    if world.known.turn is not None and world.known.turn.why:
+        moments.append(world.known.turn.at + ASK_FOR_TURN_AGAIN)
     moments += [hook.next_at for hook in hooks]
     moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # when the annotation drops it
     open_claims = any(unproven(world, cause, now) for cause in found)
@@ -226,8 +309,8 @@ def _deadline(
 
 
 def _waiting_text(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime) -> str:
-    if world.turn is not None and world.turn.waits(now) and any(cause.wanted for cause in found):
-        return world.turn.why
+    if world.known.turn is not None and world.known.turn.waits(now) and any(cause.wanted for cause in found):
+        return world.known.turn.why
     asked, waits = world.asked, earliest([awaits_replacement(world, cause, now) for cause in found])
     if asked is not None and waits is not None:
         from_ = f"for the replacement of Machine {asked.name}, requested from MachineDeployment {asked.deployment}"

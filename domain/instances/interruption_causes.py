@@ -27,7 +27,7 @@ from domain.instances.event_verification import (
 )
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
-from domain.instances.scheduled_maintenance import Effect, begins_at, effect_of, expedited, scheduled_cause
+from domain.instances.scheduled_maintenance import Effect, begins_at, effect_of, expedited
 from domain.model import Model
 
 # A scheduled event without an end counts as over after this time.
@@ -70,6 +70,30 @@ class Cause(Model):
         return self.reaction is not Reaction.LABEL
 
 
+def taken_now(
+    sort: str,
+    name: str,
+    reaction: Reaction,
+    since: datetime,
+    verdict: Verdict,
+    deadline: datetime | None = None,
+    replaces_for: timedelta | None = None,
+) -> Cause:
+    """A cause by which AWS reclaims the instance right now, or has reclaimed it."""
+    return Cause(
+        name=name,
+        reaction=reaction,
+        claimed_at=since,
+        from_=since,
+        deadline=deadline,
+        ends=True,
+        verdict=verdict,
+        taken=True,
+        sort=sort,
+        replaces_for=replaces_for,
+    )
+
+
 def causes(
     record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime, *, absence_counts: bool
 ) -> tuple[Cause, ...]:
@@ -77,13 +101,13 @@ def causes(
     as ended.
     """
     found = [*_spot(record, policy, facts, now), *_scheduled(record, policy, facts, now)]
-    if record.standing is not None and record.standing.state.final:
-        verdict = verify_end(facts, record.standing.time, now, absence_counts=absence_counts)
-        found.append(_state_cause(ENDED, record.standing.time, policy.terminated, verdict))
-    stopped = record.standing is not None and record.standing.state in STOPPED_STATES
-    if record.standing is not None and stopped and policy.stopped is not Reaction.LABEL:
-        verdict = verify_stop(facts, record.standing.time, now)
-        found.append(_state_cause(STOPPED, record.standing.time, policy.stopped, verdict, lasts=_WHILE_STOPPING))
+    last = record.standing
+    if last is not None and last.state.final:
+        verdict = verify_end(facts, last.time, now, absence_counts=absence_counts)
+        found.append(taken_now(ENDED, ENDED, policy.terminated, last.time, verdict))
+    if last is not None and last.state in STOPPED_STATES and policy.stopped is not Reaction.LABEL:
+        verdict = verify_stop(facts, last.time, now)
+        found.append(taken_now(STOPPED, STOPPED, policy.stopped, last.time, verdict, last.time + _WHILE_STOPPING))
     return tuple(sorted(found, key=lambda cause: (cause.from_, cause.deadline or cause.from_, cause.name)))
 
 
@@ -99,15 +123,19 @@ def most_severe(values: Collection[str]) -> str:
 
 def nearest_end(record: InstanceRecord, now: datetime) -> datetime | None:
     """When AWS next acts on the instance, by its notices and scheduled events; None if no time is known."""
-    notices = (notice.deadline for kind, notice in open_interruptions(record) if kind is not EventKind.REBALANCE)
     starts = (planned.notice.start for planned in open_planned(record, now))
-    return earliest([*notices, *starts])
+    return earliest([*(notice.deadline for notice in announced(record)), *starts])
 
 
 def open_interruptions(record: InstanceRecord) -> Iterator[tuple[EventKind, Interruption]]:
     for kind, notice in sorted(record.interruptions.items()):
         if notice.key not in record.refuted_causes and not _past(record, kind, notice):
             yield kind, notice
+
+
+def announced(record: InstanceRecord) -> list[Interruption]:
+    """The open notices that AWS reclaims the instance, unlike a recommendation to rebalance."""
+    return [notice for kind, notice in open_interruptions(record) if kind is not EventKind.REBALANCE]
 
 
 def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
@@ -119,7 +147,7 @@ def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
     for _, planned in sorted(record.planned.items()):
         end = end_of(planned)
         over = planned.notice.over or (end is not None and end <= now) or record.restarted_after(planned.told_at)
-        if not over and scheduled_cause(planned.key, planned.notice) not in record.refuted_causes:
+        if not over and planned.cause not in record.refuted_causes:
             yield planned
 
 
@@ -129,7 +157,7 @@ def unlisted_plans(record: InstanceRecord, facts: Facts | None, now: datetime) -
     """
     found = ((planned, effect_of(planned.notice.code)) for planned in open_planned(record, now))
     return tuple(
-        scheduled_cause(planned.key, planned.notice)
+        planned.cause
         for planned, effect in found
         if effect is not None and _verdict(planned, effect, facts, now) is Verdict.REFUTED
     )
@@ -167,18 +195,9 @@ def _value(kind: EventKind, notice: Interruption) -> str:
 def _spot(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime) -> Iterator[Cause]:
     for kind, notice in open_interruptions(record):
         if kind is EventKind.SPOT:
-            yield Cause(
-                name=notice.key,
-                reaction=policy.for_spot(notice.action),
-                claimed_at=notice.received_at,
-                from_=notice.received_at,
-                deadline=notice.deadline,
-                ends=True,
-                verdict=verify_spot(facts, notice.received_at, now),
-                taken=True,
-                sort="spot",
-                replaces_for=policy.replace_first.get("spot"),
-            )
+            reaction, verdict = policy.for_spot(notice.action), verify_spot(facts, notice.received_at, now)
+            waits = policy.replace_first.get("spot")
+            yield taken_now("spot", notice.key, reaction, notice.received_at, verdict, notice.deadline, waits)
 
 
 def _scheduled(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime) -> Iterator[Cause]:
@@ -187,31 +206,14 @@ def _scheduled(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | No
         if effect is None or (notice.start is None and not expedited(notice.code)):
             # An unreadable date is shown, but causes no reaction.
             continue
-        soonest = planned.received_at
         yield Cause(
-            name=scheduled_cause(planned.key, planned.notice),
+            name=planned.cause,
             reaction=policy.for_effect(effect),
             claimed_at=planned.received_at,
-            from_=begins_at(notice, policy.maintenance_lead, soonest),
+            from_=begins_at(notice, policy.maintenance_lead, planned.received_at),
             deadline=notice.start,
             ends=effect.ends,
             verdict=_verdict(planned, effect, facts, now),
             sort="scheduled",
             replaces_for=policy.replaces_for(effect),
         )
-
-
-def _state_cause(
-    name: str, since: datetime, reaction: Reaction, verdict: Verdict, lasts: timedelta | None = None
-) -> Cause:
-    return Cause(
-        name=name,
-        reaction=reaction,
-        claimed_at=since,
-        from_=since,
-        deadline=since + lasts if lasts else None,
-        ends=True,
-        verdict=verdict,
-        taken=True,
-        sort=name,
-    )

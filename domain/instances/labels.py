@@ -44,25 +44,20 @@ class Story(Model):
 
 
 def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: datetime) -> JsonPatch:
-    wanted = {STATE_LABEL: record.state.value if record.state else None}
-    if record.state is None:
-        # An unknown value does not remove a known one.
-        wanted = {}
-    value = interruption_label(record, now)
-    wanted[INTERRUPTION_LABEL] = value or None
-    labels = {name: text for name, text in wanted.items() if labelled.metadata.labels.get(name) != text}
-    before, after = story_of(labelled.metadata), _fitting(_story(record, now))
-    changed = labels or before.worth_writing != after.worth_writing
-    if not changed:
-        return {}
-    text = _written(after)
-    return {
-        "metadata": {
-            **({"uid": labelled.metadata.uid} if labelled.metadata.uid else {}),
-            **({"labels": labels} if labels else {}),
-            "annotations": {EVENTS_ANNOTATION: text},
-        }
-    }
+    wanted = {INTERRUPTION_LABEL: interruption_label(record, now) or None}
+    if record.state is not None:  # an unknown value does not remove a known one
+        wanted[STATE_LABEL] = record.state.value
+    meta, story = labelled.metadata, _fitting(_story(record, now))
+    labels = {name: text for name, text in wanted.items() if meta.labels.get(name) != text}
+    changed = labels or story_of(meta).worth_writing != story.worth_writing
+    return metadata_patch(meta, labels, _written(story)) if changed else {}
+
+
+def metadata_patch(meta: ObjectMeta, labels: Mapping[str, str | None], story: str) -> JsonPatch:
+    """The patch of the labels and of the annotation. It includes the uid, so that no recreated object is patched."""
+    uid = {"uid": meta.uid} if meta.uid else {}
+    changed = {"labels": dict(labels)} if labels else {}
+    return {"metadata": {**uid, **changed, "annotations": {EVENTS_ANNOTATION: story}}}
 
 
 def story_of(meta: ObjectMeta) -> Story:

@@ -29,8 +29,7 @@ class HookWork(Model):
     unproven: bool = False  # whether a drain or the completion waits for AWS to confirm the lifecycle action
     verdict: Verdict  # whether Auto Scaling confirms that the instance waits
     limit: datetime  # when the hook is completed at the latest
-    heartbeat: BeatHook | None = None  # None if no heartbeat is due
-    complete: EndHook | None = None  # None if the completion is not due
+    step: BeatHook | EndHook | None = None  # the heartbeat or the completion that is due; None if neither is
     next_at: datetime  # when to decide again
 
 
@@ -43,9 +42,9 @@ def served(held: HeldHook, policy: ReactionPolicy) -> bool:
 def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: datetime) -> HookWork:
     """What to do about an open lifecycle action. `emptied`: whether nothing is left to drain."""
     policy, free = world.policy, not world.blocker
-    timing = world.timings.get(held.action.name, DEFAULT_TIMING)
+    timing = world.known.timings.get(held.action.name, DEFAULT_TIMING)
     launching = held.action.transition == "launching"
-    verdict = verify_hook(held.action, held.group, world.facts, held.received_at, now)
+    verdict = verify_hook(held.action, held.group, world.known.facts, held.received_at, now)
     # At least half of the time is left to drain, however long the margin.
     margin = min(policy.hook_margin, timing.limit / 2)
     limit = held.time + min(timing.limit - margin, policy.hook_limit or timing.limit)
@@ -61,8 +60,13 @@ def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: d
         outcome = "ABANDON" if verdict is Verdict.CONFIRMED else None
     heartbeat = min(timing.heartbeat, policy.heartbeat or timing.heartbeat)
     beat_at = (held.heartbeat_at or held.time) + heartbeat
-    because = Because(sort="hook", since=held.received_at)
     which = {"key": world.key, "group": held.group, "hook": held.action.name, "token": held.action.token}
+    step: BeatHook | EndHook | None = None
+    if outcome is not None:
+        because = Because(sort="hook", since=held.received_at)
+        step = EndHook.model_validate({**which, "outcome": outcome, "because": because})
+    elif beat_at <= now:
+        step = BeatHook.model_validate(which)
     return HookWork(
         held=held,
         drain=drain and limit > now,
@@ -70,7 +74,6 @@ def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: d
         or (((drain and limit > now) or abandoning) and verdict is not Verdict.CONFIRMED),
         verdict=verdict,
         limit=limit,
-        heartbeat=BeatHook.model_validate(which) if outcome is None and beat_at <= now else None,
-        complete=EndHook.model_validate({**which, "outcome": outcome, "because": because}) if outcome else None,
+        step=step,
         next_at=min(beat_at if beat_at > now else now + heartbeat, limit if limit > now else beat_at),
     )

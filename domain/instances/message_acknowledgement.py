@@ -14,12 +14,16 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from domain.instances.event_delivery import Handled, Outcome
-from domain.instances.event_parser import Ignored, Invalid, Parsed
-from domain.instances.unmatched_events import unmatched_delay, waits_for_machine
+from domain.instances.constants import LONGEST_HOOK_TIMEOUT, UNMATCHED_AFTER
+from domain.instances.event_delivery import Handled, Outcome, worst
+from domain.instances.event_parser import Parsed
+from domain.instances.events import EventKind
+from domain.instances.message_unwrapping import Ignored, Invalid
 from domain.model import Model
 
 _LONGEST_DELAY = timedelta(seconds=900)
+# The delays of events of an unknown instance: they may arrive before its id is in the AWSMachine.
+_FIRST_DELAY, _LATER_DELAY = timedelta(seconds=15), timedelta(seconds=30)
 
 
 class Verdict(StrEnum):
@@ -50,14 +54,37 @@ def acknowledge(parsed: Parsed, handled: Sequence[Handled], receives: int, now: 
         return Acknowledgement(
             verdict=Verdict.KEEP, reason="unavailable", delay=back_off(receives), counts=("unavailable",)
         )
-    waiting = [each for each in handled if waits_for_machine(each, now)]
+    waiting = [each for each in handled if _waits_for_machine(each, now)]
     if waiting:
-        delay = unmatched_delay(waiting, receives, now)
+        delay = _unmatched_delay(waiting, receives, now)
         return Acknowledgement(verdict=Verdict.KEEP, reason="unknown", delay=delay, counts=("unknown",))
     counts = (*parsed.ignored, *(_counted(each) for each in handled))
     if parsed.invalid:
         return _dead(parsed.invalid[0], ("invalid", *counts))
-    return Acknowledgement(verdict=Verdict.DELETE, reason=_summary(handled), counts=counts)
+    return Acknowledgement(verdict=Verdict.DELETE, reason=_counted(worst(handled)), counts=counts)
+
+
+def _waits_for_machine(handled: Handled, now: datetime) -> bool:
+    """Whether to keep the event, which is so if it is urgent or an AWSMachine has no instance yet: for ten minutes; an
+    event of a launch's hook for two hours.
+    """
+    event = handled.event
+    longest = LONGEST_HOOK_TIMEOUT if event.kind is EventKind.LAUNCHING else UNMATCHED_AFTER
+    young = now - event.received_at < longest
+    return handled.outcome is Outcome.UNKNOWN and young and (handled.may_appear or event.urgent)
+
+
+def _unmatched_delay(waiting: Sequence[Handled], receives: int, now: datetime) -> timedelta:
+    """How long to hide the message; `receives` includes this time."""
+    return _FIRST_DELAY if receives <= 1 else max(_LATER_DELAY, *(_by_age(each, now) for each in waiting))
+
+
+def _by_age(handled: Handled, now: datetime) -> timedelta:
+    """A quarter of the event's age once it is ten minutes old, zero before. SQS counts each receipt, and after the
+    fiftieth the message becomes a dead letter.
+    """
+    age = now - handled.event.received_at
+    return age / 4 if age >= UNMATCHED_AFTER else timedelta(0)
 
 
 def back_off(receives: int) -> timedelta:
@@ -75,9 +102,3 @@ def _dead(reason: str, counts: tuple[str, ...]) -> Acknowledgement:
 
 def _counted(handled: Handled) -> str:
     return "unmatched" if handled.outcome is Outcome.UNKNOWN else handled.outcome.value
-
-
-def _summary(handled: Sequence[Handled]) -> str:
-    found = {_counted(each) for each in handled}
-    order = ("unmatched", "applied", "foreign", "stale", "duplicate")
-    return next((each for each in order if each in found), "nothing")

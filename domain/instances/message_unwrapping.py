@@ -77,17 +77,20 @@ class Part(Model):
     topic: str = ""
 
 
-class Notice(Model):
-    """A message of SNS itself, not an event; `reason` is its kind."""
+class Ignored(Model):
+    """A message or part that is deleted without an effect. `reason` is one of a few words, because it is a metric's
+    label; `what` is for logs.
+    """
 
+    reason: str
+    what: str = ""
+
+
+class Invalid(Model):
     reason: str
 
 
-class Fault(Model):
-    reason: str
-
-
-Unwrapped = Part | Notice | Fault
+Unwrapped = Part | Ignored | Invalid
 
 
 class NotJsonError(ValueError):
@@ -110,12 +113,16 @@ def decoded(text: str) -> object:
 
 def unwrap(message: Message) -> tuple[Unwrapped, ...]:
     if len(message.body) > LARGEST_BODY or len(message.body.encode("utf-8", "surrogatepass")) > LARGEST_BODY:
-        return (Fault(reason="too large"),)
+        return (Invalid(reason="too large"),)
+    return _decoded_parts(message.body, "", "", _DEEPEST_WRAP)
+
+
+def _decoded_parts(text: str, place: str, topic: str, depth: int) -> tuple[Unwrapped, ...]:
     try:
-        value = decoded(message.body)
+        value = decoded(text)
     except NotJsonError as error:
-        return (Fault(reason=str(error)),)
-    return _parts(value, "", "", _DEEPEST_WRAP)
+        return (Invalid(reason=str(error)),)
+    return _parts(value, place, topic, depth)
 
 
 def _parts(value: object, place: str, topic: str, depth: int) -> tuple[Unwrapped, ...]:
@@ -123,9 +130,9 @@ def _parts(value: object, place: str, topic: str, depth: int) -> tuple[Unwrapped
     if batch is not None:
         return _exploded(batch, place, topic, depth)
     if not isinstance(value, dict):
-        return (Fault(reason="not an object"),)
+        return (Invalid(reason="not an object"),)
     if value.get("Type") in _CONFIRMATIONS:
-        return (Notice(reason=SNS_CONFIRMATION),)
+        return (Ignored(reason=SNS_CONFIRMATION),)
     if value.get("Type") == "Notification" and "Message" in value:
         return _from_sns(value, place, depth)
     return (Part(content=value, place=place, topic=topic),)
@@ -139,40 +146,30 @@ def _batch(value: object) -> list[object] | None:
 
 def _exploded(batch: list[object], place: str, topic: str, depth: int) -> tuple[Unwrapped, ...]:
     if not batch:
-        return (Fault(reason="an empty batch"),)
+        return (Invalid(reason="an empty batch"),)
     if len(batch) > _MOST_PARTS:
-        return (Fault(reason="a batch too large"),)
+        return (Invalid(reason="a batch too large"),)
     if depth == 0:
-        return (Fault(reason="wrapped too often"),)
+        return (Invalid(reason="wrapped too often"),)
     found: list[Unwrapped] = []
     for index, member in enumerate(batch):
         inner = f"{place}.{index}" if place else str(index)
-        found.extend(_member(member, inner, topic, depth - 1))
+        if isinstance(member, str):
+            found.extend(_decoded_parts(member, inner, topic, depth - 1))
+        else:
+            found.extend(_parts(member, inner, topic, depth - 1))
         if len(found) > _MOST_PARTS:
-            return (Fault(reason="a batch too large"),)
+            return (Invalid(reason="a batch too large"),)
     return tuple(found)
-
-
-def _member(member: object, place: str, topic: str, depth: int) -> tuple[Unwrapped, ...]:
-    if not isinstance(member, str):
-        return _parts(member, place, topic, depth)
-    try:
-        return _parts(decoded(member), place, topic, depth)
-    except NotJsonError as error:
-        return (Fault(reason=str(error)),)
 
 
 def _from_sns(value: dict[str, object], place: str, depth: int) -> tuple[Unwrapped, ...]:
     text, topic = value["Message"], value.get("TopicArn")
     if depth == 0:
-        return (Fault(reason="wrapped too often"),)
+        return (Invalid(reason="wrapped too often"),)
     if not isinstance(text, str):
-        return (Fault(reason="an SNS message that is not text"),)
-    try:
-        inner = decoded(text)
-    except NotJsonError as error:
-        return (Fault(reason=str(error)),)
-    return _parts(inner, place, topic if isinstance(topic, str) else "", depth - 1)
+        return (Invalid(reason="an SNS message that is not text"),)
+    return _decoded_parts(text, place, topic if isinstance(topic, str) else "", depth - 1)
 
 
 def _mapping(value: object) -> Mapping[str, object]:

@@ -66,13 +66,13 @@ class GroupKey(_RegionalKey):
     named: ClassVar[str] = "group"
 
 
-def usable_id(text: object) -> bool:
+def usable_id(text: object, longest: int = LONGEST_ID) -> bool:
     """Whether the text is short, printable ASCII without space or slash, as slashes join the parts of workflow ids. No
     other form is required, because emulators have ids of their own form.
     """
     return (
         isinstance(text, str)
-        and 0 < len(text) <= LONGEST_ID
+        and 0 < len(text) <= longest
         and text.isascii()
         and text.isprintable()
         and not set(text) & set(" /")

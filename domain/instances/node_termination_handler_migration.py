@@ -27,6 +27,7 @@ from domain.instances.resources.interruption_policy import (
     LONGEST_TEMPLATE,
     MOST_HEADERS,
     WEB_ADDRESS,
+    present,
 )
 from domain.instances.webhook_notifications import FIELDS, templated_body
 from domain.model import Model
@@ -168,14 +169,14 @@ def policy_of_nth(values: Mapping[str, object], name: str) -> Migrated:
     effect = chart.one_of("taintEffect", TaintEffect.NO_SCHEDULE)
     taint = {"nodeTerminationHandlerNames": True, "effect": effect.value}
     webhook = _webhook(chart)
-    spec: Document = {
-        **({"selector": selector} if selector else {}),
-        "reactions": {cause: reaction.value for cause, reaction in reactions.items()},
-        **({"taint": taint} if chart.flag("taintNode", default=False) else {}),
-        "drain": {**_graces(chart), "doNotDisrupt": "Ignore"},
+    spec = present(
+        selector=selector or None,
+        reactions={cause: reaction.value for cause, reaction in reactions.items()},
+        taint=taint if chart.flag("taintNode", default=False) else None,
+        drain={**_graces(chart), "doNotDisrupt": "Ignore"},
         **(_hook_times(chart) if queued else {"maintenanceLeadSeconds": _node_grace(chart)}),
-        **({"notify": [{"name": "webhook", **webhook, "causes": _causes(reactions)}]} if webhook else {}),
-    }
+        notify=[{"name": "webhook", **webhook, "causes": _causes(reactions)}] if webhook else None,
+    )
     policy: Document = {
         "apiVersion": f"{POLICY_GROUP}/{POLICY_VERSION}",
         "kind": "InterruptionPolicy",
@@ -209,28 +210,22 @@ def _causes(reactions: Mapping[str, Reaction]) -> list[str]:
 
 
 def _node_grace(chart: _Values) -> int:
-    given = chart.seconds("nodeTerminationGracePeriod", (0, LONGEST_SECONDS))
+    given = chart.seconds("nodeTerminationGracePeriod")
     return _NODE_GRACE if given is None else given
 
 
 def _graces(chart: _Values) -> Document:
     node = _node_grace(chart)
-    older = chart.seconds("gracePeriod", (0, LONGEST_SECONDS))
-    newer = chart.seconds("podTerminationGracePeriod", (0, LONGEST_SECONDS))
+    older = chart.seconds("gracePeriod")
+    newer = chart.seconds("podTerminationGracePeriod")
     pod = newer if "podTerminationGracePeriod" in chart.given else older
-    return {
-        **({"nodeGracePeriodSeconds": node} if node else {}),
-        **({"podGracePeriodSeconds": pod} if pod is not None else {}),
-    }
+    return present(nodeGracePeriodSeconds=node or None, podGracePeriodSeconds=pod)
 
 
 def _hook_times(chart: _Values) -> Document:
     interval = chart.seconds("heartbeatInterval", _HEARTBEAT_INTERVAL)
     until = chart.seconds("heartbeatUntil", _HEARTBEAT_UNTIL)
-    return {
-        **({"heartbeatSeconds": interval} if interval is not None else {}),
-        **({"hookLimitSeconds": until} if until is not None else {}),
-    }
+    return present(heartbeatSeconds=interval, hookLimitSeconds=until)
 
 
 def _webhook(chart: _Values) -> Document:
@@ -242,12 +237,14 @@ def _webhook(chart: _Values) -> Document:
         {"name": name, "secretKey": _header_key(name)} if _CONFIDENTIAL.search(name) else {"name": name, "value": value}
         for name, value in headers.items()
     ]
-    return {
-        "urlSecretKey": _WEBHOOK_KEY,
-        **({"template": template} if template else {"format": "Slack"}),
-        **({"headers": listed} if listed else {}),
-        **({"proxySecretKey": _PROXY_KEY} if "@" in proxy else {"proxy": proxy} if proxy else {}),
-    }
+    return present(
+        urlSecretKey=_WEBHOOK_KEY,
+        template=template or None,
+        format=None if template else "Slack",
+        headers=listed or None,
+        proxySecretKey=_PROXY_KEY if "@" in proxy else None,
+        proxy=None if "@" in proxy else proxy or None,
+    )
 
 
 def _header_key(name: str) -> str:
@@ -326,7 +323,7 @@ def _is_json(text: str) -> bool:
 
 def _notes(chart: _Values, *, queued: bool) -> Iterator[str]:
     yield from _queue_notes(chart, queued=queued)
-    if (grace := chart.seconds("nodeTerminationGracePeriod", (0, LONGEST_SECONDS))) == 0:
+    if (grace := chart.seconds("nodeTerminationGracePeriod")) == 0:
         yield "nodeTerminationGracePeriod: 0 sets no limit; Perdure drains as long as AWS leaves the instance"
     elif grace is None and "nodeTerminationGracePeriod" in chart.given:
         yield f"nodeTerminationGracePeriod: a negative number counts as absent, so it is {_NODE_GRACE}"
@@ -397,7 +394,7 @@ class _Values:
             return value in (True, "true")
         raise ValueError(f"{name}: {value!r} is neither true nor false")
 
-    def seconds(self, name: str, allowed: tuple[int, int]) -> int | None:
+    def seconds(self, name: str, allowed: tuple[int, int] = (0, LONGEST_SECONDS)) -> int | None:
         """The number of seconds; None if the value is absent or negative. The handler treats a negative number as
         absent.
         """
@@ -479,5 +476,5 @@ class _Values:
         if isinstance(harmless, bool):
             return self.flag(name, default=harmless) != harmless
         if isinstance(harmless, int):
-            return bool(self.seconds(name, (0, LONGEST_SECONDS)))
+            return bool(self.seconds(name))
         return self.given.get(name, harmless) != harmless

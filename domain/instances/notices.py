@@ -6,17 +6,13 @@ from collections.abc import Callable, Iterable
 
 from domain.identity import Key
 from domain.instances import NODE
-from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, MachineDeployment, Node
+from domain.instances.resources import Node
 from domain.notices import Notice
+from domain.resource import CustomResource
 
-Reportable = AWSMachine | AWSMachinePool | InterruptionPolicy | Machine | MachineDeployment | Node
 
-
-def about(found: Reportable) -> Key:
-    if isinstance(found, Node):
-        return about_node(found.metadata.name)
-    meta = found.metadata
-    return Key(kind=found.kind_of.name, namespace=meta.namespace, name=meta.name, uid=meta.uid)
+def about(found: CustomResource) -> Key:
+    return about_node(found.metadata.name) if isinstance(found, Node) else found.key
 
 
 def about_node(name: str) -> Key:

@@ -89,28 +89,12 @@ class InstanceWorld(World):
         return self.known.record
 
     @property
-    def facts(self) -> Facts | None:
-        return self.known.facts
-
-    @property
-    def timings(self) -> dict[str, HookTiming]:
-        return self.known.timings
-
-    @property
-    def tags(self) -> dict[str, str | None] | None:
-        return self.known.tags
-
-    @property
     def lacks_tags(self) -> bool:
-        return not set(self.tag_keys) <= set(self.tags or ())
+        return not set(self.tag_keys) <= set(self.known.tags or ())
 
     @property
     def choice_is_stale(self) -> bool:
-        return bool(self.tag_keys) and self.tags != self.chosen_by
-
-    @property
-    def turn(self) -> Turn | None:
-        return self.known.turn
+        return bool(self.tag_keys) and self.known.tags != self.chosen_by
 
     @property
     def asked(self) -> Replacement | None:
@@ -233,7 +217,7 @@ class InstanceWorld(World):
         record = hooks_confirmed(answered(self.record, facts, absence_counts=self.absence_counts), facts)
         for event in missed_events(record, facts):
             record = fold(record, event)
-        tags = self.tags if facts.tags is None else facts.tags
+        tags = self.known.tags if facts.tags is None else facts.tags
         return self.learn(record=record, facts=facts, tags=tags, timings={**self.known.timings, **timings})
 
     def with_events(self, events: Sequence[InstanceEvent], now: datetime) -> tuple[Self, dict[str, Outcome]]:

@@ -32,6 +32,7 @@ class LookAtGroup(Action):
     """Observe a group and label its machine pools. `memory` has results of launches and terminations from events."""
 
     activity: ClassVar[str] = "instances.look_at_group"
+    title: ClassVar[str] = "observe group {key.name}"
     queue: ClassVar[str] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = GroupWorld
     start_to_close: ClassVar[timedelta] = timedelta(seconds=90)
@@ -40,17 +41,10 @@ class LookAtGroup(Action):
     memory: GroupRecord = GroupRecord()
     dry_run: bool = False
 
-    @property
-    def summary(self) -> str:
-        return f"observe group {self.key.name}"
-
 
 class SweepInstances(Sweep):
     activity: ClassVar[str] = "instances.sweep"
+    title: ClassVar[str] = "observe all instances"
     compares: ClassVar[str] = "instances"
     queue: ClassVar[str] = Queue.INSTANCES
     start_to_close: ClassVar[timedelta] = timedelta(minutes=10)
-
-    @property
-    def summary(self) -> str:
-        return "observe all instances"

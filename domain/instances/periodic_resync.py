@@ -18,7 +18,7 @@ from domain.instances.events import EventKind, HealthNotice, InstanceEvent, Inst
 from domain.instances.interruption_causes import most_severe
 from domain.instances.labels import story_of
 from domain.instances.resources import AWSMachine, Node
-from domain.instances.scheduled_maintenance import Effect, effect_of, scheduled_cause
+from domain.instances.scheduled_maintenance import Effect, effect_of
 
 _OURS = "ec2:"
 # Health and EC2 round the dates of the same event differently.
@@ -78,7 +78,7 @@ def _reported_by_health(record: InstanceRecord, event: ScheduledEvent) -> bool:
         effect, start = effect_of(planned.notice.code), planned.notice.start
         dated = start is None or event.not_before is None or _near(event.not_before, start)
         fits = effect is not None and event.code in effect.codes and dated
-        refuted = scheduled_cause(planned.key, planned.notice) in record.refuted_causes
+        refuted = planned.cause in record.refuted_causes
         if not (name.startswith(_OURS) or refuted) and _is_pending(record, planned) and fits:
             return True
     return False

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from domain.instances.event_topology import Topology, rule_arn_of, topology
 from domain.instances.names import partition_of
+from domain.instances.provider_queue_takeover import cluster_of_queue, cluster_queue_name, cluster_rule_name
 from domain.instances.served_queues import Place
 from domain.schema import Document
 
@@ -47,8 +48,6 @@ SET_UP_RULES = (
 # The rules of a queue are found among all rules of an account.
 FIND_RULES = ("events:ListRuleNamesByTarget",)
 ASSUME = ("sts:AssumeRole",)
-# The AWS provider's names of queues and rules, for any cluster.
-_PROVIDER_QUEUE, _PROVIDER_RULE = "*-queue", "*-ec2-rule"
 
 
 def topologies(place: Place) -> tuple[Topology, ...]:
@@ -58,11 +57,11 @@ def topologies(place: Place) -> tuple[Topology, ...]:
     not.
     """
     own = topology(place.account, place.region, place.queue)
-    cluster = place.queue.removesuffix(_PROVIDER_QUEUE.removeprefix("*"))
-    if cluster == place.queue:
+    cluster = cluster_of_queue(place.queue)
+    if not cluster:
         return (own,)
     regions = topology(place.account, place.region)
-    name = f"{cluster.replace('-', '?')}{_PROVIDER_RULE.removeprefix('*')}"
+    name = cluster_rule_name(cluster.replace("-", "?"))
     rule = own.rules[0].model_copy(update={"name": name, "arn": rule_arn_of(place.account, place.region, name)})
     return (own, own.model_copy(update={"dead_letters": regions.dead_letters, "rules": (rule,)}))
 
@@ -89,9 +88,9 @@ def terminating_document(places: Sequence[tuple[str, str]]) -> Document:
 
 def compatibility_document(place: Topology) -> Document:
     """Permissions for running and setup, also for the AWS provider's queues and rules, but none to delete."""
-    queue = place.queue.model_copy(update={"arn": place.queue.arn.replace(place.queue.name, _PROVIDER_QUEUE)})
+    queue = place.queue.model_copy(update={"arn": place.queue.arn.replace(place.queue.name, cluster_queue_name("*"))})
     rule = place.rules[0]
-    provider = rule.model_copy(update={"arn": rule.arn.replace(rule.name, _PROVIDER_RULE)})
+    provider = rule.model_copy(update={"arn": rule.arn.replace(rule.name, cluster_rule_name("*"))})
     both = [place, place.model_copy(update={"queue": queue, "rules": (provider,)})]
     return _document(*_running(both), *_setting_up(both))
 

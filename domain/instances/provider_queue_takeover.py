@@ -9,20 +9,30 @@ the region's own rules (`event_topology.py`).
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from domain.instances.constants import EC2_SOURCE, STATE_CHANGE
-from domain.instances.event_topology import Queue, Rule, Target, all_states, queue_arn_of, rule_arn_of, rule_name
-from domain.model import Model
+from domain.instances.event_topology import (
+    Queue,
+    Rule,
+    Target,
+    Topology,
+    compact,
+    queue_arn_of,
+    rule_arn_of,
+    rule_name,
+    topology,
+)
+from domain.instances.events import InstanceState
 from domain.schema import Document
 
-_LONGEST_QUEUE_NAME = 80
 _QUEUE_SUFFIX = "-queue"
 _SID_PREFIX = "CAPAEvents_"
-
-
-class ClusterTopology(Model):
-    queue: Queue
-    rule: Rule
+_PATTERN: Document = {
+    "source": [EC2_SOURCE],
+    "detail-type": [STATE_CHANGE],
+    "detail": {"state": [state.value for state in InstanceState]},
+}
 
 
 def cluster_queue_name(cluster: str) -> str:
@@ -55,39 +65,37 @@ def _sid(rule: str, queue: str) -> str:
     return f"{_SID_PREFIX}{rule}_{queue}"
 
 
-def cluster_topology(account: str, region: str, cluster: str) -> ClusterTopology:
-    """The provider's queue and rule of a Cluster. Raises ValueError if its name is longer than 55 characters."""
-    queue_name, name = cluster_queue_name(cluster), rule_name(cluster_rule_name(cluster))
-    if len(queue_name) > _LONGEST_QUEUE_NAME:
-        raise ValueError(f"the queue's name {queue_name!r} is longer than SQS allows ({_LONGEST_QUEUE_NAME})")
-    queue_arn, rule_arn = queue_arn_of(account, region, queue_name), rule_arn_of(account, region, name)
-    rule = Rule(
-        name=name,
-        arn=rule_arn,
-        pattern=state_pattern(),
-        targets=(Target(id=queue_name, arn=queue_arn),),
+def provider_topology(account: str, region: str, clusters: Sequence[str]) -> Topology:
+    """The provider's queue and rules of Clusters that share a queue. The dead-letter queue is the region's, because the
+    provider creates none.
+
+    Raises ValueError if a Cluster's name is longer than 55 characters.
+    """
+    queue_name = cluster_queue_name(clusters[0])
+    queue_arn = queue_arn_of(account, region, queue_name)
+    names = [rule_name(cluster_rule_name(cluster)) for cluster in clusters]
+    target = Target(id=queue_name, arn=queue_arn)
+    rules = tuple(
+        Rule(name=name, arn=rule_arn_of(account, region, name), pattern=_PATTERN, targets=(target,)) for name in names
     )
-    policy = json.dumps(cluster_queue_policy(queue_name, queue_arn, name, rule_arn), separators=(",", ":"))
-    attributes = {"ReceiveMessageWaitTimeSeconds": "20", "Policy": policy}
-    return ClusterTopology(queue=Queue(name=queue_name, arn=queue_arn, attributes=attributes), rule=rule)
-
-
-def state_pattern() -> Document:
-    return {"source": [EC2_SOURCE], "detail-type": [STATE_CHANGE], "detail": {"state": all_states()}}
-
-
-def cluster_queue_policy(queue_name: str, queue_arn: str, name: str, rule_arn: str) -> Document:
-    return {
+    policy: Document = {
         "Version": "2012-10-17",
         "Statement": [
             {
-                "Sid": _sid(name, queue_name),
+                "Sid": _sid(rule.name, queue_name),
                 "Principal": {"Service": ["events.amazonaws.com"]},
                 "Effect": "Allow",
                 "Action": ["sqs:SendMessage"],
                 "Resource": [queue_arn],
-                "Condition": {"ArnEquals": {"aws:SourceArn": rule_arn}},
+                "Condition": {"ArnEquals": {"aws:SourceArn": rule.arn}},
             }
+            for rule in rules
         ],
         "Id": queue_arn,
     }
+    attributes = {"ReceiveMessageWaitTimeSeconds": "20", "Policy": compact(policy)}
+    return Topology(
+        queue=Queue(name=queue_name, arn=queue_arn, attributes=attributes),
+        dead_letters=topology(account, region).dead_letters,
+        rules=rules,
+    )

@@ -20,6 +20,7 @@ from domain.instances.actions import (
     CountRefuted,
     DeleteOwner,
     EmptyNode,
+    EndHook,
     EndReplacement,
     Notify,
     ReleaseNode,
@@ -30,7 +31,7 @@ from domain.instances.constants import OUT_OF_SERVICE
 from domain.instances.event_record import STOPPED, Drain
 from domain.instances.event_verification import Question, Verdict, asked_since, may_be_late
 from domain.instances.events import InstanceState
-from domain.instances.interruption_causes import OF_STATES, Cause, unlisted_plans
+from domain.instances.interruption_causes import OF_STATES, Cause, taken_now, unlisted_plans
 from domain.instances.interruption_policy import Reaction, Taint
 from domain.instances.lifecycle_hooks import HookWork, served, work_for_hook
 from domain.instances.notices import about, about_node, on_each
@@ -55,14 +56,14 @@ def reactions(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Action, ...]:
     # Also causes without a reaction: a forged notice would stay in the label until its date.
-    unlisted = unlisted_plans(world.record, world.facts, now)
+    unlisted = unlisted_plans(world.record, world.known.facts, now)
     forged = [hook.held.key for hook in hooks if hook.unproven and hook.verdict is Verdict.REFUTED]
     if world.blocker:
         return (*_refuted(world, (*unlisted, *forged)), *end_replacement(world, ()))
     due = [cause for cause in found if cause.wanted and cause.from_ <= now]
     refuted = [cause.name for cause in found if cause.from_ <= now and _forged(world, cause)] + forged
     wanted = _wanted(world, found, hooks, now)
-    turn = world.turn
+    turn = world.known.turn
     step = _strongest(world, [each for each in wanted if not (turn and turn.holds_up(now, taken=each.taken))], now)
     drain = world.record.drain
     if step is None and drain is not None and _over(world, due) and not withdrawal_unproven(world, found):
@@ -122,7 +123,7 @@ def withdrawal_unproven(world: InstanceWorld, found: Sequence[Cause]) -> bool:
         return False
     told = (each for each in record.planned.values() if drain.cause.startswith(f"{each.notice.arn or each.key}@"))
     since = (max(each.received_at, record.started_at or each.received_at) for each in told)
-    return not all(asked_since(world.facts, Question.STATUS, each) for each in since)
+    return not all(asked_since(world.known.facts, Question.STATUS, each) for each in since)
 
 
 def _stays(world: InstanceWorld) -> Machine | None:
@@ -133,7 +134,7 @@ def _stays(world: InstanceWorld) -> Machine | None:
 
 
 def _plans_known(world: InstanceWorld) -> bool:
-    return asked_since(world.facts, Question.STATUS, world.record.opened_at)
+    return asked_since(world.known.facts, Question.STATUS, world.record.opened_at)
 
 
 def _wanted(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime) -> list[Cause]:
@@ -182,8 +183,8 @@ def hook_unproven(world: InstanceWorld, hook: HookWork) -> bool:
 
 def hook_untimed(world: InstanceWorld, hook: HookWork) -> bool:
     """Whether the hook's timeouts are needed and unknown, but AWS may still report them."""
-    facts, held = world.facts, hook.held
-    known = hook.complete is not None or held.action.name in world.timings
+    facts, held = world.known.facts, hook.held
+    known = isinstance(hook.step, EndHook) or held.action.name in world.known.timings
     return not known and (facts is None or Question.GROUP not in facts.asked or may_be_late(facts, held.received_at))
 
 
@@ -203,17 +204,7 @@ def _precedence(cause: Cause) -> tuple[int, bool, float]:
 
 def _cause_of(hook: HookWork, world: InstanceWorld) -> Cause:
     held = hook.held
-    return Cause(
-        name=held.key,
-        reaction=world.policy.for_hook,
-        claimed_at=held.received_at,
-        from_=held.received_at,
-        deadline=hook.limit,
-        ends=True,
-        verdict=hook.verdict,
-        taken=True,
-        sort="hook",
-    )
+    return taken_now("hook", held.key, world.policy.for_hook, held.received_at, hook.verdict, hook.limit)
 
 
 def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
@@ -302,7 +293,8 @@ def _notices(world: InstanceWorld, cause: Cause) -> tuple[Notify, ...]:
 
 def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImpossible | None:
     record, held, reaction, policy = world.record, world.labelled or world.pool, cause.reaction, world.policy.name
-    gone = (world.machine is not None and world.machine.machine) or (world.turn is not None and not world.turn.why)
+    turn = world.known.turn
+    gone = (world.machine is not None and world.machine.machine) or (turn is not None and not turn.why)
     gone = gone and reaction is Reaction.DELETE_MACHINE
     if held is None or gone or cause.name in record.impossible or (record.state and record.state.final):
         return None

@@ -79,9 +79,3 @@ def begins_at(notice: HealthNotice, lead: timedelta, received_at: datetime) -> d
     if expedited(notice.code) or notice.start is None:
         return received_at
     return max(notice.start - lead, received_at)
-
-
-def scheduled_cause(key: str, notice: HealthNotice) -> str:
-    """The name of the cause. It includes the date, so that an event with another date is another cause."""
-    start = notice.start
-    return f"{notice.arn or key}@{int(start.timestamp()) if start else 'now'}"

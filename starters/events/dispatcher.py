@@ -19,15 +19,14 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Protocol
 
 from domain.instances.auto_scaling_groups import GroupRecord, fold_result
-from domain.instances.event_delivery import Handled, Outcome, Taken
-from domain.instances.event_routing import by_instance, group_of, instance_of, on_hosts, ours, urgency
+from domain.instances.event_delivery import Handled, Outcome, Taken, worst
+from domain.instances.event_routing import by_instance, group_of, instance_of, on_host, urgency
 from domain.instances.events import InstanceEvent
 from domain.instances.names import GroupKey, InstanceKey
 from starters.events import metrics
-from starters.events.read_ahead import ReadAhead
+from starters.events.machine_index import Index
 
 # Maximum events per hand-over; at two kilobytes each, far below Temporal's limit for a payload.
 MOST_EVENTS = 100
@@ -37,41 +36,41 @@ GROUP_REST_SECONDS = 0.5
 ROUTINE_WHILE_READING = 2
 # So many failures in a row are not caused by a single workflow.
 TROUBLE_AFTER = 3
+# Seconds for which a backlog is read before routine events are handed over.
+LONGEST_SECONDS = 10.0
+# Seconds between the starts of two such waits, so that routine events keep five sixths of the time under a lasting
+# flood.
+PERIOD_SECONDS = 60.0
 
 # Hands events over to an instance's workflow; for `receives` see `domain.instances.event_delivery.update_id`.
 HandOverCall = Callable[[InstanceKey, Sequence[InstanceEvent], int], Awaitable[Taken]]
 # Passes on results of launches and terminations, and wakes the group's workflow.
 WakeGroup = Callable[[GroupKey, GroupRecord], Awaitable[None]]
 
-# Worst last: an event that goes to several workflows gets the worst outcome.
-_WORST_LAST = (
-    Outcome.DUPLICATE,
-    Outcome.STALE,
-    Outcome.FOREIGN,
-    Outcome.APPLIED,
-    Outcome.UNKNOWN,
-    Outcome.UNAVAILABLE,
-)
-
 logger = logging.getLogger(__name__)
 
 
-class Ownership(Protocol):
-    def knows(self, event: InstanceEvent) -> bool:
-        pass
+class ReadAhead:
+    """Reads a backlog before working on it: the last message of a queue may be the most urgent one.
 
-    def remembers(self, instance_id: str) -> bool:
-        """Whether an object had the instance until recently."""
+    While receives are full, routine events wait, for at most ten seconds in sixty. Urgent events never wait.
+    """
 
-    def has_group(self, group: GroupKey) -> bool:
-        pass
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began = -PERIOD_SECONDS + clock()
+        self._behind = False
 
-    def on_host(self, host: str) -> tuple[str, ...]:
-        pass
+    def received(self, *, full: bool) -> None:
+        now = self._clock()
+        if not full:
+            self._behind = False
+        elif now >= self._began + PERIOD_SECONDS:
+            self._behind, self._began = True, now
 
     @property
-    def may_appear(self) -> bool:
-        pass
+    def lasts(self) -> bool:
+        return self._behind and self._clock() < self._began + LONGEST_SECONDS
 
 
 @dataclass
@@ -79,6 +78,10 @@ class _Waiting:
     events: dict[str, InstanceEvent] = field(default_factory=dict)
     answers: dict[str, list[asyncio.Future[Handled]]] = field(default_factory=dict)
     receives: int = 1
+
+    @property
+    def urgency(self) -> int:
+        return urgency(tuple(self.events.values()))
 
     def add(self, event: InstanceEvent, receives: int, answer: asyncio.Future[Handled]) -> None:
         self.events.setdefault(event.key, event)
@@ -99,7 +102,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        index: Ownership,
+        index: Index,
         places: Collection[tuple[str, str]],
         hand_over: HandOverCall,
         wake_group: WakeGroup,
@@ -132,20 +135,20 @@ class Dispatcher:
         return self._failures >= TROUBLE_AFTER
 
     async def outcome(self, event: InstanceEvent, receives: int = 1) -> Handled:
-        if not ours(event, self._places):
+        if (event.account, event.region) not in self._places:
             return Handled(event=event, outcome=Outcome.FOREIGN)
         group = group_of(event)
-        parts = [each for each in on_hosts(event, self._hosts(event)) if instance_of(each) is not None]
-        known = [each for each in parts if self._known(each)]
+        parts = on_host(event, self._index.on_host(event.host)) if event.host else (event,)
+        known = [(key, each) for each in parts if (key := instance_of(each)) is not None and self._known(each)]
         ours_group = group is not None and self._index.has_group(group)
         if not known and not ours_group:
             return self._unknown(event)
-        deliveries = [self._delivered(each, receives) for each in known]
+        deliveries = [self._delivered(key, each, receives) for key, each in known]
         if group is not None and ours_group:
             deliveries.append(self._group(event, group))
         answers = [await each for each in deliveries] if len(deliveries) == 1 else await asyncio.gather(*deliveries)
-        worst = max(answers, key=lambda each: _WORST_LAST.index(each.outcome))
-        return worst.model_copy(update={"event": event}) if worst.event is not event else worst
+        answer = worst(answers)
+        return answer.model_copy(update={"event": event}) if answer.event is not event else answer
 
     def received(self, queue: str, *, full: bool) -> None:
         self._reads.setdefault(queue, ReadAhead()).received(full=full)
@@ -158,7 +161,7 @@ class Dispatcher:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for waiting in self._waiting.values():
-            _answer(waiting, {}, Outcome.UNAVAILABLE)
+            _answer(waiting, {})
         self._waiting.clear()
 
     # Ownership.
@@ -166,26 +169,18 @@ class Dispatcher:
     def _known(self, event: InstanceEvent) -> bool:
         return self._index.knows(event) or self._index.remembers(event.instance_id)
 
-    def _hosts(self, event: InstanceEvent) -> dict[str, tuple[str, ...]]:
-        return {event.host: self._index.on_host(event.host)} if event.host else {}
-
     def _unknown(self, event: InstanceEvent) -> Handled:
         outcome = Outcome.UNAVAILABLE if self._doubtful() else Outcome.UNKNOWN
         return Handled(event=event, outcome=outcome, may_appear=self._index.may_appear)
 
     # Instances.
 
-    async def _delivered(self, event: InstanceEvent, receives: int) -> Handled:
-        key = instance_of(event)
-        if key is None:
-            raise ValueError(f"{event.key} belongs to no instance")
+    async def _delivered(self, key: InstanceKey, event: InstanceEvent, receives: int) -> Handled:
         answer: asyncio.Future[Handled] = asyncio.get_running_loop().create_future()
-        waiting = self._waiting.get(key)
-        if waiting is None:
-            waiting = self._waiting[key] = _Waiting()
-        before = urgency(tuple(waiting.events.values())) if waiting.events else None
+        waiting = self._waiting.setdefault(key, _Waiting())
+        before = waiting.urgency if waiting.events else None
         waiting.add(event, receives, answer)
-        if key not in self._telling and before != (now := urgency(tuple(waiting.events.values()))):
+        if key not in self._telling and before != (now := waiting.urgency):
             heapq.heappush(self._order, (now, next(self._serial), key))
         self._begin()
         return await answer
@@ -215,8 +210,7 @@ class Dispatcher:
         finally:
             del self._telling[key]
             if key in self._waiting:
-                rest = tuple(self._waiting[key].events.values())
-                heapq.heappush(self._order, (urgency(rest), next(self._serial), key))
+                heapq.heappush(self._order, (self._waiting[key].urgency, next(self._serial), key))
             self._begin()
 
     async def _tell_batch(self, key: InstanceKey, batch: _Waiting) -> None:
@@ -225,11 +219,11 @@ class Dispatcher:
             async with asyncio.timeout(self._patience):
                 taken = await self._hand_over(key, events, batch.receives)
         except asyncio.CancelledError:
-            _answer(batch, {}, Outcome.UNAVAILABLE)
+            _answer(batch, {})
             raise
         except Exception as error:  # no error may lose a message
             self._failed(key, error)
-            _answer(batch, {}, Outcome.UNAVAILABLE)
+            _answer(batch, {})
             return
         outcomes = {name: self._settled(key, outcome) for name, outcome in taken.outcomes.items()}
         answered = Outcome.UNAVAILABLE not in outcomes.values()
@@ -238,7 +232,7 @@ class Dispatcher:
         metrics.HAND_OVERS.labels("taken" if answered else "unavailable").inc()
         # Workers may learn of a new AWSMachine later than this index.
         may_appear = taken.may_appear or any(self._index.knows(event) for event in events)
-        _answer(batch, outcomes, Outcome.UNAVAILABLE, may_appear=may_appear)
+        _answer(batch, outcomes, may_appear=may_appear)
 
     def _settled(self, key: InstanceKey, outcome: Outcome) -> Outcome:
         gone = outcome is Outcome.UNKNOWN and self._index.remembers(key.instance_id)
@@ -283,9 +277,9 @@ class Dispatcher:
         return True
 
 
-def _answer(batch: _Waiting, outcomes: dict[str, Outcome], otherwise: Outcome, *, may_appear: bool = False) -> None:
+def _answer(batch: _Waiting, outcomes: dict[str, Outcome], *, may_appear: bool = False) -> None:
     for name, waiting in batch.answers.items():
-        outcome = outcomes.get(name, otherwise)
+        outcome = outcomes.get(name, Outcome.UNAVAILABLE)
         for number, answer in enumerate(waiting):
             doubled = number > 0 and outcome is Outcome.APPLIED
             result = Outcome.DUPLICATE if doubled else outcome

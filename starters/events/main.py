@@ -11,7 +11,6 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
@@ -46,33 +45,6 @@ CALLS_PER_QUEUE = 3
 logger = logging.getLogger(__name__)
 
 
-@dataclass
-class _State:
-    stage: str = "connecting to Temporal"
-    feed: Feed | None = None
-    dispatcher: Dispatcher | None = None
-    consumers: list[Consumer] = field(default_factory=list)
-
-    def unready(self) -> Iterable[str]:
-        if self.feed is not None:
-            yield from self.feed.unlisted()
-        if self.stage:
-            yield self.stage
-
-    def dead(self) -> Iterable[str]:
-        for each in self.consumers:
-            yield from each.stalled()
-
-    def notes(self) -> Iterable[str]:
-        if self.feed is not None:
-            yield from self.feed.notes()
-        if self.dispatcher is not None and self.dispatcher.trouble:
-            yield self.dispatcher.trouble
-        for each in self.consumers:
-            if each.trouble:
-                yield f"{each.name}: {each.trouble}"
-
-
 async def run_events(settings: Settings, *, stop: asyncio.Event | None = None, health: Health | None = None) -> None:
     """Run the consumer until it is stopped. Raises ValueError if the settings name an invalid queue."""
     found = places(settings.instances_queues)
@@ -92,13 +64,7 @@ async def _consume(settings: Settings, found: Sequence[Place], health: Health, s
         health.add(PROCESS, notes=lambda: [idle])
         await stop.wait()
         return
-    state = _State()
-    health.add(PROCESS, dead=state.dead, unready=state.unready, notes=state.notes)
-    async with await KubeApi.open(settings, PROCESS) as api, api_server_reached(health, api, PROCESS):
-        index = Index()
-        feed = state.feed = Feed(api, index, nodes=settings.instances_nodes)
-        metrics.INDEXED.set_function(lambda: len(index))
-        await first_of(_until_stopped(settings, found, index, feed, state, health, stop), feed.run())
+    await _Process(settings, found, health, stop).run()
 
 
 def _idle(settings: Settings, found: Sequence[Place]) -> str:
@@ -107,83 +73,97 @@ def _idle(settings: Settings, found: Sequence[Place]) -> str:
     return "in observe mode no message is taken from other readers of the queues" if settings.observing else ""
 
 
-async def _until_stopped(
-    settings: Settings,
-    found: Sequence[Place],
-    index: Index,
-    feed: Feed,
-    state: _State,
-    health: Health,
-    stop: asyncio.Event,
-) -> None:
-    starting = asyncio.create_task(_dispatcher(settings, found, index, feed, state))
-    await first_of(stop.wait(), asyncio.shield(starting))
-    if stop.is_set():
-        starting.cancel()
-        return
-    client, dispatcher = await starting
-    state.dispatcher = dispatcher
-    async with temporal_reached(health, client, PROCESS):
-        await _consume_queues(settings, found, client, state, dispatcher, stop)
+class _Process:
+    """The parts of the process, as far as they have been started, and their checks."""
 
+    def __init__(self, settings: Settings, found: Sequence[Place], health: Health, stop: asyncio.Event) -> None:
+        self._settings = settings
+        self._places = found
+        self._health = health
+        self._stop = stop
+        self._stage = "connecting to Temporal"
+        self._index = Index()
+        self._feed: Feed | None = None
+        self._dispatcher: Dispatcher | None = None
+        self._consumers: list[Consumer] = []
+        health.add(PROCESS, dead=self._dead, unready=self._unready, notes=self._notes)
 
-async def _consume_queues(
-    settings: Settings,
-    found: Sequence[Place],
-    client: Client,
-    state: _State,
-    dispatcher: Dispatcher,
-    stop: asyncio.Event,
-) -> None:
-    queues = with_queues(found)
-    with _threads(settings, queues) as threads:
-        state.consumers = _consumers(settings, queues, client, dispatcher, threads)
-        try:
-            async with asyncio.TaskGroup() as group:
-                for consumer in state.consumers:
-                    group.create_task(consumer.run(stop), name=f"consumer {consumer.name}")
-        finally:
-            await dispatcher.close()
+    async def run(self) -> None:
+        async with await KubeApi.open(self._settings, PROCESS) as api, api_server_reached(self._health, api, PROCESS):
+            feed = self._feed = Feed(api, self._index, nodes=self._settings.instances_nodes)
+            metrics.INDEXED.set_function(lambda: len(self._index))
+            await first_of(self._until_stopped(feed), feed.run())
 
+    async def _until_stopped(self, feed: Feed) -> None:
+        starting = asyncio.create_task(self._started(feed))
+        await first_of(self._stop.wait(), asyncio.shield(starting))
+        if self._stop.is_set():
+            starting.cancel()
+            return
+        client, dispatcher = await starting
+        self._dispatcher = dispatcher
+        async with temporal_reached(self._health, client, PROCESS):
+            await self._consume_queues(client, dispatcher)
 
-async def _dispatcher(
-    settings: Settings, found: Sequence[Place], index: Index, feed: Feed, state: _State
-) -> tuple[Client, Dispatcher]:
-    client = await connected(settings, PROCESS)
-    state.stage = ""
-    await feed.settled()
-    return client, Dispatcher(
-        index,
-        served(found),
-        hand_over(client, settings.cluster),
-        wake_group(client, settings.cluster),
-        doubtful=lambda: feed.doubtful,
-    )
-
-
-def _consumers(
-    settings: Settings, found: Sequence[Place], client: Client, dispatcher: Dispatcher, threads: ThreadPoolExecutor
-) -> list[Consumer]:
-    callers = Places(connections=_most_calls(settings, found), observing=settings.observing)
-    # A flooded queue must leave the other queues their share.
-    most = max(10, IN_WORK // len(found))
-    return [
-        Consumer(
-            SqsQueue(
-                place,
-                callers.caller(place),
-                threads,
-                wait=receive_wait(settings.drain),
-                visibility=settings.events_visibility,
-            ),
-            dispatcher,
-            most=most,
-            visibility=settings.events_visibility,
-            drain=settings.drain,
-            missing=partial(wake, client, key_of(place, settings.cluster)) if settings.instances_setup else None,
+    async def _started(self, feed: Feed) -> tuple[Client, Dispatcher]:
+        client = await connected(self._settings, PROCESS)
+        self._stage = ""
+        await feed.settled()
+        cluster = self._settings.cluster
+        return client, Dispatcher(
+            self._index,
+            served(self._places),
+            hand_over(client, cluster),
+            wake_group(client, cluster),
+            doubtful=lambda: feed.doubtful,
         )
-        for place in found
-    ]
+
+    async def _consume_queues(self, client: Client, dispatcher: Dispatcher) -> None:
+        settings, queues = self._settings, with_queues(self._places)
+        cluster, wait = settings.cluster, receive_wait(settings.drain)
+        calls = len(queues) * (POLLERS + CALLS_PER_QUEUE)
+        with _threads(calls) as threads:
+            callers = Places(connections=calls, observing=settings.observing)
+            # A flooded queue must leave the other queues their share.
+            most = max(10, IN_WORK // len(queues))
+            self._consumers = [
+                Consumer(
+                    SqsQueue(place, callers.caller(place), threads, wait=wait, visibility=settings.events_visibility),
+                    dispatcher,
+                    most=most,
+                    visibility=settings.events_visibility,
+                    drain=settings.drain,
+                    missing=partial(wake, client, key_of(place, cluster)) if settings.instances_setup else None,
+                )
+                for place in queues
+            ]
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for consumer in self._consumers:
+                        group.create_task(consumer.run(self._stop), name=f"consumer {consumer.name}")
+            finally:
+                await dispatcher.close()
+
+    # Checks.
+
+    def _unready(self) -> Iterable[str]:
+        if self._feed is not None:
+            yield from self._feed.unlisted()
+        if self._stage:
+            yield self._stage
+
+    def _dead(self) -> Iterable[str]:
+        for each in self._consumers:
+            yield from each.stalled()
+
+    def _notes(self) -> Iterable[str]:
+        if self._feed is not None:
+            yield from self._feed.notes()
+        if self._dispatcher is not None and self._dispatcher.trouble:
+            yield self._dispatcher.trouble
+        for each in self._consumers:
+            if each.trouble:
+                yield f"{each.name}: {each.trouble}"
 
 
 def receive_wait(drain: timedelta) -> timedelta:
@@ -192,14 +172,10 @@ def receive_wait(drain: timedelta) -> timedelta:
 
 
 @contextmanager
-def _threads(settings: Settings, found: Sequence[Place]) -> Iterator[ThreadPoolExecutor]:
+def _threads(most: int) -> Iterator[ThreadPoolExecutor]:
     """Threads for calls to SQS. At the end, receives in progress are not awaited."""
-    threads = ThreadPoolExecutor(_most_calls(settings, found), thread_name_prefix="sqs")
+    threads = ThreadPoolExecutor(most, thread_name_prefix="sqs")
     try:
         yield threads
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
-
-
-def _most_calls(settings: Settings, found: Sequence[Place]) -> int:
-    return len(found) * (POLLERS + CALLS_PER_QUEUE)

@@ -11,17 +11,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from typing import ParamSpec, Protocol, TypeVar, cast
+from typing import Protocol, cast
 
 from activities.aws.session import Services
 from domain.instances.message_unwrapping import Message, message_of
 from domain.instances.served_queues import REGION_DEAD, Place
 from engine.errors import Absent
 from engine.kube.json import sequence, text
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 MOST_IN_BATCH = 10
 _SYSTEM_ATTRIBUTES = ["SentTimestamp", "ApproximateReceiveCount"]
@@ -91,76 +87,71 @@ class SqsQueue:
         return f"{self._place.account}/{self._place.region}/{self._queue}"
 
     async def receive(self, most: int) -> list[Message]:
-        return await self._run(self._receive, most)
-
-    async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        return await self._run(self._delete, receipts)
-
-    async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
-        return await self._run(self._hide, entries)
-
-    async def bury(self, body: str, attributes: TextAttributes) -> None:
-        """Send a dead letter to the queue's own dead letters or, for queues of the AWS provider, to the region's."""
-        try:
-            await self._run(self._send, self._place.dead_letters, body, attributes)
-        except Absent:
-            if self._place.dead_letters == REGION_DEAD:
-                raise
-            await self._run(self._send, REGION_DEAD, body, attributes)
-
-    async def send(self, body: str, attributes: TextAttributes) -> None:
-        await self._run(self._send, self._queue, body, attributes)
-
-    async def exists(self) -> bool:
-        try:
-            await self._run(self._url, self._queue)
-        except Absent:
-            return False
-        return True
-
-    async def _run(self, call: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *arguments, **named))
-
-    # On a thread.
-
-    def _receive(self, most: int) -> list[Message]:
-        answer = self._api.receive_message(
-            QueueUrl=self._url(self._queue),
-            MaxNumberOfMessages=min(most, MOST_IN_BATCH),
-            WaitTimeSeconds=self._wait,
-            VisibilityTimeout=self._visibility,
-            MessageSystemAttributeNames=_SYSTEM_ATTRIBUTES,
-            MessageAttributeNames=["All"],
+        answer = await self._call(
+            lambda api, url: api.receive_message(
+                QueueUrl=url,
+                MaxNumberOfMessages=min(most, MOST_IN_BATCH),
+                WaitTimeSeconds=self._wait,
+                VisibilityTimeout=self._visibility,
+                MessageSystemAttributeNames=_SYSTEM_ATTRIBUTES,
+                MessageAttributeNames=["All"],
+            )
         )
         place, now = self._place, datetime.now(UTC)
         found = (each for each in sequence(answer, "Messages") if isinstance(each, Mapping))
         return [message_of(each, place.account, place.region, now, place.senders) for each in found]
 
-    def _delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
+    async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
         entries = [{"Id": str(number), "ReceiptHandle": receipt} for number, receipt in enumerate(receipts)]
-        answer = self._api.delete_message_batch(QueueUrl=self._url(self._queue), Entries=entries)
+        answer = await self._call(lambda api, url: api.delete_message_batch(QueueUrl=url, Entries=entries))
         return _failed(answer, receipts)
 
-    def _hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
+    async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
         batch = [
             {"Id": str(number), "ReceiptHandle": receipt, "VisibilityTimeout": _whole(duration)}
             for number, (receipt, duration) in enumerate(entries)
         ]
-        answer = self._api.change_message_visibility_batch(QueueUrl=self._url(self._queue), Entries=batch)
+        answer = await self._call(lambda api, url: api.change_message_visibility_batch(QueueUrl=url, Entries=batch))
         return _failed(answer, [receipt for receipt, _ in entries])
 
-    def _send(self, queue: str, body: str, attributes: TextAttributes) -> None:
-        self._api.send_message(QueueUrl=self._url(queue), MessageBody=body, MessageAttributes=attributes)
+    async def bury(self, body: str, attributes: TextAttributes) -> None:
+        """Send a dead letter to the queue's own dead letters or, for queues of the AWS provider, to the region's."""
+        try:
+            await self._send(self._place.dead_letters, body, attributes)
+        except Absent:
+            if self._place.dead_letters == REGION_DEAD:
+                raise
+            await self._send(REGION_DEAD, body, attributes)
 
-    def _url(self, queue: str) -> str:
+    async def send(self, body: str, attributes: TextAttributes) -> None:
+        await self._send(self._queue, body, attributes)
+
+    async def exists(self) -> bool:
+        try:
+            await self._call(lambda api, url: {})
+        except Absent:
+            return False
+        return True
+
+    async def _send(self, queue: str, body: str, attributes: TextAttributes) -> None:
+        await self._call(
+            lambda api, url: api.send_message(QueueUrl=url, MessageBody=body, MessageAttributes=attributes), queue
+        )
+
+    async def _call(self, call: Callable[[_Api, str], Mapping[str, object]], queue: str = "") -> Mapping[str, object]:
+        """Call SQS on a thread, with the URL of `queue`, or of this queue if it is empty."""
+
+        def on_thread() -> Mapping[str, object]:
+            api = cast("_Api", self._caller.client("sqs", self._place.region))
+            return call(api, self._url(api, queue or self._queue))
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, on_thread)
+
+    def _url(self, api: _Api, queue: str) -> str:
         if queue not in self._urls:
-            found = self._api.get_queue_url(QueueName=queue, QueueOwnerAWSAccountId=self._place.account)
+            found = api.get_queue_url(QueueName=queue, QueueOwnerAWSAccountId=self._place.account)
             self._urls[queue] = text(found, "QueueUrl")
         return self._urls[queue]
-
-    @property
-    def _api(self) -> _Api:
-        return cast("_Api", self._caller.client("sqs", self._place.region))
 
 
 def _failed(answer: Mapping[str, object], receipts: Sequence[Receipt]) -> list[Receipt]:

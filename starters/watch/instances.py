@@ -26,28 +26,21 @@ CACHED = 1.0
 
 
 def read_machine(obj: JsonObject) -> View:
-    """Read an AWSMachine. It is settled once its label shows a state, or while it has no instance."""
-    instance = text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID"))
-    state = text(obj, "metadata", "labels", STATE_LABEL)
-    return View(
-        fingerprint=(),
-        settled=not instance or state in set(InstanceState),
-        facts={"state": state, "interruption": text(obj, "metadata", "labels", INTERRUPTION_LABEL)},
-    )
+    return _labelled(obj, text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID")))
 
 
 def read_node(obj: JsonObject) -> View:
-    """Read a Node. It is settled once its label shows a state, or if it is not an EC2 instance."""
-    state = text(obj, "metadata", "labels", STATE_LABEL)
     instance = instance_of_node(text(obj, "spec", "providerID"))
+    return _labelled(obj, instance, instance=instance)
+
+
+def _labelled(obj: JsonObject, its_instance: str, **facts: str) -> View:
+    """An AWSMachine or Node. It is settled once its label shows a state, or while it has no EC2 instance."""
+    state = text(obj, "metadata", "labels", STATE_LABEL)
     return View(
         fingerprint=(),
-        settled=not instance or state in set(InstanceState),
-        facts={
-            "instance": instance,
-            "state": state,
-            "interruption": text(obj, "metadata", "labels", INTERRUPTION_LABEL),
-        },
+        settled=not its_instance or state in set(InstanceState),
+        facts={"state": state, "interruption": text(obj, "metadata", "labels", INTERRUPTION_LABEL), **facts},
     )
 
 

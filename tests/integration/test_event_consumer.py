@@ -27,7 +27,8 @@ from activities.aws.instances_session import Places
 from domain.continue_as_new import Carry
 from domain.instances import AWS_MACHINE
 from domain.instances.auto_scaling_groups import GroupRecord
-from domain.instances.event_delivery import HAND_OVER, INSTANCE_WORKFLOW, HandOver, Outcome, Taken
+from domain.instances.constants import INSTANCE_WORKFLOW
+from domain.instances.event_delivery import HAND_OVER, HandOver, Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.served_queues import Place

@@ -47,9 +47,9 @@ from domain.instances.actions import (
     Taking,
     TerminateInstance,
 )
-from domain.instances.constants import DEPLOYMENT_LABEL, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.constants import DEPLOYMENT_LABEL, INSTANCE_WORKFLOW, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.disruption_budget import Turn
-from domain.instances.event_delivery import ANSWERED, INSTANCE_WORKFLOW, Outcome, Taken
+from domain.instances.event_delivery import ANSWERED, Outcome, Taken
 from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.instance_lifecycle import patch_for

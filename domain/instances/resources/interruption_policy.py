@@ -93,9 +93,6 @@ class Reactions(KubeModel):
         None, description="A capacity reservation is interrupted: EC2 has no call that confirms this event."
     )
 
-    def deletes(self, cause: str) -> bool:
-        return getattr(self, cause) is Reaction.DELETE_MACHINE
-
 
 # A disruption counts in its node group for this long.
 _LONGEST_REPLACEMENT = 3600
@@ -302,12 +299,15 @@ class InterruptionPolicySpec(KubeModel):
         specified: dict[str, object] = {
             **{cause: Reaction(value) for cause, value in self.reactions if value is not None},
             **{field: timedelta(seconds=value) for field, value in seconds.items() if value is not None},
-            **_given(launching_hook=self.launching_hook, abandon_failed_launch=self.abandon_failed_launch),
-            **_given(most=self.max_unavailable),
+            **present(
+                launching_hook=self.launching_hook,
+                abandon_failed_launch=self.abandon_failed_launch,
+                most=self.max_unavailable,
+            ),
             "replace_first": {
                 cause: timedelta(seconds=value)
                 for cause, value in self.replace_first_seconds
-                if value is not None and self.reactions.deletes(cause)
+                if value is not None and getattr(self.reactions, cause) is Reaction.DELETE_MACHINE
             },
         }
         return default.model_copy(
@@ -324,7 +324,7 @@ class InterruptionPolicySpec(KubeModel):
         if self.taint is None:
             return Tainting()
         taint, names = self.taint, self.taint.node_termination_handler_names
-        specified = _given(key=taint.key, value=taint.value, effect=taint.effect, nth_names=names)
+        specified = present(key=taint.key, value=taint.value, effect=taint.effect, nth_names=names)
         return Tainting(always=True).model_copy(update=specified)
 
     def _draining(self) -> Draining:
@@ -338,7 +338,7 @@ class InterruptionPolicySpec(KubeModel):
         )
 
 
-def _given(**values: object) -> dict[str, object]:
+def present(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value is not None}
 
 

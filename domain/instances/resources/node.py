@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from domain.identity import Kind
 from domain.instances import NODE
 from domain.instances.constants import NODE_CONTROL_PLANE_LABEL, NODE_GROUP_LABELS
 from domain.instances.names import instance_of_node
-from domain.resource import Condition, CustomResource, KubeModel, condition_of
+from domain.instances.resources.cluster_api import ObservedStatus
+from domain.resource import CustomResource, KubeModel
 
 _READY = "Ready"
 
@@ -22,16 +23,10 @@ class NodeSpec(KubeModel):
     unschedulable: bool = False
 
 
-class NodeStatus(KubeModel):
-    """Of the status only the condition `Ready` is read, because observations enlarge Temporal's histories."""
+class NodeStatus(ObservedStatus):
+    """Of a Node only the condition `Ready` is read."""
 
-    conditions: tuple[Condition, ...] = ()
-
-    @field_validator("conditions", mode="before")
-    @classmethod
-    def _only_ready(cls, found: object) -> object:
-        listed = found if isinstance(found, list | tuple) else ()
-        return [each for each in listed if not isinstance(each, dict) or each.get("type") == _READY]
+    read: ClassVar[tuple[str, ...]] = (_READY,)
 
 
 class Node(CustomResource):
@@ -64,5 +59,4 @@ class Node(CustomResource):
 
     @property
     def node_ready(self) -> bool:
-        ready = condition_of(self.status.conditions, _READY)
-        return ready is not None and ready.status == "True"
+        return self.status.shows(_READY)

@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from running_consumer import until
 
 from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import Handled, Outcome, Taken
-from domain.instances.event_parser import Events, Invalid
+from domain.instances.event_parser import Events
 from domain.instances.events import EventKind, HookAction, InstanceEvent, InstanceState
-from domain.instances.message_unwrapping import Message
+from domain.instances.message_unwrapping import Invalid, Message
 from domain.instances.names import GroupKey, InstanceKey
 from starters.events.consumer_benchmark import ACCOUNT, REGION
-from starters.events.dispatcher import TROUBLE_AFTER, Dispatcher
+from starters.events.dispatcher import TROUBLE_AFTER, Dispatcher, ReadAhead
 from starters.events.library import EventBridgeEvent, is_event_processed
 from starters.events.machine_index import Index, machine, pool
-from starters.events.read_ahead import ReadAhead
 
 NOW = datetime(2026, 5, 4, 10, 11, 12, tzinfo=UTC)
 
@@ -104,8 +104,11 @@ async def test_an_unknown_instance_may_be_owned_while_the_index_may_be_incomplet
     assert handled.outcome is Outcome.UNAVAILABLE
 
 
-async def test_an_event_of_another_account_is_foreign_whatever_it_names(workflows: Workflows) -> None:
-    forged = state("i-1", account="999999999999")
+@pytest.mark.parametrize("elsewhere", [{"account": "999999999999"}, {"region": "us-east-1"}])
+async def test_an_event_of_another_account_or_region_is_foreign_whatever_it_names(
+    workflows: Workflows, elsewhere: dict[str, Any]
+) -> None:
+    forged = state("i-1", **elsewhere)
     assert (await dispatcher(workflows, "i-1").outcome(forged)).outcome is Outcome.FOREIGN
     assert workflows.delivered == []
 

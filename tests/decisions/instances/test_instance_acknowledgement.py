@@ -8,10 +8,11 @@ import pytest
 from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, event, hook, spot, state
 
 from domain.instances.event_delivery import Handled, Outcome, update_id
-from domain.instances.event_parser import Events, Ignored, Invalid
-from domain.instances.event_routing import by_instance, group_of, instance_of, on_hosts, ours, urgency
+from domain.instances.event_parser import Events
+from domain.instances.event_routing import by_instance, group_of, instance_of, on_host, urgency
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.message_acknowledgement import Verdict, acknowledge, back_off, dead_letter_attributes
+from domain.instances.message_unwrapping import Ignored, Invalid
 from domain.instances.names import GroupKey, InstanceKey
 
 ONE, OTHER = state("running", 0), state("stopped", 1)
@@ -139,18 +140,13 @@ def test_an_event_goes_to_its_instance_and_wakes_its_group() -> None:
     assert (instance_of(event(EventKind.LAUNCH_FAILED, 0, instance_id="")), group_of(ONE)) == (None, None)
 
 
-def test_an_instance_of_another_account_is_not_ours() -> None:
-    assert ours(ONE, {(ACCOUNT, REGION)})
-    assert not ours(ONE, {(ACCOUNT, "us-east-1"), ("999999999999", REGION)})
-
-
 def test_an_event_of_a_host_is_one_of_each_instance_on_it() -> None:
     of_host = event(EventKind.HEALTH_SCHEDULED, 0, instance_id="", host="h-1")
-    found = on_hosts(of_host, {"h-1": {"i-2", "i-1"}})
+    found = on_host(of_host, {"i-2", "i-1"})
     assert [each.instance_id for each in found] == ["i-1", "i-2"]
     assert len({each.key for each in found}) == 2
-    assert on_hosts(of_host, {}) == ()
-    assert on_hosts(ONE, {}) == (ONE,)
+    assert on_host(of_host, ()) == ()
+    assert on_host(ONE, ()) == (ONE,)
 
 
 def test_a_batch_is_grouped_by_instance_in_the_order_of_time_the_urgent_first() -> None:

@@ -25,8 +25,7 @@ from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLO
 from domain.instances.disruption_budget import Disruption, Limit, Turn, waits_for
 from domain.instances.event_record import fold
 from domain.instances.event_verification import ScheduledEvent
-from domain.instances.instance_decision import decide_instance
-from domain.instances.instance_lifecycle import work_for_instance
+from domain.instances.instance_lifecycle import decide_instance, work_for_instance
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.names import InstanceKey
 from domain.instances.observed import InstanceWorld

@@ -13,7 +13,7 @@ from instance_scenes import ACCOUNT, GROUP, REGION, health, hook_detail, state_c
 from instance_scenes import envelope as enveloped
 
 from activities.aws import event_topology, instances
-from domain.instances.event_topology import Topology, auto_scaling_pattern, same_document, tags, topology
+from domain.instances.event_topology import Topology, auto_scaling_pattern, same_document, topology
 from domain.instances.permissions import (
     CONSUME,
     SET_UP_QUEUES,
@@ -23,7 +23,7 @@ from domain.instances.permissions import (
     setup_document,
     terminating_document,
 )
-from domain.instances.provider_queue_takeover import cluster_topology
+from domain.instances.provider_queue_takeover import provider_topology
 from starters.events import sqs_queues
 
 
@@ -124,11 +124,6 @@ def test_names_that_aws_refuses_are_refused_here() -> None:
         topology(ACCOUNT, REGION, name="q" * 53)
 
 
-def test_tags_name_the_owner_and_the_clusters() -> None:
-    assert tags() == {"owned-by": "perdure"}
-    assert tags(["b", "a"]) == {"owned-by": "perdure", "perdure.dev/clusters": "a b"}
-
-
 # --- what is there already ---
 
 POLICY = json.loads(PLACE.queue.attributes["Policy"])
@@ -179,14 +174,14 @@ def test_patterns_are_compared_as_policies_are() -> None:
 
 
 def test_a_clusters_queue_and_rule_are_called_as_the_provider_calls_them() -> None:
-    place = cluster_topology(ACCOUNT, REGION, "my.cluster")
-    assert (place.queue.name, place.rule.name) == ("my-cluster-queue", "my.cluster-ec2-rule")
-    assert place.rule.targets[0].document == {"Id": "my-cluster-queue", "Arn": place.queue.arn}
+    place = provider_topology(ACCOUNT, REGION, ["my.cluster"])
+    assert (place.queue.name, place.rules[0].name) == ("my-cluster-queue", "my.cluster-ec2-rule")
+    assert place.rules[0].targets[0].document == {"Id": "my-cluster-queue", "Arn": place.queue.arn}
     assert place.queue.attributes["ReceiveMessageWaitTimeSeconds"] == "20"
 
 
 def test_a_clusters_queue_policy_is_the_providers_to_the_letter() -> None:
-    place = cluster_topology(ACCOUNT, REGION, "c1")
+    place = provider_topology(ACCOUNT, REGION, ["c1"])
     queue, rule = f"arn:aws:sqs:{REGION}:{ACCOUNT}:c1-queue", f"arn:aws:events:{REGION}:{ACCOUNT}:rule/c1-ec2-rule"
     assert place.queue.attributes["Policy"] == (
         '{"Version":"2012-10-17","Statement":[{"Sid":"CAPAEvents_c1-ec2-rule_c1-queue",'
@@ -196,16 +191,16 @@ def test_a_clusters_queue_policy_is_the_providers_to_the_letter() -> None:
 
 
 def test_a_clusters_rule_lists_no_instances_and_hears_all_states() -> None:
-    pattern = cluster_topology(ACCOUNT, REGION, "c1").rule.pattern
+    pattern = provider_topology(ACCOUNT, REGION, ["c1"]).rules[0].pattern
     assert all(matches(pattern, state_change(state)) for state in ("pending", "stopped", "terminated"))
     assert "instance-id" not in pattern["detail"]
     assert pattern["detail"]["state"][-2:] == ["shutting-down", "terminated"]
 
 
 def test_a_cluster_whose_name_is_too_long_is_named() -> None:
-    assert cluster_topology(ACCOUNT, REGION, "c" * 55)
+    assert provider_topology(ACCOUNT, REGION, ["c" * 55])
     with pytest.raises(ValueError, match="c-ec2-rule"):
-        cluster_topology(ACCOUNT, REGION, "c" * 56)
+        provider_topology(ACCOUNT, REGION, ["c" * 56])
 
 
 # --- IAM ---

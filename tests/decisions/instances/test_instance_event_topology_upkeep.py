@@ -19,7 +19,7 @@ from domain.instances.event_topology_upkeep import (
     rule_differs,
     wanted,
 )
-from domain.instances.provider_queue_takeover import cluster_topology, rules_of_policy
+from domain.instances.provider_queue_takeover import provider_topology, rules_of_policy
 from domain.instances.served_queues import Place
 from engine.errors import Absent
 
@@ -165,7 +165,7 @@ class Aws:
 def test_a_queue_of_the_providers_that_no_rule_delivers_to_stays_the_providers(
     cluster: str, policy: bool, rules: tuple[str, ...], retained: str
 ) -> None:
-    should = cluster_topology(PLACE.account, PLACE.region, cluster)
+    should = provider_topology(PLACE.account, PLACE.region, [cluster])
     aws = Aws(should.queue.attributes["Policy"] if policy else "", *rules)
     place = PLACE.model_copy(update={"queue": should.queue.name})
     changes = [change.what for change in EventTopology(place, cast(Services, aws)).changes()]

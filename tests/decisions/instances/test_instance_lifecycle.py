@@ -51,14 +51,12 @@ from domain.instances.event_record import (
 )
 from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.instances.events import EventKind, InstanceEvent
-from domain.instances.instance_decision import decide_instance
-from domain.instances.instance_lifecycle import InstanceWork, work_for_instance
+from domain.instances.instance_lifecycle import InstancePhase, InstanceWork, decide_instance, work_for_instance
 from domain.instances.interruption_causes import interruption_label
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.labels import label_patch, recalled
 from domain.instances.notices import about
 from domain.instances.observed import InstanceMemory, InstanceWorld
-from domain.instances.phases import InstancePhase
 from domain.instances.resources import AWSMachinePool, Machine
 from domain.resource import ObjectMeta
 from domain.runner import State
@@ -202,7 +200,7 @@ def test_an_end_learnt_after_an_hour_is_labelled_and_handled_before_closing() ->
     unsure = work(known, 4 * 3600 + 90, policy=policy, facts=answer, machine=labelled)
     assert (questions_of(unsure), unsure.close) == ((Question.INSTANCE,), False)
     done = work(known, 4 * 3600 + 9, policy=policy, facts=answer, machine=labelled, owner=gone)
-    assert (done.idle, done.close) == (True, True)
+    assert (done.patch, done.steps, done.close) == ({}, (), True)
 
 
 def test_in_observe_mode_nothing_is_left_to_do_at_the_end() -> None:

@@ -12,8 +12,7 @@ from instance_scenes import ACCOUNT, ID, REGION, at, facts, hook, machine, obser
 from domain.instances.actions import AskInstance, CountRefuted, Notify, ReleaseNode
 from domain.instances.event_record import answered, cordoned, fold
 from domain.instances.event_verification import Facts
-from domain.instances.instance_decision import decide_instance
-from domain.instances.instance_lifecycle import work_for_instance
+from domain.instances.instance_lifecycle import decide_instance, work_for_instance
 from domain.instances.interruption_policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.observed import InstanceWorld
 from domain.instances.resources import InterruptionPolicy

@@ -26,10 +26,10 @@ from instance_scenes import (
     state_change,
 )
 
-from domain.instances.event_parser import Events, Ignored, Invalid, parse
+from domain.instances.event_parser import Events, parse
 from domain.instances.event_record import fold, opened
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
-from domain.instances.message_unwrapping import message_of
+from domain.instances.message_unwrapping import Ignored, Invalid, message_of
 
 TOKEN = "0befcbdb-6ecd-498a-9ff7-ae9b54447cd6"
 EVENT_ID = "0f0e6d1c-8a9b-4a53-9d55-6b6a3a1d0001"

@@ -39,8 +39,7 @@ from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLO
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_record import InstanceRecord, answered, cordoned, fold, impossible
 from domain.instances.event_verification import HookTiming, Question
-from domain.instances.instance_decision import decide_instance
-from domain.instances.instance_lifecycle import work_for_instance
+from domain.instances.instance_lifecycle import decide_instance, work_for_instance
 from domain.instances.interruption_policy import (
     Budgets,
     Draining,
@@ -172,7 +171,7 @@ def test_tags_are_asked_for_once_and_the_policy_is_chosen_anew_by_them() -> None
 
 def test_an_answer_without_tags_leaves_them_known() -> None:
     answer = tagged().with_answer(facts(4, tags={"env": "prod"}), {}).with_answer(facts(9), {})
-    assert answer.tags == {"env": "prod"}
+    assert answer.known.tags == {"env": "prod"}
 
 
 def test_tags_are_asked_for_again_when_a_policy_names_another() -> None:

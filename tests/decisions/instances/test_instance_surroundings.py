@@ -33,8 +33,7 @@ from domain.instances.disruption_budget import Turn
 from domain.instances.event_record import cordoned, heartbeat_sent, hooks_confirmed, opened
 from domain.instances.event_verification import HookTiming, ScheduledEvent
 from domain.instances.events import InstanceState
-from domain.instances.instance_decision import decide_instance
-from domain.instances.instance_lifecycle import work_for_instance
+from domain.instances.instance_lifecycle import decide_instance, work_for_instance
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.labels import Story, recalled
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id

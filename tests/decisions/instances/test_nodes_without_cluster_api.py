@@ -64,13 +64,11 @@ from domain.instances.constants import (
 from domain.instances.disruption_budget import Disruption, Limit, Turn, node_group, waits_for
 from domain.instances.event_record import InstanceRecord, cordoned, opened
 from domain.instances.events import InstanceEvent, InstanceState
-from domain.instances.instance_decision import decide_instance
-from domain.instances.instance_lifecycle import patch_for, work_for_instance
+from domain.instances.instance_lifecycle import InstancePhase, decide_instance, patch_for, work_for_instance
 from domain.instances.interruption_policy import Reaction, ReactionPolicy, Taint, TaintEffect
 from domain.instances.names import InstanceKey
 from domain.instances.notices import about, about_node
 from domain.instances.observed import InstanceWorld
-from domain.instances.phases import InstancePhase
 from domain.instances.policy_selection import choose, selected
 from domain.instances.resources import InterruptionPolicy, Node
 from engine.errors import Absent, Invalid
@@ -455,10 +453,8 @@ def test_the_hook_of_a_node_that_is_deleted_is_completed_by_the_policy_that_it_h
     later = observed(gone.record, machine=None, owner=None)
     later = later.recall(InstanceWorld(key=KEY.lifecycle, known=gone.known))
     assert [type(each) for each in work_for_instance(later, at(8)).steps] == [EndHook]
-    ended = end.fold(gone, None)
-    done = gone.with_record(gone.record.model_copy(update={"hooks": {}}))
-    assert not done.managed
-    assert ended.managed
+    assert gone.managed
+    assert not end.fold(gone, Done(at=at(9))).managed
 
 
 def test_a_node_that_is_gone_without_a_hook_is_nobodys() -> None:

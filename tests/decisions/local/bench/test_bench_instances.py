@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import typer
 
-from domain.instances.event_parser import Events, Invalid, parse
+from domain.instances.event_parser import Events, parse
 from domain.instances.events import InstanceState as State
-from domain.instances.message_unwrapping import Message
+from domain.instances.message_unwrapping import Invalid, Message
 from localcloud.aws.contract import Call
 from localcloud.bench import instances_consumer as bench
 from localcloud.bench.command import Benchmark, selected_work
