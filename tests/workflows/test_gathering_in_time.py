@@ -66,10 +66,10 @@ async def test_wakes_of_a_moment_are_served_by_one_pass_where_the_last_said_so(
             await wake(env.client, key)
             if not gather:
                 await eventually(lambda n=number: made == n + 2)  # type: ignore[misc]
-        await env.sleep(60)
+        await env.sleep(timedelta(seconds=60))
         await eventually(lambda: made == passes)
         handle = env.client.get_workflow_handle(key.workflow_id)
-        await env.sleep(60)
+        await env.sleep(timedelta(seconds=60))
         assert made == passes
         await handle.terminate("the test is over")
 
@@ -209,7 +209,7 @@ async def test_a_refused_observation_stays_requested_for_the_next_attempt(
     await wake(env.client, ORGANIZATION)
     await eventually(lambda: len(cloud.looks) == 2)
     cloud.blind = False
-    await env.sleep(600)
+    await env.sleep(timedelta(seconds=600))
     await eventually(lambda: len(cloud.looks) == 3)
     assert cloud.looks == [True, True, True]
 
@@ -222,5 +222,5 @@ async def test_pools_are_notified_of_room_once_and_when_they_are_open(env: Workf
     looks = len(cloud.looks)
     await wake(env.client, ORGANIZATION)
     await eventually(lambda: len(cloud.looks) > looks)
-    await env.sleep(60)
+    await env.sleep(timedelta(seconds=60))
     assert cloud.heard == rooms
