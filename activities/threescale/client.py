@@ -12,12 +12,12 @@ from typing import Self
 import httpx
 
 from activities.threescale.call_limits import Guard
-from activities.threescale.errors import Call, no_answer, of_known_shape, refusal, unreadable
+from activities.threescale.errors import no_answer, of_known_shape, refusal, unreadable
 from activities.threescale.metrics import calling
 from domain.schema import Json, JsonObject
-from domain.threescale.calls import Read, Resource, SecretKey, Write, api_of
+from domain.threescale.calls import Read, Resource, SecretKey, Write, api_of, named
 from domain.threescale.remote_state import answers_of, entries_of
-from domain.threescale.tenant_sync import LEAVING
+from domain.threescale.tenant import LEAVING
 from engine.errors import Absent
 from engine.pauses import refuse_if_paused
 
@@ -84,7 +84,7 @@ class Tenant:
         while number <= last:
             page_query = {**query, "page": str(number), "per_page": str(_PER_PAGE)}
             answer = await self._call("GET", path, query=page_query)
-            with of_known_shape(Call(method="GET", path=path, tenant=self._url)):
+            with of_known_shape(named("GET", path, self._url)):
                 entries += entries_of(answer)
             last = _last_page(answer, number)
             number += 1
@@ -99,7 +99,7 @@ class Tenant:
         fields: Mapping[str, Json] | None = None,
         api: str = "/admin/api",
     ) -> object:
-        call = Call(method=method, path=path, tenant=self._url)
+        call = named(method, path, self._url)
         if method != "GET":
             refuse_if_paused(call)
         body = dict(fields) if fields else None

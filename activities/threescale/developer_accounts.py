@@ -1,17 +1,20 @@
 from __future__ import annotations
 
+import secrets as randomness
 from typing import Any
 
 from activities.threescale.subjects import Subject
-from domain.threescale.application import ObservedApplication
-from domain.threescale.application_sync import credentials
+from domain.threescale.actions import ClusterWrite, WriteSecret
+from domain.threescale.application import ObservedApplication, credentials
+from domain.threescale.application_auth import APPLICATION_ID, ObservedAuth, SecretContent
 from domain.threescale.calls import Read, Resource
 from domain.threescale.developer_account import ObservedAccount, admin_of
-from domain.threescale.developer_credentials import password_of
-from domain.threescale.developer_user import ObservedUser
-from domain.threescale.duplicate_owners import Holder
+from domain.threescale.developer_user import ObservedUser, password_of
+from domain.threescale.observed import Holder
 from domain.threescale.reference_names import users_of_account
-from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
+from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, DeveloperUser, Product
+
+_KEY_BYTES = 16  # as long as 3scale's own keys
 
 
 class AccountSubject(Subject[DeveloperAccount]):
@@ -31,7 +34,7 @@ class AccountSubject(Subject[DeveloperAccount]):
 class UserSubject(Subject[DeveloperUser]):
     async def observed(self) -> ObservedUser:
         user, account = self.resource, self.resource.spec.developer_account_ref.name
-        self.provider = await self.secrets.account(user, user.spec.provider_account_ref)
+        await self.find_account(user.spec.tenant_secret)
         siblings = self.cache.named(DeveloperUser, users_of_account(self.namespace, account))
         return ObservedUser(
             **self.common(),
@@ -46,8 +49,7 @@ class ApplicationSubject(Subject[Application]):
         application, spec = self.resource, self.resource.spec
         account = self.cache.get(DeveloperAccount, self.namespace, spec.account_cr.name)
         product = self.cache.get(Product, self.namespace, spec.product_cr.name)
-        reference = account.spec.provider_account_ref if account else None
-        self.provider = await self.secrets.account(application, reference)
+        await self.find_account(account.spec.tenant_secret if account else "")
         wanted = credentials(application, product).values() if product else ()
         return ObservedApplication(
             **self.common(),
@@ -65,3 +67,37 @@ class ApplicationSubject(Subject[Application]):
         account = f"DeveloperAccount/{self.namespace}/{self.resource.spec.account_cr.name}"
         others = self.cache.referring(Application, account)
         return self.holders(others)
+
+
+class AuthSubject(Subject[ApplicationAuth]):
+    async def observed(self) -> ObservedAuth:
+        spec = self.resource.spec
+        await self.find_account(spec.tenant_secret)
+        application = self.cache.get(Application, self.namespace, spec.application_cr_name)
+        account, product = None, None
+        if application is not None:
+            named = application.spec
+            account = self.cache.get(DeveloperAccount, self.namespace, named.account_cr.name)
+            product = self.cache.get(Product, self.namespace, named.product_cr.name)
+        return ObservedAuth(
+            **self.common(), application=application, account=account, product=product, secret=await self._secret()
+        )
+
+    async def _secret(self) -> SecretContent | None:
+        name = self.resource.spec.auth_secret_ref.name
+        content = await self.secrets.content(self.namespace, name)
+        if content is None:
+            return None
+        return SecretContent(
+            name=name,
+            there=tuple(sorted(content.values)),
+            filled=tuple(sorted(key for key, value in content.values.items() if value)),
+            application_id=content.values.get(APPLICATION_ID, ""),
+        )
+
+    async def write(self, write: ClusterWrite) -> dict[str, Any]:
+        if isinstance(write, WriteSecret):
+            generated = {key: randomness.token_hex(_KEY_BYTES) for key in write.generated}
+            name = self.resource.spec.auth_secret_ref.name
+            await self.secrets.write(self.namespace, name, {**generated, **write.values})
+        return {"secret": await self._secret()}

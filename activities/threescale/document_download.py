@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from collections.abc import Mapping
-from datetime import timedelta
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import httpx
 
+from activities.threescale.errors import retry_after
 from domain.threescale.open_api_document import MOST_BYTES
 from engine.errors import Absent, ApiError, Denied, Invalid, Throttled, Unavailable
 
@@ -57,7 +56,7 @@ async def _read(answer: httpx.Response, url: str) -> str:
     if not answer.is_success:
         kind = _KINDS.get(answer.status_code, Unavailable)
         code = f"HTTP {answer.status_code}"
-        raise kind(f"{_shown(url)}: {answer.status_code}", code=code, delay=_delay(answer.headers))
+        raise kind(f"{_shown(url)}: {answer.status_code}", code=code, delay=retry_after(answer.headers))
     body = bytearray()
     async for part in answer.aiter_bytes():
         body += part
@@ -105,8 +104,3 @@ def _shown(url: str) -> str:
     if parts is None:
         return url.partition("?")[0].rpartition("@")[2]
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-
-
-def _delay(headers: Mapping[str, str]) -> timedelta | None:
-    delay = str(headers.get("retry-after", ""))
-    return timedelta(seconds=int(delay)) if delay.isdecimal() and int(delay) > 0 else None

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from activities.threescale.cache import ThreescaleCache
-from activities.threescale.document_sources import Sources, as_sent
-from activities.threescale.secrets import Secrets
+from activities.threescale.document_sources import as_sent
 from activities.threescale.subjects import Subject
 from domain.threescale.active_doc import ObservedDocument, Text
 from domain.threescale.calls import Read
@@ -16,10 +14,6 @@ _REFERENCE = "spec.activeDocOpenAPIRef"
 
 
 class DocumentSubject(Subject[ActiveDoc]):
-    def __init__(self, resource: ActiveDoc, cache: ThreescaleCache, secrets: Secrets, sources: Sources) -> None:
-        super().__init__(resource, cache, secrets)
-        self._sources = sources
-
     async def observed(self) -> ObservedDocument:
         """The document is not fetched for a deletion, which does not need the document."""
         name = self.resource.spec.product_system_name
@@ -27,20 +21,18 @@ class DocumentSubject(Subject[ActiveDoc]):
         text = Text()
         if not self.resource.metadata.deleting:
             text = await as_sent(_REFERENCE, await self._document())
-        siblings = self.siblings()
         return ObservedDocument(
             **self.common(),
+            **self.rivals(self.siblings()),
             text=text,
             products=self.cache.named(Product, f"Product/{self.namespace}/{name}") if name else (),
-            siblings=tuple(each.metadata for each in siblings),
-            holders=self.holders(siblings),
         )
 
     async def _document(self) -> Text:
         where = self.resource.spec.active_doc_open_api_ref
         if where.secret_ref is not None:
-            return await self._sources.in_secret(_REFERENCE, where.secret_ref, self.namespace, self.secrets)
-        return await self._sources.at(where.url or "")
+            return await self.sources.in_secret(_REFERENCE, where.secret_ref, self.namespace, self.secrets)
+        return await self.sources.at(where.url or "")
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
         """After a rename, return the field `wanted`: whether another ActiveDoc of the tenant has the former name."""
@@ -57,9 +49,4 @@ class DocumentSubject(Subject[ActiveDoc]):
 class PolicySubject(Subject[CustomPolicyDefinition]):
     async def observed(self) -> ObservedPolicy:
         await self.find_tenant()
-        siblings = self.siblings()
-        return ObservedPolicy(
-            **self.common(),
-            siblings=tuple(each.metadata for each in siblings),
-            holders=self.holders(siblings),
-        )
+        return ObservedPolicy(**self.common(), **self.rivals(self.siblings()))

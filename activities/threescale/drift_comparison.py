@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from activities.threescale.errors import Call, of_known_shape
+from activities.threescale.errors import of_known_shape
 from activities.threescale.pass_context import PassContext
 from activities.threescale.secrets import insecure
 from activities.threescale.tenant_concurrency import Calls
@@ -38,7 +38,7 @@ class Comparison:
             while reads := [each for each in world.decide(now()).actions if isinstance(each, Read)]:
                 for each in reads:
                     body = await self._answer(calls, each)
-                    with of_known_shape(Call(method="GET", path=each.path, tenant=provider.url)):
+                    with of_known_shape(each.named(provider.url)):
                         world = each.learn(world, body)
         return any(isinstance(each, Write) for each in world.decide(now()).actions)
 

@@ -18,7 +18,7 @@ from temporalio import activity
 from activities.activity_class import Activities
 from activities.threescale import metrics
 from activities.threescale.drift_comparison import Comparison
-from activities.threescale.errors import Call, of_known_shape
+from activities.threescale.errors import of_known_shape
 from activities.threescale.pass_context import PassContext
 from activities.threescale.secrets import Secrets, insecure
 from domain.model import Model
@@ -35,14 +35,14 @@ from domain.threescale.drift import (
     in_turn,
     is_listed,
     lists_for,
+    tenant_secret,
     with_list,
     without_owner,
 )
 from domain.threescale.observed import Memory
 from domain.threescale.passes import LONGEST_PASS, SweepTenants, ThreescaleWorld
 from domain.threescale.provider_account import NoAccount, ProviderAccount, plain
-from domain.threescale.resources import Application, DeveloperAccount
-from domain.threescale.resources.shared import LocalReference
+from domain.threescale.resources import DeveloperAccount
 from engine.clock import now
 from engine.errors import Absent, ApiError, Denied
 from engine.pauses import held
@@ -105,11 +105,10 @@ class SweepActivities(Activities):
         known: defaultdict[tuple[str, str, str], dict[SecretKey, ProviderAccount]] = defaultdict(dict)
         found: dict[tuple[str, str], ProviderAccount | NoAccount] = {}
         for each in objects:
-            reference = _reference(each, accounts)
-            where = (each.metadata.namespace, reference.name if reference else "")
+            where = (each.metadata.namespace, tenant_secret(each, accounts))
             if where not in found:
                 try:
-                    found[where] = await secrets.account(each, reference)
+                    found[where] = await secrets.account(*where)
                 except ApiError as error:
                     unread.add(error.message)
                     found[where] = NoAccount(why=error.message, waits_for="")
@@ -137,14 +136,15 @@ class SweepActivities(Activities):
         return Swept(differing=len(differing), troubles=tuple(filter(None, (*unread, failure))))
 
     async def _lists(self, tenant: Members, secrets: Secrets) -> tuple[Lists, list[str]]:
-        lists, unread = Lists(), []
+        lists: Lists = {}
+        unread: list[str] = []
         slot = self._context.tenants.calls(tenant.accounts[0].url, "", insecure=tenant.insecure).slot()
         try:
             async with slot:
                 for read in lists_for(each for each in tenant.objects if in_step(each)):
                     try:
                         answer = await self._answer(tenant, read, secrets)
-                        with of_known_shape(Call(method="GET", path=read.path, tenant=tenant.accounts[0].url)):
+                        with of_known_shape(read.named(tenant.accounts[0].url)):
                             lists = with_list(lists, read, answer)
                     except ApiError as error:
                         unread.append(error.message)
@@ -210,15 +210,7 @@ class SweepActivities(Activities):
         meta = each.metadata
         is_due = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
         hold = held(each.kind_of.area, meta.annotations, self._context.settings)
-        return is_due or bool(hold) or bool(await self._context.predecessor.leads(meta.namespace))
-
-
-def _reference(each: CustomResource, accounts: dict[tuple[str, str], DeveloperAccount]) -> LocalReference | None:
-    if isinstance(each, Application):
-        owner = accounts.get((each.metadata.namespace, each.spec.account_cr.name))
-        return owner.spec.provider_account_ref if owner is not None else None
-    reference: object = getattr(getattr(each, "spec", None), "provider_account_ref", None)
-    return reference if isinstance(reference, LocalReference) else None
+        return is_due or bool(hold) or bool(await self._context.operator_leads(meta.namespace))
 
 
 def _world(look: SweepTenants, why: str, due: datetime | None, sweeps: int | None = None) -> ThreescaleWorld:

@@ -22,7 +22,6 @@ from activities.inline_driver import Effect, Passed, effects_of
 from activities.replaced_operator import HELD_FOR
 from activities.threescale import metrics
 from activities.threescale.call_limits import Guard
-from activities.threescale.errors import Call as Named
 from activities.threescale.errors import of_known_shape
 from activities.threescale.ineffective_writes import IneffectiveWrites
 from activities.threescale.pass_context import PassContext
@@ -114,7 +113,7 @@ class Effects(Activities):
             return Unreadable(key=key, problem=resource.problem)
         meta = resource.metadata
         self._token = retry_wanted(meta)
-        self._leads = await context.predecessor.leads(key.namespace)
+        self._leads = await context.operator_leads(key.namespace)
         hold = self._leads or held(resource.kind_of.area, meta.annotations, context.settings)
         compares = request.memory.compare_at is not None and request.memory.compare_at <= now()
         drifted = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
@@ -227,7 +226,7 @@ class Effects(Activities):
                 return Answer(body=await self._subject.fetch(read))
             calls = await self._with_slot()
             body = await calls.read(read, fresh=read.unsure)
-            with of_known_shape(self._named("GET", read.path)):
+            with of_known_shape(read.named(self._subject.provider.url)):
                 return Answer(body=body, beside=await self._subject.noticed(read, body))
 
     @activity.defn(name=Write.activity)
@@ -241,7 +240,7 @@ class Effects(Activities):
             self._half_done.add(self._request.key.uid)
             body = await calls.write(write, texts, repeated=write.unsure)
             self._repeats.made(write)
-            with of_known_shape(self._named(write.method, write.path)):
+            with of_known_shape(write.named(self._subject.provider.url)):
                 return Answer(body=body, beside=await self._subject.keep(write, body))
 
     @contextmanager
@@ -287,9 +286,6 @@ class Effects(Activities):
         if status := status_in_sync(self._resource, "", now()):
             with suppress(Conflict):
                 await self._show({"status": status})
-
-    def _named(self, method: str, path: str) -> Named:
-        return Named(method=method, path=path, tenant=self._subject.provider.url)
 
 
 def _until(decision: Decision, moment: datetime | None) -> Decision:

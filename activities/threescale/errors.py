@@ -19,8 +19,7 @@ from datetime import timedelta
 
 from pydantic import ValidationError
 
-from domain.model import Model
-from domain.threescale.calls import named, shortened, unexpected
+from domain.threescale.calls import shortened, unexpected
 from domain.threescale.remote_state import UnexpectedAnswerError
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
 
@@ -34,16 +33,7 @@ _TOKEN = (
 )
 
 
-class Call(Model):
-    method: str
-    path: str
-    tenant: str
-
-    def __str__(self) -> str:
-        return named(self.method, self.path, self.tenant)
-
-
-def refusal(call: Call, status: int, text: str, headers: Mapping[str, str]) -> ApiError:
+def refusal(call: str, status: int, text: str, headers: Mapping[str, str]) -> ApiError:
     """The error for an unsuccessful status. Its `code` is the status or a word for its meaning."""
     body = _parsed(text)
     kind = _kind(status, body)
@@ -54,27 +44,28 @@ def refusal(call: Call, status: int, text: str, headers: Mapping[str, str]) -> A
     if kind is Denied and not _is_validation(body):
         code, hint = ACCESS_DENIED, f" {_TOKEN}"
     message = shortened(_body_message(body) or ("" if text.lstrip().startswith("<") else text)) or "no message"
-    return kind(f"{call}: {status}: {message}{hint}", code=code, delay=_delay(kind, headers))
+    delay = retry_after(headers) if kind in (Throttled, Unavailable) else None
+    return kind(f"{call}: {status}: {message}{hint}", code=code, delay=delay)
 
 
-def no_answer(call: Call, error: BaseException) -> Unavailable:
+def no_answer(call: str, error: BaseException) -> Unavailable:
     message = shortened(str(error)) or type(error).__name__
     return Unavailable(
         f"{call}: no answer, {message}. The next attempt finds out whether it took effect.", code=NO_ANSWER
     )
 
 
-def unreadable(call: Call, text: str) -> Unavailable:
+def unreadable(call: str, text: str) -> Unavailable:
     return Unavailable(f"{call}: the answer is not JSON ({len(text)} characters)", code=UNREADABLE)
 
 
 @contextmanager
-def of_known_shape(call: Call) -> Iterator[None]:
+def of_known_shape(call: str) -> Iterator[None]:
     """Raise `Unavailable` for an answer of an undocumented shape, because it counts as no answer."""
     try:
         yield
     except (UnexpectedAnswerError, ValidationError) as error:
-        raise Unavailable(unexpected(str(call), error), code=UNREADABLE) from None
+        raise Unavailable(unexpected(call, error), code=UNREADABLE) from None
 
 
 def _kind(status: int, body: object) -> type[ApiError]:
@@ -114,8 +105,6 @@ def _parsed(text: str) -> object:
         return None
 
 
-def _delay(kind: type[ApiError], headers: Mapping[str, str]) -> timedelta | None:
+def retry_after(headers: Mapping[str, str]) -> timedelta | None:
     delay = str(headers.get("retry-after", ""))
-    if kind in (Throttled, Unavailable) and delay.isdecimal() and int(delay) > 0:
-        return timedelta(seconds=int(delay))
-    return None
+    return timedelta(seconds=int(delay)) if delay.isdecimal() and int(delay) > 0 else None

@@ -5,39 +5,28 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from activities.threescale.cache import ThreescaleCache
-from activities.threescale.document_sources import Sources, understood
-from activities.threescale.secrets import Secrets
+from activities.threescale.document_sources import understood
 from activities.threescale.subjects import Subject
 from domain.identity import all_kinds
 from domain.threescale.actions import ClusterWrite
 from domain.threescale.calls import Read
-from domain.threescale.open_api import LabelSource, ObservedOpenApi, WriteChild
+from domain.threescale.open_api import WATCHED_BY, LabelSource, ObservedOpenApi, SourceSecret, WriteChild
 from domain.threescale.reference_names import made_by
 from domain.threescale.resources import Backend, OpenApi, Product
-from domain.threescale.source_labels import WATCHED_BY, SourceSecret
 from engine.errors import Absent, ApiError, Conflict
-from engine.kube import KubeApi
 from engine.kube.json import text
 
 log = logging.getLogger(__name__)
 
 
 class OpenApiSubject(Subject[OpenApi]):
-    def __init__(
-        self, resource: OpenApi, cache: ThreescaleCache, secrets: Secrets, sources: Sources, kube: KubeApi
-    ) -> None:
-        super().__init__(resource, cache, secrets)
-        self._sources = sources
-        self._kube = kube
-
     async def observed(self) -> ObservedOpenApi:
         """A document at a URL is not observed here, because the decision requests the fetch."""
         spec = self.resource.spec
-        self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
+        await self.find_account(spec.tenant_secret)
         where, text = spec.openapi_ref.secret_ref, None
         if where is not None:
-            text = await self._sources.in_secret("spec.openapiRef", where, self.namespace, self.secrets)
+            text = await self.sources.in_secret("spec.openapiRef", where, self.namespace, self.secrets)
             await understood(text.body)
         return ObservedOpenApi(**self.common(), text=text, source=await self._source(), **self._children())
 
@@ -68,7 +57,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return {"products": tuple(products.values()), "backends": tuple(backends.values())}
 
     async def fetch(self, read: Read) -> str:
-        document = await self._sources.fetched(read.path)
+        document = await self.sources.fetched(read.path)
         await understood(document)
         return document
 
@@ -97,11 +86,11 @@ class OpenApiSubject(Subject[OpenApi]):
         kind = all_kinds()[child.kind]
         try:
             if child.delete:
-                answer = await self._kube.delete(kind, self.namespace, child.name)
+                answer = await self.kube.delete(kind, self.namespace, child.name)
             elif child.body:
-                answer = await self._kube.create(kind, child.body, self.namespace)
+                answer = await self.kube.create(kind, child.body, self.namespace)
             else:
-                answer = await self._kube.patch(
+                answer = await self.kube.patch(
                     kind, self.namespace, child.name, child.patch, resource_version=child.resource_version
                 )
         except (Conflict, Absent):

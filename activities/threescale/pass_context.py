@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
 from typing import Any
 
-from activities.threescale.application_auth import AuthSubject
+from activities.replaced_operator import Leaders
 from activities.threescale.cache import ThreescaleCache
-from activities.threescale.developer_accounts import AccountSubject, ApplicationSubject, UserSubject
+from activities.threescale.developer_accounts import AccountSubject, ApplicationSubject, AuthSubject, UserSubject
 from activities.threescale.document_sources import Sources
 from activities.threescale.documents import DocumentSubject, PolicySubject
 from activities.threescale.open_api import OpenApiSubject
-from activities.threescale.products import BackendSubject, ProductSubject
-from activities.threescale.promotion import PromotionSubject
-from activities.threescale.replaced_operator import Predecessor
+from activities.threescale.products import BackendSubject, ProductSubject, PromotionSubject
 from activities.threescale.response_cache import ResponseCache
 from activities.threescale.secrets import Secrets
 from activities.threescale.subjects import Subject
@@ -44,16 +40,17 @@ from engine.kube import JsonObject, KubeApi
 from engine.kube.json import text
 from engine.settings import Settings
 
-log = logging.getLogger(__name__)
+LEADER_LEASE = "82355b9c.3scale.net"
 
-# Subjects of ActiveDocs and OpenAPIs are missing here, because they take more arguments.
-_SUBJECTS: dict[type[CustomResource], Callable[[Any, ThreescaleCache, Secrets], Subject[Any]]] = {
+_SUBJECTS: dict[type[CustomResource], type[Subject[Any]]] = {
+    ActiveDoc: DocumentSubject,
     Application: ApplicationSubject,
     ApplicationAuth: AuthSubject,
     Backend: BackendSubject,
     CustomPolicyDefinition: PolicySubject,
     DeveloperAccount: AccountSubject,
     DeveloperUser: UserSubject,
+    OpenApi: OpenApiSubject,
     Product: ProductSubject,
     ProxyConfigPromote: PromotionSubject,
     Tenant: TenantSubject,
@@ -70,19 +67,23 @@ class PassContext:
         self.settings = settings
         self.responses = ResponseCache()
         self._homes = Homes()
-        self.predecessor = Predecessor(kube, settings.threescale_operator_namespace)
+        self._leaders = Leaders(kube)
         self._sources = sources
         self._models = {model.kind_of.name: model for model in custom_resources()}
+
+    async def operator_leads(self, namespace: str) -> str:
+        """Why nothing may be done, because the 3scale operator still leads; empty otherwise.
+
+        It elects a leader only with `--enable-leader-election`, by a Lease in its own namespace.
+        """
+        where = self.settings.threescale_operator_namespace or namespace
+        return await self._leaders.leads("the 3scale operator", where, LEADER_LEASE)
 
     def secrets(self) -> Secrets:
         return Secrets(self.kube, self._homes)
 
     def subject(self, resource: CustomResource, secrets: Secrets) -> Subject[Any]:
-        if isinstance(resource, ActiveDoc):
-            return DocumentSubject(resource, self.cache, secrets, self._sources)
-        if isinstance(resource, OpenApi):
-            return OpenApiSubject(resource, self.cache, secrets, self._sources, self.kube)
-        return _SUBJECTS[type(resource)](resource, self.cache, secrets)
+        return _SUBJECTS[type(resource)](resource, self.cache, secrets, self._sources, self.kube)
 
     async def own(self, kind: Kind, key: Key) -> CustomResource | Malformed | None:
         """The lifecycle's own object from the API server; None if the object is gone or was created again."""

@@ -3,9 +3,11 @@ from __future__ import annotations
 from activities.threescale.subjects import Subject
 from domain.threescale.backend import ObservedBackend
 from domain.threescale.cascading_deletion import takes_along
+from domain.threescale.config_promotion import ObservedPromotion
 from domain.threescale.gateway_configuration import secrets_of
 from domain.threescale.product import ObservedProduct
-from domain.threescale.resources import Application, Backend, Product
+from domain.threescale.provider_account import NoAccount
+from domain.threescale.resources import Application, Backend, Product, ProxyConfigPromote
 
 
 class ProductSubject(Subject[Product]):
@@ -17,12 +19,10 @@ class ProductSubject(Subject[Product]):
         applications: tuple[Application, ...] = ()
         if meta.deleting and takes_along(meta):
             applications = self.cache.referring(Application, f"Product/{self.namespace}/{meta.name}")
-        siblings = self.siblings()
         return ObservedProduct(
             **self.common(),
             backends=tuple(backends.values()),
-            siblings=tuple(each.metadata for each in siblings),
-            holders=self.holders(siblings),
+            **self.rivals(self.siblings()),
             applications=applications,
             secrets=await self.secrets.texts(secrets_of(spec, self.namespace)),
         )
@@ -32,10 +32,17 @@ class BackendSubject(Subject[Backend]):
     async def observed(self) -> ObservedBackend:
         name, deleting = self.resource.spec.system_name, self.resource.metadata.deleting
         await self.find_tenant()
-        siblings = self.siblings()
         return ObservedBackend(
             **self.common(),
             products=self.cache.referring(Product, f"Backend/{self.namespace}/{name}") if name and deleting else (),
-            siblings=tuple(each.metadata for each in siblings),
-            holders=self.holders(siblings),
+            **self.rivals(self.siblings()),
         )
+
+
+class PromotionSubject(Subject[ProxyConfigPromote]):
+    async def observed(self) -> ObservedPromotion:
+        product = self.cache.get(Product, self.namespace, self.resource.spec.product_cr_name)
+        self.provider = NoAccount(why="its Product does not exist", waits_for="")
+        if product is not None:
+            await self.find_account(product.spec.tenant_secret)
+        return ObservedPromotion(**self.common(), product=product)

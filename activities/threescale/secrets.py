@@ -27,7 +27,6 @@ from domain.threescale.provider_account import (
     SecretView,
     provider_account,
 )
-from domain.threescale.resources.shared import LocalReference
 from engine.errors import Absent, Conflict
 from engine.kube import SECRET, JsonObject, KubeApi
 from engine.kube.json import mapping, text
@@ -90,17 +89,17 @@ class Secrets:
         secret = {"metadata": {"name": name, "namespace": namespace}, "stringData": dict.fromkeys(keys, "")}
         await self._kube.applied(SECRET, secret, namespace)
 
-    async def account(self, resource: CustomResource, reference: LocalReference | None) -> ProviderAccount | NoAccount:
-        """The tenant of the Secret that `reference` names; without a reference, the default tenant of the namespace."""
-        place = _place(resource, reference)
-        found = await self._account(*place)
+    async def account(self, namespace: str, name: str) -> ProviderAccount | NoAccount:
+        """The tenant of the Secret with this name; without a name, the default tenant of the namespace."""
+        place = (namespace, name)
+        found = await self._account(namespace, name)
         if place not in self._noted:  # a pass reads each Secret once, so later answers are as old as the first
             self._noted.add(place)
             self._homes.note(place, found.url)
         return found
 
-    async def home(self, resource: CustomResource, reference: LocalReference | None) -> str:
-        return self._homes.get(_place(resource, reference)) or (await self.account(resource, reference)).url
+    async def home(self, namespace: str, name: str) -> str:
+        return self._homes.get((namespace, name)) or (await self.account(namespace, name)).url
 
     async def _account(self, namespace: str, named: str) -> ProviderAccount | NoAccount:
         chosen = await self.view(namespace, named or DEFAULT_SECRET)
@@ -127,7 +126,6 @@ class Secrets:
         if first is None:
             return None
         return Installation(
-            name=text(first, "metadata", "name"),
             tenant_name=text(first, "spec", "tenantName") or "3scale",
             wildcard_domain=text(first, "spec", "wildcardDomain"),
         )
@@ -141,10 +139,6 @@ class Secrets:
         version, uid = text(found, "metadata", "resourceVersion"), text(found, "metadata", "uid")
         labels = {name: str(value) for name, value in mapping(found, "metadata", "labels").items()}
         return Content(values, version, uid, labels)
-
-
-def _place(resource: CustomResource, reference: LocalReference | None) -> tuple[str, str]:
-    return resource.metadata.namespace, reference.name if reference else ""
 
 
 def insecure(resource: CustomResource) -> bool:

@@ -8,17 +8,18 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from activities.threescale.cache import ThreescaleCache
+from activities.threescale.document_sources import Sources
 from activities.threescale.secrets import Secrets
 from domain.resource import CustomResource
 from domain.threescale.actions import ClusterWrite
 from domain.threescale.calls import Read, Write
-from domain.threescale.duplicate_owners import Holder
-from domain.threescale.observed import Observed
+from domain.threescale.observed import Holder, Observed
 from domain.threescale.provider_account import NoAccount, ProviderAccount, known_at, same_tenant
-from domain.threescale.remote_ids import remembered_id
+from domain.threescale.remote_ids import host_of, remembered_id
 from domain.threescale.resources import Tenant
-from domain.threescale.resources.shared import LocalReference
+from domain.threescale.resources.shared import InTenant, RemoteResource
 from engine.errors import ApiError
+from engine.kube import KubeApi
 
 R = TypeVar("R", bound=CustomResource)
 
@@ -26,10 +27,12 @@ NOT_LOOKED_FOR = NoAccount(why="not looked up yet", waits_for="")
 
 
 class Subject(ABC, Generic[R]):
-    def __init__(self, resource: R, cache: ThreescaleCache, secrets: Secrets) -> None:
+    def __init__(self, resource: R, cache: ThreescaleCache, secrets: Secrets, sources: Sources, kube: KubeApi) -> None:
         self.resource = resource
         self.cache = cache
         self.secrets = secrets
+        self.sources = sources
+        self.kube = kube
         self.provider: ProviderAccount | NoAccount = NOT_LOOKED_FOR
         self._homes: dict[str, str] = {}  # addresses of siblings' tenants, by uid
 
@@ -42,15 +45,19 @@ class Subject(ABC, Generic[R]):
             tenants = self.cache.referring(Tenant, name)
         return {"key": self.resource.key, "resource": self.resource, "provider": provider, "tenants": tenants}
 
+    async def find_account(self, secret: str) -> None:
+        self.provider = await self.secrets.account(self.namespace, secret)
+
     async def find_tenant(self) -> None:
         """Find the object's tenant, and the tenants of siblings whose status names no tenant."""
-        self.provider = await self.secrets.account(self.resource, _reference(self.resource))
+        await self.find_account(_tenant_secret(self.resource))
         if isinstance(self.provider, NoAccount):
             return
         for each in self.cache.siblings(self.resource):
-            if not _host(each):
+            if not host_of(each):
                 with suppress(ApiError):  # then only the namespaces and references are compared
-                    self._homes[each.metadata.uid] = await self.secrets.home(each, _reference(each))
+                    place = (each.metadata.namespace, _tenant_secret(each))
+                    self._homes[each.metadata.uid] = await self.secrets.home(*place)
 
     def siblings(self) -> tuple[R, ...]:
         if isinstance(self.provider, NoAccount):
@@ -58,17 +65,19 @@ class Subject(ABC, Generic[R]):
         return tuple(each for each in self.cache.siblings(self.resource) if self.is_of_tenant(each))
 
     def is_of_tenant(self, other: CustomResource) -> bool:
-        if home := _host(other) or self._homes.get(other.metadata.uid):
+        if home := host_of(other) or self._homes.get(other.metadata.uid):
             return same_tenant(home, self.provider.url)
-        return other.metadata.namespace == self.namespace and _reference(other) == _reference(self.resource)
+        same_secret = _tenant_secret(other) == _tenant_secret(self.resource)
+        return other.metadata.namespace == self.namespace and same_secret
 
-    def holders(self, others: Iterable[CustomResource]) -> tuple[Holder, ...]:
-        uid = self.resource.metadata.uid
-        found = [(each, id_) for each in others if (id_ := self._id_of(each)) and each.metadata.uid != uid]
-        return tuple(Holder(metadata=each.metadata, id=id_) for each, id_ in found)
+    def holders(self, others: Iterable[RemoteResource]) -> tuple[Holder, ...]:
+        url, uid = self.provider.url, self.resource.metadata.uid
+        found = [(each.metadata, known_at(url, host_of(each), remembered_id(each))) for each in others]
+        return tuple(Holder(metadata=meta, id=id_) for meta, id_ in found if id_ and meta.uid != uid)
 
-    def _id_of(self, resource: CustomResource) -> int:
-        return known_at(self.provider.url, _host(resource), remembered_id(resource))
+    def rivals(self, siblings: Iterable[RemoteResource]) -> dict[str, Any]:
+        """The fields of the world with other objects of the same name: all, and those with an id in the tenant."""
+        return {"siblings": tuple(each.metadata for each in siblings), "holders": self.holders(siblings)}
 
     async def prepare(self, write: Write) -> None:
         """Check before a write that its answer can be stored. Raises ApiError if it cannot."""
@@ -91,11 +100,6 @@ class Subject(ABC, Generic[R]):
         return self.resource.metadata.namespace
 
 
-def _host(resource: CustomResource) -> str | None:
-    host: object = getattr(getattr(resource, "status", None), "provider_account_host", None)
-    return str(host) if host else None
-
-
-def _reference(resource: CustomResource) -> LocalReference | None:
-    reference: object = getattr(getattr(resource, "spec", None), "provider_account_ref", None)
-    return reference if isinstance(reference, LocalReference) and reference.name else None
+def _tenant_secret(resource: CustomResource) -> str:
+    spec: object = getattr(resource, "spec", None)
+    return spec.tenant_secret if isinstance(spec, InTenant) else ""

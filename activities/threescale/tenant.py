@@ -16,8 +16,14 @@ from domain.threescale.actions import ClusterWrite, WriteSecret
 from domain.threescale.calls import Resource, Write
 from domain.threescale.provider_account import ADDRESS_KEY, TOKEN_KEY, SecretView, same_tenant
 from domain.threescale.resources import Tenant
-from domain.threescale.tenant import TOKEN_SECRET_LABELS, ObservedTenant, master_of, secret_of
-from domain.threescale.tenant_sync import password_of_admin
+from domain.threescale.tenant import (
+    TOKEN_SECRET_LABELS,
+    ObservedTenant,
+    master_of,
+    password_of_admin,
+    secret_of,
+    token_place,
+)
 from engine.errors import ApiError, Denied
 
 # The attempts are one second apart. An API server that is down recovers within two minutes, or not soon.
@@ -40,14 +46,14 @@ class TenantSubject(Subject[Tenant]):
         )
 
     async def _secret(self) -> SecretView | None:
-        reference = self.resource.spec.tenant_secret_ref
-        return await self.secrets.view(reference.namespace or self.namespace, reference.name)
+        return await self.secrets.view(*token_place(self.resource))
 
     def _siblings(self) -> tuple[ObjectMeta, ...]:
         tenant, spec = self.resource, self.resource.spec
         candidates = [*self._of_organization()]
-        named = self.cache.referring(Tenant, _secret_of(tenant)) if spec.tenant_secret_ref.name else ()
-        candidates += [each for each in named if _secret_of(each) == _secret_of(tenant)]
+        place = token_place(tenant)
+        named = self.cache.referring(Tenant, f"Secret/{'/'.join(place)}") if spec.tenant_secret_ref.name else ()
+        candidates += [each for each in named if token_place(each) == place]
         others = {each.metadata.uid: each.metadata for each in candidates if each.metadata.uid != tenant.metadata.uid}
         return tuple(others.values())
 
@@ -59,16 +65,15 @@ class TenantSubject(Subject[Tenant]):
 
     async def prepare(self, write: Write) -> None:
         if write.resource is Resource.TENANT and write.method == "POST":
-            reference = self.resource.spec.tenant_secret_ref
-            where = reference.namespace or self.namespace
-            found = await self.secrets.content(where, reference.name)
+            place = token_place(self.resource)
+            found = await self.secrets.content(*place)
             if found and found.values.get(TOKEN_KEY) and not TOKEN_SECRET_LABELS.items() <= found.labels.items():
                 message = (
-                    f"Secret {where}/{reference.name} has a token that no Tenant has written: it is not "
+                    f"Secret {'/'.join(place)} has a token that no Tenant has written: it is not "
                     "overwritten. Name another Secret in spec.tenantSecretRef, or delete this one."
                 )
                 raise Denied(message, code="SecretNotOurs")
-            await self.secrets.may_put(where, reference.name, (TOKEN_KEY, ADDRESS_KEY))
+            await self.secrets.may_put(*place, (TOKEN_KEY, ADDRESS_KEY))
 
     async def keep(self, write: Write, body: object) -> dict[str, Any]:
         secret = secret_of(self.resource, body) if write.resource is Resource.TENANT else {}
@@ -89,11 +94,5 @@ class TenantSubject(Subject[Tenant]):
 
     async def write(self, write: ClusterWrite) -> dict[str, Any]:
         if isinstance(write, WriteSecret):
-            reference = self.resource.spec.tenant_secret_ref
-            await self.secrets.write(reference.namespace or self.namespace, reference.name, write.values)
+            await self.secrets.write(*token_place(self.resource), write.values)
         return {"secret": await self._secret()}
-
-
-def _secret_of(tenant: Tenant) -> str:
-    reference = tenant.spec.tenant_secret_ref
-    return f"Secret/{reference.namespace or tenant.metadata.namespace}/{reference.name}"

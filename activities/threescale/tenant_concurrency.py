@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from activities.threescale.call_limits import Guard
 from activities.threescale.client import Connections, Tenant
@@ -80,10 +80,8 @@ class Calls:
         self._share = share
         self._token = token
 
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        async with self._share.slot():
-            yield
+    def slot(self) -> AbstractAsyncContextManager[None]:
+        return self._share.slot()
 
     async def read(self, read: Read, *, fresh: bool) -> object:
         """3scale's answer; None if the object does not exist. If `fresh`, an earlier read of a list is not shared."""

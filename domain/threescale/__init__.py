@@ -1,33 +1,20 @@
 """The eleven 3scale kinds of capabilities.3scale.net, as the 3scale operator defines them.
 
-`reconciliation.py` is the entry point. Each kind has a module with its lifecycle (`product.py`). Some kinds have a
-second module with their API calls (`product_sync.py`). `observed.py` defines the input of decisions, `remote_state.py`
-the state of 3scale.
+`reconciliation.py` is the entry point. Each kind has a module with its lifecycle and its API calls; the calls
+of a Product are in `product_sync.py`. `observed.py` defines the input of decisions, `remote_state.py` the state of
+3scale.
 """
 
 from domain.identity import Key, Kind
-from domain.threescale.constants import (
-    ACCOUNT_FINALIZER,
-    ACTIVE_DOC_FINALIZER,
-    APPLICATION_FINALIZER,
-    BACKEND_FINALIZER,
-    GROUP,
-    OPEN_API_FINALIZER,
-    POLICY_FINALIZER,
-    PRODUCT_FINALIZER,
-    TENANT_FINALIZER,
-    TENANT_VERSION,
-    USER_FINALIZER,
-    VERSION,
-)
 
 _AREA = "threescale"
+_GROUP = "capabilities.3scale.net"
 
 
-def _kind(name: str, finalizer: str = "", version: str = VERSION, reporter: str = "") -> Kind:
+def _kind(name: str, finalizer: str = "", version: str = "v1beta1", reporter: str = "") -> Kind:
     return Kind(
         name=name,
-        group=GROUP,
+        group=_GROUP,
         version=version,
         plural=f"{name.lower()}s",
         area=_AREA,
@@ -36,18 +23,20 @@ def _kind(name: str, finalizer: str = "", version: str = VERSION, reporter: str 
     )
 
 
-PRODUCT = _kind("Product", PRODUCT_FINALIZER)
-BACKEND = _kind("Backend", BACKEND_FINALIZER)
-ACTIVE_DOC = _kind("ActiveDoc", ACTIVE_DOC_FINALIZER)
-OPEN_API = _kind("OpenAPI", OPEN_API_FINALIZER)
-DEVELOPER_ACCOUNT = _kind("DeveloperAccount", ACCOUNT_FINALIZER)
-DEVELOPER_USER = _kind("DeveloperUser", USER_FINALIZER)
-APPLICATION = _kind("Application", APPLICATION_FINALIZER)
+PRODUCT = _kind("Product", f"product.{_GROUP}/finalizer")
+BACKEND = _kind("Backend", f"backend.{_GROUP}/finalizer")
+DEVELOPER_ACCOUNT = _kind("DeveloperAccount", f"developeraccount.{_GROUP}/finalizer")
+DEVELOPER_USER = _kind("DeveloperUser", f"developeruser.{_GROUP}/finalizer")
+APPLICATION = _kind("Application", f"application.{_GROUP}/finalizer")
+TENANT = _kind("Tenant", f"tenant.{_GROUP}/finalizer", version="v1alpha1")
+# The replaced operator sets no finalizer on these kinds: their entries stay in 3scale, or garbage collection deletes
+# the generated objects.
+ACTIVE_DOC = _kind("ActiveDoc", "perdure.dev/activedoc")
+OPEN_API = _kind("OpenAPI", "perdure.dev/openapi")
+CUSTOM_POLICY_DEFINITION = _kind("CustomPolicyDefinition", "perdure.dev/custompolicydefinition")
 # As with the replaced operator, the Events of an ApplicationAuth name the component Application.
 APPLICATION_AUTH = _kind("ApplicationAuth", reporter=APPLICATION.name)
-CUSTOM_POLICY_DEFINITION = _kind("CustomPolicyDefinition", POLICY_FINALIZER)
 PROXY_CONFIG_PROMOTE = _kind("ProxyConfigPromote")
-TENANT = _kind("Tenant", TENANT_FINALIZER, TENANT_VERSION)
 
 CUSTOM_KINDS = (
     PRODUCT,

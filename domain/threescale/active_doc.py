@@ -19,15 +19,24 @@ from domain.decision import Decision, earliest
 from domain.model import Model
 from domain.resource import ObjectMeta
 from domain.schema import Json
-from domain.threescale.calls import Read, Resource, Write, change, creation, deletion
+from domain.threescale.calls import Read, Resource, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.conditions import INVALID
 from domain.threescale.digests import created, digest, digests_of
-from domain.threescale.duplicate_owners import Holder
 from domain.threescale.normalize import same_json
-from domain.threescale.observed import Blocker, Leaving, ObservedOne, invalid, is_true, lets_go, waiting
-from domain.threescale.product_sync import Sync
+from domain.threescale.observed import (
+    Blocker,
+    Holder,
+    Leaving,
+    ObservedOne,
+    elder,
+    invalid,
+    is_true,
+    lets_go,
+    seniority,
+    waiting,
+)
 from domain.threescale.provider_account import same_tenant
-from domain.threescale.references import elder, seniority, usable
+from domain.threescale.references import usable
 from domain.threescale.remote_object import One, differing, read_one, wrote_one
 from domain.threescale.remote_state import FoundDocument
 from domain.threescale.resources import ActiveDoc, Product
@@ -169,9 +178,7 @@ def sync_document(
 ) -> Sync:
     spec = document.spec
     if not found.looked:
-        by_id = known_id if not found.lost else 0
-        path = f"{_PATH}/{by_id}" if by_id else _PATH
-        return Sync(reads=(Read(resource=Resource.DOCUMENT, path=path, of=by_id),))
+        return Sync(reads=(read_entry(Resource.DOCUMENT, _PATH, 0 if found.lost else known_id),))
     wanted: dict[str, Json] = {
         "name": spec.name,
         "description": spec.description,
@@ -180,9 +187,8 @@ def sync_document(
     }
     if found.item is None:
         fields = {**wanted, "system_name": spec.system_name, "body": body, "service_id": service_id or None}
-        return Sync(
-            writes=(creation(Resource.DOCUMENT, _PATH, fields, {"system_name": spec.system_name}, spec.system_name),)
-        )
+        key = {"system_name": spec.system_name}
+        return Sync(writes=(creation(Resource.DOCUMENT, _PATH, fields, key, spec.system_name),))
     there = found.item
     if _is_former(there, document):
         return Sync(reads=(Read(resource=Resource.DOCUMENT, path=_PATH),))

@@ -12,37 +12,49 @@ are set only at the creation.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from typing import ClassVar, Self
 
 from domain.decision import Decision
+from domain.schema import Json
 from domain.threescale import DEVELOPER_ACCOUNT
-from domain.threescale.application_sync import credentials, is_application, known_id_of, natural_key, sync_application
-from domain.threescale.calls import Read, Resource, SecretKey, deletion
+from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.cascading_deletion import takes_along
-from domain.threescale.conditions import INVALID, SyncState
-from domain.threescale.digests import created, digest, digests_of, retained
-from domain.threescale.duplicate_owners import Holder
+from domain.threescale.conditions import INVALID
+from domain.threescale.digests import OTHERS, created, digest, digests_of, retained
+from domain.threescale.gateway_configuration import backend_version
 from domain.threescale.observed import (
     Blocker,
+    Holder,
     Leaving,
     ObservedOne,
     Phase,
     acts,
+    elder,
     finalizer_set,
+    invalid,
     is_true,
     lets_go,
     waiting,
 )
-from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import known_at, same_tenant
-from domain.threescale.references import elder, finalizer_removed, id_of_account, takes_its_own
+from domain.threescale.references import finalizer_removed, id_of_account, takes_its_own
 from domain.threescale.remote_ids import bereft, combined, owned
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import FoundApplication, FoundPlan, answers_of
 from domain.threescale.resources import Application, DeveloperAccount, Product
 from domain.threescale.resources.shared import Digests
+
+LIVE, SUSPENDED = "live", "suspended"
+
+# 3scale's parameters and the Secret's keys, by the product's authentication.
+CREDENTIALS = {
+    "1": {"user_key": "UserKey"},
+    "2": {"application_id": "ApplicationID", "application_key": "ApplicationKey"},
+    "oidc": {"application_id": "ClientID", "application_key": "ClientSecret"},
+}
 
 
 class ObservedApplication(ObservedOne):
@@ -135,42 +147,21 @@ def _absent(observed: ObservedApplication) -> Blocker:
 
 def _blocker(application: Application, account: DeveloperAccount, product: Product, url: str) -> Blocker | None:
     namespace, plan = application.metadata.namespace, application.spec.application_plan_name
-    of_account = (f"DeveloperAccount/{namespace}/{account.metadata.name}",)
-    of_product = (f"Product/{namespace}/{product.metadata.name}",)
+    of_account = f"DeveloperAccount/{namespace}/{account.metadata.name}"
+    of_product = f"Product/{namespace}/{product.metadata.name}"
     account_host, host = account.status.provider_account_host, product.status.provider_account_host
-    without_account_id = not known_at(url, account_host, account.status.account_id) or account.metadata.deleting
-    without_product_id = not product.status.product_id or product.metadata.deleting
-    checks = (
-        (
-            is_true(account.status.conditions, INVALID),
-            SyncState.INVALID,
-            "account CR is in an invalid state",
-            of_account,
-        ),
-        (
-            is_true(product.status.conditions, INVALID),
-            SyncState.INVALID,
-            "product CR is in an invalid state",
-            of_product,
-        ),
-        (without_account_id, SyncState.WAITING, "accountCR name doesnt have a valid account reference", of_account),
-        (without_product_id, SyncState.WAITING, "productCR name doesnt have a valid product reference", of_product),
-        (
-            not same_tenant(account_host, host),
-            SyncState.INVALID,
-            "product and account providerAccounts dont match",
-            (*of_account, *of_product),
-        ),
-        (
-            plan not in product.spec.application_plans,
-            SyncState.WAITING,
-            f"Product {product.metadata.name} has no plan {plan}",
-            of_product,
-        ),
-    )
-    for holds, state, message, waits_for in checks:
-        if holds:
-            return Blocker(state=state, message=message, waits_for=waits_for)
+    if is_true(account.status.conditions, INVALID):
+        return invalid("account CR is in an invalid state", of_account)
+    if is_true(product.status.conditions, INVALID):
+        return invalid("product CR is in an invalid state", of_product)
+    if not known_at(url, account_host, account.status.account_id) or account.metadata.deleting:
+        return waiting("accountCR name doesnt have a valid account reference", of_account)
+    if not product.status.product_id or product.metadata.deleting:
+        return waiting("productCR name doesnt have a valid product reference", of_product)
+    if not same_tenant(account_host, host):
+        return invalid("product and account providerAccounts dont match", of_account, of_product)
+    if plan not in product.spec.application_plans:
+        return waiting(f"Product {product.metadata.name} has no plan {plan}", of_product)
     return None
 
 
@@ -182,8 +173,10 @@ def _synced(
     now: datetime,
 ) -> Decision:
     application = observed.resource
-    found, forgets = _own(observed)
+    known_id = _own_id(observed)
+    found = _own(observed, known_id)
     desired = _desired(application, account, product)
+    forgets = observed.known_id != known_id
     settled = desired == digests_of(application) and application.status.application_id and not forgets
     if settled and not observed.look and found.untouched:
         return observed.fine(now, fields)
@@ -192,7 +185,7 @@ def _synced(
     siblings = (each.id for each in observed.listed if not differing(key, each))
     listed = {each.id for each in observed.listed}
     claimed = (*siblings, *(each.id for each in observed.holders if each.id not in listed))
-    whole = sync_application(application, product, account_id, found, observed.plans, claimed, forgets=forgets)
+    whole = sync_application(application, product, account_id, found, observed.plans, known_id, claimed)
     lacking = _lacking(observed, product, whole)
     if lacking is not None:
         return observed.blocked(lacking, now, fields)
@@ -208,15 +201,17 @@ def _synced(
     return observed.fine(now, fields, digests=desired)
 
 
-def _own(observed: ObservedApplication) -> tuple[One[FoundApplication], bool]:
-    """Return the application, and whether the object's remembered id is ignored because an older object recorded it."""
-    application, found = observed.resource, observed.found
-    known_id = known_id_of(application, observed.provider.url)
+def _own_id(observed: ObservedApplication) -> int:
+    """The remembered id; 0 if there is none, or if an older object has recorded it, too."""
+    known_id = observed.known_id
     rivals = [each.metadata for each in observed.holders if each.id == known_id]
-    forgets = bool(known_id) and elder(application.metadata, rivals) is not None
-    noted = 0 if forgets else known_id
-    taken = found.item is not None and found.item.id != noted and found.item.id in {h.id for h in observed.holders}
-    return (One() if taken else found), forgets
+    return 0 if elder(observed.resource.metadata, rivals) is not None else known_id
+
+
+def _own(observed: ObservedApplication, known_id: int) -> One[FoundApplication]:
+    found, ids = observed.found, {each.id for each in observed.holders}
+    taken = found.item is not None and found.item.id != known_id and found.item.id in ids
+    return One() if taken else found
 
 
 def _of(found: One[FoundApplication]) -> dict[str, object]:
@@ -246,7 +241,7 @@ def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blo
 def _leaving(observed: ObservedApplication) -> Leaving:
     """No call is made if the account is gone, or if 3scale deletes the application with it (`takes_its_own`)."""
     application, account, provider = observed.resource, observed.account, observed.provider
-    known_id = known_id_of(application, provider.url)
+    known_id = observed.known_id
     leaving = Leaving(holders=observed.holders)
     begun = bool(created(application.metadata))
     if account is None or finalizer_removed(account) or not (known_id or begun):
@@ -263,3 +258,83 @@ def _leaving(observed: ObservedApplication) -> Leaving:
     look = Read(resource=Resource.APPLICATION, path=path) if begun else None
     deletes = partial(deletion, Resource.APPLICATION, path, about=application.spec.name)
     return lets_go(leaving, observed.found, known_id, look, deletes)
+
+
+def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: Iterable[int] = ()) -> bool:
+    """Whether the found application is the result of the creation that `noted` records. `claimed` contains the ids of
+    applications that belong to other objects.
+    """
+    others = noted.get(OTHERS)
+    before = others if isinstance(others, list) else []
+    ours = bool(noted) and (found.name, found.service_id) == (noted.get("name"), noted.get("service_id"))
+    return ours and found.id not in (*before, *claimed)
+
+
+def natural_key(application: Application, product: Product) -> dict[str, Json]:
+    return {"name": application.spec.name, "service_id": product.status.product_id}
+
+
+def sync_application(
+    application: Application,
+    product: Product,
+    account_id: int,
+    found: One[FoundApplication],
+    plans: tuple[FoundPlan, ...] | None,
+    known_id: int = 0,
+    claimed: Iterable[int] = (),
+) -> Sync:
+    """Find plan and application ─► create it, or delete it if it is of another product ─► change plan, state, names.
+
+    The response to a change of plan contains only the plan, so the application is read again.
+
+    `claimed` contains the ids of applications that cannot be the result of a creation, because they existed before
+    or belong to other objects.
+    """
+    service_id, path = product.status.product_id or 0, f"accounts/{account_id}/applications"
+    reads = []
+    if plans is None:
+        reads.append(Read(resource=Resource.PLAN, path=f"services/{service_id}/application_plans"))
+    if not found.looked:
+        reads.append(read_entry(Resource.APPLICATION, path, 0 if found.lost else known_id))
+    if reads:
+        return Sync(reads=tuple(reads))
+    plan = next((each for each in plans or () if each.system_name == application.spec.application_plan_name), None)
+    if plan is None:
+        return Sync(missing=(application.spec.application_plan_name,))
+    if found.item is None:
+        made = _creation(application, product, plan, path)
+        return Sync(writes=(made.model_copy(update={"others": tuple(claimed)}),))
+    if found.item.service_id and found.item.service_id != service_id:
+        about = f"{application.spec.name}, of another product"
+        return Sync(writes=(deletion(Resource.APPLICATION, path, found.item.id, about),))
+    return Sync(writes=tuple(_changes(application, found.item, plan, path)))
+
+
+def credentials(application: Application, product: Product) -> dict[str, SecretKey]:
+    reference = application.spec.auth_secret_ref
+    if reference is None or not reference.name:
+        return {}
+    keys = CREDENTIALS[backend_version(product.spec.deployment) or "1"]
+    namespace = application.metadata.namespace
+    return {name: SecretKey(namespace=namespace, name=reference.name, key=key) for name, key in keys.items()}
+
+
+def _creation(application: Application, product: Product, plan: FoundPlan, path: str) -> Write:
+    spec = application.spec
+    fields = {"plan_id": plan.id, "name": spec.name, "description": spec.description}
+    key, secrets = natural_key(application, product), credentials(application, product)
+    return creation(Resource.APPLICATION, path, fields, key, spec.name, secrets=secrets)
+
+
+def _changes(application: Application, found: FoundApplication, plan: FoundPlan, path: str) -> Iterable[Write]:
+    spec = application.spec
+    changing = partial(change, Resource.APPLICATION, path, found.id, about=spec.name)
+    if found.plan_id != plan.id:
+        yield changing({"plan_id": plan.id}, event="change_plan")
+    if found.state == LIVE and spec.suspend:
+        yield changing({}, event="suspend")
+    if found.state == SUSPENDED and not spec.suspend:
+        yield changing({}, event="resume")
+    fields = differing({"name": spec.name, "description": spec.description}, found)
+    if fields:
+        yield changing(fields)

@@ -16,11 +16,10 @@ from typing import ClassVar, Self
 from domain.decision import Decision
 from domain.model import Model
 from domain.threescale.actions import WriteSecret
-from domain.threescale.calls import TAKEN, Read, Resource, SecretKey, Write, unless_refused
+from domain.threescale.calls import TAKEN, Read, Resource, SecretKey, Sync, Write, unless_refused
 from domain.threescale.conditions import INVALID, READY
 from domain.threescale.gateway_configuration import backend_version
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, invalid, is_true, waiting
-from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import known_at
 from domain.threescale.remote_object import One
 from domain.threescale.remote_state import FoundApplication

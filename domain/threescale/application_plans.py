@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from domain.schema import Json
-from domain.threescale.calls import Read, Resource, Write, change, deletion
+from domain.threescale.calls import Read, Resource, Write, change, creation, deletion
 from domain.threescale.normalize import bare_name, same_money
 from domain.threescale.remote_state import FoundLimit, FoundMetric, FoundPlan, FoundPricingRule
 from domain.threescale.resources.product import ApplicationPlan, PricingRule
@@ -55,8 +55,7 @@ def offer(service_id: int, wanted: Mapping[str, ApplicationPlan], found: Sequenc
             fields = {"system_name": name, "name": plan.name or name, **_fields(plan)}
             if plan.published:
                 fields["state_event"] = "publish"
-            key: dict[str, Json] = {"system_name": name}
-            writes.append(Write(resource=Resource.PLAN, method="POST", path=path, fields=fields, key=key, about=name))
+            writes.append(creation(Resource.PLAN, path, fields, {"system_name": name}, name))
         elif differing := _differing(plan, there[name]):
             writes.append(change(Resource.PLAN, path, there[name].id, differing, name))
     for name, gone in sorted(there.items()):
@@ -103,32 +102,22 @@ def _limits(plan: ApplicationPlan, found: FoundPlan, ids: MetricIds) -> Iterable
     for each in found.limits or ():
         first = there.setdefault((each.period, each.metric_id), each)
         if first is not each or (each.period, each.metric_id) not in wanted:
-            yield _limit(found, each.metric_id, "DELETE", each)
+            path = _path(found, each.metric_id, "limits")
+            yield deletion(Resource.LIMIT, path, each.id, f"{found.system_name} per {each.period}", of=found.id)
     for (period, metric_id), value in wanted.items():
         now = there.get((period, metric_id))
         if metric_id is None or (now is not None and now.value == value):
             continue
         fields: dict[str, Json] = {"period": period, "value": value}
-        yield _limit(found, metric_id, "PUT" if now else "POST", now, fields)
+        path, about = _path(found, metric_id, "limits"), f"{found.system_name} per {period}"
+        if now is not None:
+            yield change(Resource.LIMIT, path, now.id, fields, about, of=found.id)
+        else:
+            yield creation(Resource.LIMIT, path, fields, {"period": period}, about, of=found.id)
 
 
-def _limit(
-    plan: FoundPlan, metric_id: int, method: str, found: FoundLimit | None, fields: dict[str, Json] | None = None
-) -> Write:
-    path = f"application_plans/{plan.id}/metrics/{metric_id}/limits"
-    period = found.period if found else (fields or {}).get("period", "")
-    return Write.model_validate(
-        {
-            "resource": Resource.LIMIT,
-            "method": method,
-            "path": f"{path}/{found.id}" if found else path,
-            "id": found.id if found else 0,
-            "of": plan.id,
-            "fields": fields or {},
-            "key": {"period": period} if method == "POST" else {},
-            "about": f"{plan.system_name} per {period}",
-        }
-    )
+def _path(plan: FoundPlan, metric_id: int | None, terms: str) -> str:
+    return f"application_plans/{plan.id}/metrics/{metric_id}/{terms}"
 
 
 def _prices(plan: ApplicationPlan, found: FoundPlan, ids: MetricIds) -> Iterable[Write]:
@@ -136,31 +125,21 @@ def _prices(plan: ApplicationPlan, found: FoundPlan, ids: MetricIds) -> Iterable
     for there in found.pricing_rules or ():
         existing = next((each for each in left if _is_same(each, there, ids)), None)
         if existing is None:
-            yield _price(found, there.metric_id, there)
+            path = _path(found, there.metric_id, "pricing_rules")
+            yield deletion(Resource.PRICING_RULE, path, there.id, _about(found, there.min, there.max), of=found.id)
         else:
             left.remove(existing)
     for each in left:
-        fields: dict[str, Json] = {"min": each.from_, "max": each.to, "cost_per_unit": each.price_per_unit}
-        yield _price(found, id_of(each.metric_method_ref, ids) or 0, None, fields)
+        path = _path(found, id_of(each.metric_method_ref, ids), "pricing_rules")
+        key = {"min": each.from_, "max": each.to}
+        fields = {**key, "cost_per_unit": each.price_per_unit}
+        yield creation(Resource.PRICING_RULE, path, fields, key, _about(found, each.from_, each.to), of=found.id)
+
+
+def _about(plan: FoundPlan, first: int, last: int) -> str:
+    return f"{plan.system_name} from {first} to {last}"
 
 
 def _is_same(wanted: PricingRule, found: FoundPricingRule, ids: MetricIds) -> bool:
     range_ = (wanted.from_, wanted.to, id_of(wanted.metric_method_ref, ids))
     return range_ == (found.min, found.max, found.metric_id) and same_money(wanted.price_per_unit, found.cost_per_unit)
-
-
-def _price(
-    plan: FoundPlan, metric_id: int, found: FoundPricingRule | None, fields: dict[str, Json] | None = None
-) -> Write:
-    path = f"application_plans/{plan.id}/metrics/{metric_id}/pricing_rules"
-    first, last = (found.min, found.max) if found else ((fields or {}).get("min"), (fields or {}).get("max"))
-    return Write(
-        resource=Resource.PRICING_RULE,
-        method="DELETE" if found else "POST",
-        path=f"{path}/{found.id}" if found else path,
-        id=found.id if found else 0,
-        of=plan.id,
-        fields=fields or {},
-        key={} if found else {"min": first, "max": last},
-        about=f"{plan.system_name} from {first} to {last}",
-    )

@@ -6,13 +6,12 @@ also deletes the limits and prices of that backend's metrics. A part that become
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
-from domain.schema import Json
 from domain.threescale.auto_promotion import newest_after, promoted
 from domain.threescale.calls import Read, Resource, Write
-from domain.threescale.constants import APICAST, BUILT_IN
+from domain.threescale.normalize import chain_of
 from domain.threescale.product_sync import touches_gateway
 from domain.threescale.remote_state import (
     FoundBackend,
@@ -30,44 +29,37 @@ from domain.threescale.remote_state import (
     answers_of,
 )
 
-_OWN_CHAIN: tuple[dict[str, Json], ...] = (
-    {"name": APICAST, "version": BUILT_IN, "configuration": {}, "enabled": True},
-)
-_METRICS = (Resource.METRIC, Resource.METHOD)
-Item = TypeVar("Item", bound=Identified)
+_OWN_CHAIN = tuple(chain_of(()))
+_LISTS: Mapping[Resource, tuple[str, type[Identified]]] = {
+    Resource.METRIC: ("metrics", FoundMetric),
+    Resource.METHOD: ("metrics", FoundMetric),
+    Resource.RULE: ("rules", FoundMappingRule),
+    Resource.USAGE: ("usages", FoundUsage),
+    Resource.PLAN: ("plans", FoundPlan),
+    Resource.LIMIT: ("limits", FoundLimit),
+    Resource.PRICING_RULE: ("pricing_rules", FoundPricingRule),
+}
+WithMetric = TypeVar("WithMetric", FoundMappingRule, FoundLimit, FoundPricingRule)
 
 
 def read_product(found: FoundProduct, read: Read, answer: object, system_name: str) -> FoundProduct:
-    wrapper = read.resource.value
     match read.resource:
         case Resource.SERVICE:
-            services = [FoundService.model_validate(each) for each in _many(read, answer)]
-            service = next((each for each in services if read.of or each.system_name == system_name), None)
-            return found.model_copy(update={"service": service, **_lookup_result(read, service)})
+            return found.model_copy(update=_looked_up(FoundService, read, answer, system_name))
         case Resource.METRIC if read.of:
-            return found.model_copy(update={"used": {**found.used, read.of: _listed(FoundMetric, wrapper, answer)}})
-        case Resource.METRIC:
-            return found.model_copy(update={"metrics": _listed(FoundMetric, wrapper, answer)})
-        case Resource.RULE:
-            rules = tuple(FoundMappingRule.model_validate(each) for each in answers_of(wrapper, answer))
-            return found.model_copy(update={"rules": rules})
-        case Resource.USAGE:
-            return found.model_copy(update={"usages": _listed(FoundUsage, wrapper, answer)})
-        case Resource.PLAN:
-            return found.model_copy(update={"plans": _listed(FoundPlan, wrapper, answer)})
-        case Resource.LIMIT:
-            return _plan_with(found, read.of, {"limits": _listed(FoundLimit, wrapper, answer)})
-        case Resource.PRICING_RULE:
-            return _plan_with(found, read.of, {"pricing_rules": _listed(FoundPricingRule, wrapper, answer)})
+            used = {**found.used, read.of: _listed(read, answer)["metrics"]}
+            return found.model_copy(update={"used": used})
+        case Resource.LIMIT | Resource.PRICING_RULE:
+            return _plan_with(found, read.of, _listed(read, answer))
         case Resource.PROXY:
-            return found.model_copy(update={"proxy": answer_of(wrapper, answer)})
+            return found.model_copy(update={"proxy": answer_of(read.resource.value, answer)})
         case Resource.CHAIN:
             return found.model_copy(update={"chain": answers_of("", answer)})
         case Resource.FLOW:
-            return found.model_copy(update={"flow": answer_of(wrapper, answer)})
+            return found.model_copy(update={"flow": answer_of(read.resource.value, answer)})
         case Resource.CONFIG:
             return found.model_copy(update={"configs": newest_after(found.configs, read, answer)})
-    return found
+    return found.model_copy(update=_listed(read, answer))
 
 
 def wrote_product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
@@ -78,32 +70,24 @@ def wrote_product(found: FoundProduct, write: Write, answer: object) -> FoundPro
 
 
 def read_backend(found: FoundBackend, read: Read, answer: object, system_name: str) -> FoundBackend:
-    wrapper = read.resource.value
     if read.resource is Resource.BACKEND:
-        backends = [FoundBackendApi.model_validate(each) for each in _many(read, answer)]
-        backend = next((each for each in backends if read.of or each.system_name == system_name), None)
-        return found.model_copy(update={"backend": backend, **_lookup_result(read, backend)})
-    if read.resource is Resource.METRIC:
-        return found.model_copy(update={"metrics": _listed(FoundMetric, wrapper, answer)})
-    rules = tuple(FoundMappingRule.model_validate(each) for each in answers_of(wrapper, answer))
-    return found.model_copy(update={"rules": rules})
+        return found.model_copy(update=_looked_up(FoundBackendApi, read, answer, system_name))
+    return found.model_copy(update=_listed(read, answer))
 
 
 def wrote_backend(found: FoundBackend, write: Write, answer: object) -> FoundBackend:
-    if write.resource is Resource.BACKEND:
-        if write.method == "DELETE":
+    match write.resource:
+        case Resource.BACKEND if write.method == "DELETE":
             return FoundBackend(looked=True)
-        backend = FoundBackendApi.model_validate(answer_of(write.resource.value, answer))
-        # A new backend has one metric, whose id must be read, and no rule.
-        fresh: dict[str, object] = {"metrics": None, "rules": ()} if write.method == "POST" else {}
-        return found.model_copy(update={"backend": backend, **fresh})
-    rules = found.rules or ()
-    if write.resource in _METRICS:
-        metrics = _changed(FoundMetric, found.metrics or (), write, answer)
-        if write.method == "DELETE":
-            rules = tuple(each for each in rules if each.metric_id != write.id)
-        return found.model_copy(update={"metrics": metrics, "rules": rules})
-    return found.model_copy(update={"rules": _moved(rules, write, answer)})
+        case Resource.BACKEND:
+            backend = FoundBackendApi.model_validate(answer_of(write.resource.value, answer))
+            # A new backend has one metric, whose id must be read, and no rule.
+            fresh: dict[str, object] = {"metrics": None, "rules": ()} if write.method == "POST" else {}
+            return found.model_copy(update={"entry": backend, **fresh})
+        case Resource.RULE:
+            return found.model_copy(update={"rules": _moved(found.rules or (), write, answer)})
+    rules = _without(found.rules or (), write.id) if write.method == "DELETE" else found.rules or ()
+    return found.model_copy(update={**_changed(found, write, answer), "rules": rules})
 
 
 def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
@@ -116,28 +100,23 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
             if write.method == "PUT":
                 # The fields of the proxy depend on the authentication, so they are read again.
                 unread = {"proxy": None} if touches_gateway(write) else {}
-                return found.model_copy(update={"service": service, **unread})
+                return found.model_copy(update={"entry": service, **unread})
             return FoundProduct(
-                looked=True, service=service, usages=(), plans=(), proxy={}, flow={}, chain=_OWN_CHAIN, used=found.used
+                looked=True, entry=service, usages=(), plans=(), proxy={}, flow={}, chain=_OWN_CHAIN, used=found.used
             )
         case Resource.METRIC | Resource.METHOD:
-            after = found.model_copy(update={"metrics": _changed(FoundMetric, found.metrics or (), write, answer)})
+            after = found.model_copy(update=_changed(found, write, answer))
             return _without_metric(after, write.id) if write.method == "DELETE" else after
         case Resource.RULE:
             return found.model_copy(update={"rules": _moved(found.rules or (), write, answer)})
         case Resource.USAGE:
-            after = found.model_copy(update={"usages": _changed(FoundUsage, found.usages or (), write, answer)})
+            after = found.model_copy(update=_changed(found, write, answer))
             return _without_backend(after) if write.method == "DELETE" else after
         case Resource.PLAN:
-            return found.model_copy(update={"plans": _plans(found.plans or (), write, answer)})
-        case Resource.LIMIT:
-            plan = _plan(found, write.of)
-            return _plan_with(found, write.of, {"limits": _changed(FoundLimit, plan.limits or (), write, answer)})
-        case Resource.PRICING_RULE:
-            plan = _plan(found, write.of)
-            return _plan_with(
-                found, write.of, {"pricing_rules": _changed(FoundPricingRule, plan.pricing_rules or (), write, answer)}
-            )
+            return found.model_copy(update={"plans": _plans(found, write, answer)})
+        case Resource.LIMIT | Resource.PRICING_RULE:
+            plan = next(each for each in found.plans or () if each.id == write.of)
+            return _plan_with(found, write.of, _changed(plan, write, answer))
         case Resource.PROXY:
             # A change of the proxy deploys, which creates another version.
             return found.model_copy(update={"proxy": answer_of(wrapper, answer), "configs": {}})
@@ -150,26 +129,31 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
     return found
 
 
-def _lookup_result(read: Read, found: object) -> dict[str, bool]:
-    lost = bool(read.of) and found is None
-    return {"looked": not lost, "lost": lost}
+def _looked_up(
+    kind: type[FoundService | FoundBackendApi], read: Read, answer: object, system_name: str
+) -> dict[str, object]:
+    """The fields after a read of the entry, or of the list in which it is searched for by its name."""
+    wrapper = read.resource.value
+    listed = answers_of(wrapper, answer) if not read.of else () if answer is None else (answer_of(wrapper, answer),)
+    entries = [kind.model_validate(each) for each in listed]
+    entry = next((each for each in entries if read.of or each.system_name == system_name), None)
+    lost = bool(read.of) and entry is None
+    return {"entry": entry, "looked": not lost, "lost": lost}
 
 
-def _many(read: Read, answer: object) -> tuple[dict[str, Json], ...]:
-    if answer is None:
-        return ()
-    return (answer_of(read.resource.value, answer),) if read.of else answers_of(read.resource.value, answer)
+def _listed(read: Read, answer: object) -> dict[str, tuple[Identified, ...]]:
+    field, kind = _LISTS[read.resource]
+    return {field: tuple(kind.model_validate(each) for each in answers_of(read.resource.value, answer))}
 
 
-def _listed(kind: type[Item], wrapper: str, answer: object) -> tuple[Item, ...]:
-    return tuple(kind.model_validate(each) for each in answers_of(wrapper, answer))
-
-
-def _changed(kind: type[Item], items: Sequence[Item], write: Write, answer: object) -> tuple[Item, ...]:
-    others = tuple(each for each in items if each.id != write.id)
+def _changed(
+    owner: FoundProduct | FoundBackend | FoundPlan, write: Write, answer: object
+) -> dict[str, tuple[Any, ...]]:
+    field, kind = _LISTS[write.resource]
+    others = tuple(each for each in getattr(owner, field) or () if each.id != write.id)
     if write.method == "DELETE":
-        return others
-    return (*others, kind.model_validate(answer_of(write.resource.value, answer)))
+        return {field: others}
+    return {field: (*others, kind.model_validate(answer_of(write.resource.value, answer)))}
 
 
 def _moved(rules: Iterable[FoundMappingRule], write: Write, answer: object) -> tuple[FoundMappingRule, ...]:
@@ -182,9 +166,9 @@ def _moved(rules: Iterable[FoundMappingRule], write: Write, answer: object) -> t
     return tuple(each.model_copy(update={"position": place}) for place, each in enumerate(rest, 1))
 
 
-def _plans(plans: Sequence[FoundPlan], write: Write, answer: object) -> tuple[FoundPlan, ...]:
-    before = next((each for each in plans if each.id == write.id), None)
-    changed = _changed(FoundPlan, plans, write, answer)
+def _plans(found: FoundProduct, write: Write, answer: object) -> tuple[FoundPlan, ...]:
+    before = next((each for each in found.plans or () if each.id == write.id), None)
+    changed: tuple[FoundPlan, ...] = _changed(found, write, answer)["plans"]
     if write.method == "DELETE":
         return changed
     former = {"limits": before.limits, "pricing_rules": before.pricing_rules} if before else {}
@@ -192,23 +176,23 @@ def _plans(plans: Sequence[FoundPlan], write: Write, answer: object) -> tuple[Fo
     return (*changed[:-1], changed[-1].model_copy(update=terms))
 
 
-def _plan(found: FoundProduct, id_: int) -> FoundPlan:
-    return next(each for each in found.plans or () if each.id == id_)
-
-
-def _plan_with(found: FoundProduct, id_: int, update: dict[str, object]) -> FoundProduct:
+def _plan_with(found: FoundProduct, id_: int, update: Mapping[str, object]) -> FoundProduct:
     plans = tuple(each.model_copy(update=update) if each.id == id_ else each for each in found.plans or ())
     return found.model_copy(update={"plans": plans})
 
 
+def _without(items: tuple[WithMetric, ...], metric_id: int) -> tuple[WithMetric, ...]:
+    return tuple(each for each in items if each.metric_id != metric_id)
+
+
 def _without_metric(found: FoundProduct, id_: int) -> FoundProduct:
-    rules = found.rules and tuple(each for each in found.rules if each.metric_id != id_)
+    """Unread parts stay unread."""
+    rules = found.rules and _without(found.rules, id_)
     plans = found.plans and tuple(
         plan.model_copy(
             update={
-                "limits": plan.limits and tuple(each for each in plan.limits if each.metric_id != id_),
-                "pricing_rules": plan.pricing_rules
-                and tuple(each for each in plan.pricing_rules if each.metric_id != id_),
+                "limits": plan.limits and _without(plan.limits, id_),
+                "pricing_rules": plan.pricing_rules and _without(plan.pricing_rules, id_),
             }
         )
         for plan in found.plans
@@ -217,12 +201,10 @@ def _without_metric(found: FoundProduct, id_: int) -> FoundProduct:
 
 
 def _without_backend(found: FoundProduct) -> FoundProduct:
-    own = {each.id for each in found.metrics or ()}
-    foreign = any(each.metric_id not in own for plan in found.plans or () for each in plan.limits or ())
-    foreign = foreign or any(
-        each.metric_id not in own for plan in found.plans or () for each in plan.pricing_rules or ()
-    )
-    if not foreign:
+    own, plans = {each.id for each in found.metrics or ()}, found.plans or ()
+    metrics = {each.metric_id for plan in plans for each in plan.limits or ()}
+    metrics |= {each.metric_id for plan in plans for each in plan.pricing_rules or ()}
+    if metrics <= own:
         return found
     unread = {"limits": None, "pricing_rules": None}
-    return found.model_copy(update={"plans": tuple(each.model_copy(update=unread) for each in found.plans or ())})
+    return found.model_copy(update={"plans": tuple(each.model_copy(update=unread) for each in plans)})

@@ -12,35 +12,49 @@ While a Backend is being deleted, Products that use it are Orphans.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Self
+from typing import ClassVar, Self
 
 from domain.decision import Decision
 from domain.refusal import Refusal
-from domain.resource import ObjectMeta, timestamp
+from domain.resource import timestamp
+from domain.schema import Json
 from domain.threescale.actions import ShowStatus
 from domain.threescale.apply_response import read_backend, wrote_backend
-from domain.threescale.backend_sync import shows_in_gateways, sync_backend
-from domain.threescale.calls import Read, Resource, Write, deletion
+from domain.threescale.calls import Read, Resource, Sync, Write, change, creation, read_entry, unless_refused
 from domain.threescale.digests import digest, digests_of, remembering
-from domain.threescale.duplicate_owners import Holder
-from domain.threescale.observed import Blocker, Leaving, Observed, blocking, calls, held, invalid, status_patch, waiting
-from domain.threescale.product_sync import Sync
-from domain.threescale.references import IN_USE, elder, users_of
-from domain.threescale.remote_state import MANAGED_BY, FoundBackend, FoundBackendApi
+from domain.threescale.metrics import Owner, count, order, without
+from domain.threescale.normalize import described, same_address, same_text
+from domain.threescale.observed import (
+    Blocker,
+    Leaving,
+    ObservedOwner,
+    blocking,
+    calls,
+    held,
+    invalid,
+    status_patch,
+    waiting,
+)
+from domain.threescale.references import IN_USE, users_of
+from domain.threescale.remote_state import MANAGED_BY, FoundBackend, FoundBackendApi, missing_mark
 from domain.threescale.resources import Backend, Product
+from domain.threescale.resources.backend import BackendSpec
 from domain.threescale.resources.shared import Digests
 from domain.threescale.spec_defaults import of_backend
-from domain.threescale.spec_validation import Fault, faults_of_backend, message_of
+from domain.threescale.spec_validation import faults_of_backend, message_of
+
+_PATH = "backend_apis"
 
 
-class ObservedBackend(Observed):
+class ObservedBackend(ObservedOwner):
+    listed: ClassVar[Resource] = Resource.BACKEND
+    path: ClassVar[str] = _PATH
+
     resource: Backend
     products: tuple[Product, ...] = ()  # Products that use this Backend; observed only while it is being deleted
-    siblings: tuple[ObjectMeta, ...] = ()  # other Backends with the same system name and tenant
-    holders: tuple[Holder, ...] = ()  # the siblings that have a backend in 3scale, each with the backend's id
-    found: FoundBackend = FoundBackend()  # empty at first, or what the previous pass of this process stored
+    found: FoundBackend = FoundBackend()
 
     def decide(self, now: datetime) -> Decision:
         return self.begins(_leaving, now, of_backend(self.resource.spec)) or _decided(self, now)
@@ -52,7 +66,7 @@ class ObservedBackend(Observed):
         return self.beside({"found": wrote_backend(self.found, write, body)})
 
     def remembered(self) -> object:
-        return self.found if self.found.backend is not None else None
+        return self.found if self.found.entry is not None else None
 
     def recalling(self, remembered: object) -> Self:
         return self.beside({"found": remembered})
@@ -60,21 +74,11 @@ class ObservedBackend(Observed):
 
 def _decided(observed: ObservedBackend, now: datetime) -> Decision:
     fields: dict[str, object] = {"provider_account_host": observed.provider.url}
-    wrong = _wrong(observed)
-    if wrong:
-        return observed.blocked(invalid(wrong), now, fields)
+    faults = faults_of_backend(observed.resource.spec)
+    wrong = invalid(message_of(faults)) if faults else observed.wrong_name()
+    if wrong is not None:
+        return observed.blocked(wrong, now, fields)
     return _synced(observed, fields, now)
-
-
-def _wrong(observed: ObservedBackend) -> str:
-    backend = observed.resource
-    faults = faults_of_backend(backend.spec)
-    if faults:
-        return message_of(faults)
-    older = elder(backend.metadata, observed.siblings)
-    if older is None:
-        return ""
-    return f"Backend {older.namespace}/{older.name} has the system name {backend.spec.system_name} already"
 
 
 def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime) -> Decision:
@@ -84,9 +88,8 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
     desired = _desired(backend, observed.provider.url)
     if desired == before and known_id and not observed.look and not found.looked:
         return observed.fine(now, fields)
-    there = found.backend
-    if there is not None and there.system_name and there.system_name != backend.spec.system_name:
-        return observed.blocked(_renaming(backend, there), now, fields)
+    if renamed := observed.renamed():
+        return observed.blocked(renamed, now, fields)
     whole = sync_backend(backend.spec, found, known_id)
     refused = blocking(whole, observed.refusals)
     slots = held(refused, now)
@@ -94,8 +97,8 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
     decision = calls(sync, slots, *_mending(observed, before, desired, sync))
     if decision is not None:
         return decision
-    if found.backend is not None:
-        fields = {**fields, "backend_id": found.backend.id}
+    if found.entry is not None:
+        fields = {**fields, "backend_id": found.entry.id}
     if refused:
         return observed.as_refused(refused, now, {**fields, **_releasing(backend, before, desired, refused)})
     if _mends(before, desired):
@@ -129,12 +132,6 @@ def _releasing(
     return remembering(backend, before.model_copy(update={"synced": None, "gateway": gateway}))
 
 
-def _renaming(backend: Backend, there: FoundBackendApi) -> Blocker:
-    detail = f"SystemName is immutable: backend {there.id} is called {there.system_name} in 3scale."
-    fault = Fault(path="spec.systemName", value=backend.spec.system_name, detail=detail)
-    return invalid(str(fault))
-
-
 def _desired(backend: Backend, url: str) -> Digests:
     spec = backend.spec
     return Digests(
@@ -145,24 +142,7 @@ def _desired(backend: Backend, url: str) -> Digests:
 
 
 def _leaving(observed: ObservedBackend) -> Leaving:
-    backend, found = observed.resource, observed.found
-    known_id = observed.known_id
-    leaving = Leaving(holders=observed.holders, blocker=_users(observed))
-    if known_id and not found.looked:
-        return leaving.model_copy(
-            update={"write": deletion(Resource.BACKEND, "backend_apis", known_id, backend.spec.system_name)}
-        )
-    if any(not each.deleting for each in observed.siblings) or not backend.spec.system_name:
-        return leaving
-    if not found.looked:
-        return leaving.model_copy(update={"look": Read(resource=Resource.BACKEND, path="backend_apis", paged=True)})
-    there = found.backend
-    ours = there is not None and (there.id == known_id or MANAGED_BY.items() <= there.annotations.items())
-    return (
-        leaving.model_copy(update={"write": deletion(Resource.BACKEND, "backend_apis", there.id, there.system_name)})
-        if there and ours
-        else leaving
-    )
+    return observed.leaving(_users(observed))
 
 
 def _users(observed: ObservedBackend) -> Blocker | None:
@@ -173,3 +153,63 @@ def _users(observed: ObservedBackend) -> Blocker | None:
     return waiting(
         f"cannot be deleted: used by Product {', '.join(names)}", *tuple(f"Product/{name}" for name in names)
     )
+
+
+def sync_backend(spec: BackendSpec, found: FoundBackend, known_id: int = 0, refused: Iterable[str] = ()) -> Sync:
+    """Find the backend ─► create it ─► read metrics and rules ─► write metrics ─► write rules ─► delete metrics.
+
+    The next calls are without the writes whose slot is in `refused`. `spec` includes the defaults.
+    """
+    backend, held_back = found.entry, set(refused)
+    if backend is None:
+        if not found.looked:
+            return Sync(reads=(read_entry(Resource.BACKEND, _PATH, 0 if found.lost else known_id, paged=True),))
+        return Sync(writes=unless_refused([_creation(spec)], held_back))
+    reads = tuple(_reads(found, backend))
+    if reads:
+        return Sync(reads=reads)
+    owner = Owner.backend(backend.id)
+    counting = count(owner, spec.metrics, spec.methods, found.metrics or ())
+    if counting.obstacles:
+        obstacles = unless_refused(counting.obstacles, held_back)
+        uncounted = without(obstacles, spec.mapping_rules, owner.ids(found.metrics or ()))
+        cleared = order(owner, uncounted, found.metrics or (), found.rules or (), held_back) if obstacles else ()
+        return Sync(writes=(*(cleared or ()), *obstacles))
+    writes = [*changes_of_backend(spec, backend), *counting.writes]
+    if any(write.method != "PUT" for write in counting.writes):
+        return Sync(writes=unless_refused(writes, held_back))
+    rules = order(owner, spec.mapping_rules, found.metrics or (), found.rules or (), held_back)
+    return Sync(writes=unless_refused([*writes, *(rules or ()), *counting.farewells], held_back))
+
+
+def shows_in_gateways(write: Write) -> bool:
+    return write.resource is Resource.RULE or "private_endpoint" in write.fields
+
+
+def _reads(found: FoundBackend, backend: FoundBackendApi) -> Iterable[Read]:
+    path = f"{_PATH}/{backend.id}"
+    if found.metrics is None:
+        yield Read(resource=Resource.METRIC, path=f"{path}/metrics", paged=True)
+    if found.rules is None:
+        yield Read(resource=Resource.RULE, path=f"{path}/mapping_rules", paged=True)
+
+
+def _fields(spec: BackendSpec) -> dict[str, Json]:
+    # As with the replaced operator: an absent description equals an empty one.
+    return {"name": spec.name, "private_endpoint": spec.private_base_url, "description": spec.description or ""}
+
+
+def _creation(spec: BackendSpec) -> Write:
+    fields = {**described(_fields(spec)), "system_name": spec.system_name, "annotations": {**MANAGED_BY}}
+    return creation(Resource.BACKEND, _PATH, fields, {"system_name": spec.system_name}, spec.system_name)
+
+
+def changes_of_backend(spec: BackendSpec, backend: FoundBackendApi) -> Iterable[Write]:
+    fields: dict[str, Json] = {}
+    for name, value in _fields(spec).items():
+        same = same_address if name == "private_endpoint" else same_text
+        if not same(str(value), getattr(backend, name)):
+            fields[name] = value
+    fields |= missing_mark(backend.annotations)
+    if fields:
+        yield change(Resource.BACKEND, _PATH, backend.id, fields, backend.system_name)

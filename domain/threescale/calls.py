@@ -6,7 +6,7 @@ and a repeated creation first searches for an object with the same natural key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
@@ -72,6 +72,7 @@ class Call(Action):
     outdates: ClassVar[bool] = False
 
     resource: Resource
+    method: str
     path: str
     unsure: bool = False
 
@@ -86,7 +87,7 @@ class Call(Action):
         raise NotImplementedError
 
     def named(self, tenant: str) -> str:
-        raise NotImplementedError
+        return named(self.method, self.path, tenant)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
         """Discard the collected state of 3scale if it may be wrong. A refusal is not recorded if it may have been
@@ -117,6 +118,7 @@ class Read(Call):
 
     activity: ClassVar[str] = "threescale.read"
 
+    method: Literal["GET"] = "GET"
     of: int = 0
     paged: bool = False
     query: dict[str, str] = {}
@@ -131,9 +133,6 @@ class Read(Call):
 
     def learn(self, world: Any, body: object) -> Any:
         return world.read(self, body)
-
-    def named(self, tenant: str) -> str:
-        return named("GET", self.path, tenant)
 
 
 # 3scale's message about a name or value in use.
@@ -167,9 +166,6 @@ class Write(Call):
 
     def learn(self, world: Any, body: object) -> Any:
         return world.wrote(self, body)
-
-    def named(self, tenant: str) -> str:
-        return named(self.method, self.path, tenant)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
         """Give an invalid write a long pause, because it stays invalid until the object or 3scale's settings change.
@@ -205,17 +201,57 @@ def shortened(words: str) -> str:
     return message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}..."
 
 
-def creation(resource: Resource, path: str, fields: dict[str, Json], key: dict[str, Json], about: str) -> Write:
-    sent = {name: value for name, value in fields.items() if value is not None}
-    return Write(resource=resource, method="POST", path=path, fields=sent, key=key, about=about)
+class Sync(Model):
+    """The next calls; reads come before writes. `missing` names what 3scale lacks, such as metrics of backends."""
+
+    reads: tuple[Read, ...] = ()
+    writes: tuple[Write, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def done(self) -> bool:
+        return not (self.reads or self.writes or self.missing)
 
 
-def change(resource: Resource, path: str, id_: int, fields: dict[str, Json], about: str) -> Write:
-    return Write(resource=resource, method="PUT", path=f"{path}/{id_}", id=id_, fields=fields, about=about)
+def read_entry(resource: Resource, path: str, id_: int, *, paged: bool = False) -> Read:
+    """The read of the entry with this id in the list at `path`; of the whole list if the id is 0."""
+    if id_:
+        return Read(resource=resource, path=f"{path}/{id_}", of=id_)
+    return Read(resource=resource, path=path, paged=paged)
 
 
-def deletion(resource: Resource, path: str, id_: int, about: str = "") -> Write:
-    return Write(resource=resource, method="DELETE", path=f"{path}/{id_}", id=id_, about=about)
+def creation(
+    resource: Resource,
+    path: str,
+    fields: Mapping[str, Json],
+    key: Mapping[str, Json],
+    about: str,
+    *,
+    of: int = 0,
+    secrets: Mapping[str, SecretKey] | None = None,
+) -> Write:
+    return Write(
+        resource=resource,
+        method="POST",
+        path=path,
+        of=of,
+        fields={name: value for name, value in fields.items() if value is not None},
+        secrets=dict(secrets or {}),
+        key=dict(key),
+        about=about,
+    )
+
+
+def change(
+    resource: Resource, path: str, id_: int, fields: dict[str, Json], about: str, *, of: int = 0, event: str = ""
+) -> Write:
+    """The change of the entry with this id in the list at `path`, or an `event` that changes its state."""
+    where = f"{path}/{id_}/{event}" if event else f"{path}/{id_}"
+    return Write(resource=resource, method="PUT", path=where, id=id_, of=of, fields=fields, about=about)
+
+
+def deletion(resource: Resource, path: str, id_: int, about: str = "", *, of: int = 0) -> Write:
+    return Write(resource=resource, method="DELETE", path=f"{path}/{id_}", id=id_, of=of, about=about)
 
 
 def unless_refused(writes: Iterable[Write], refused: Iterable[str]) -> tuple[Write, ...]:

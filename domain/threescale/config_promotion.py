@@ -14,10 +14,9 @@ from typing import Self
 from domain.decision import Decision
 from domain.model import Model
 from domain.threescale.auto_promotion import PRODUCTION, SANDBOX, newest_after, promoted, promotion, reads_of_configs
-from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.calls import Read, Resource, Sync, Write
 from domain.threescale.conditions import INVALID, READY
 from domain.threescale.observed import Blocker, Observed, Phase, acts, invalid, is_true, waiting
-from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import ProviderAccount, known_at
 from domain.threescale.references import usable
 from domain.threescale.resources import Product, ProxyConfigPromote
@@ -49,7 +48,7 @@ class ObservedPromotion(Observed):
         if is_true(once.status.conditions, READY):
             return self.deleted("done", Phase.SYNCED) if once.spec.delete_cr else acts(Phase.SYNCED, "done")
         if self.product is None:
-            return self.blocked(_without_product(once), now, {"product_id": NO_PRODUCT})
+            return self.blocked(waiting(NO_PRODUCT, *_waits_for(once)), now, {"product_id": NO_PRODUCT})
         return self.without_account(now) or _decided(self, self.product, now)
 
     def read(self, read: Read, body: object) -> Self:
@@ -106,10 +105,6 @@ def wrote_configs(found: FoundConfigs, write: Write) -> FoundConfigs:
 
 def _waits_for(once: ProxyConfigPromote) -> tuple[str, ...]:
     return (f"Product/{once.metadata.namespace}/{once.spec.product_cr_name}",)
-
-
-def _without_product(once: ProxyConfigPromote) -> Blocker:
-    return waiting(NO_PRODUCT, *_waits_for(once))
 
 
 def _blocker(once: ProxyConfigPromote, product: Product, provider: ProviderAccount) -> Blocker | None:

@@ -14,13 +14,10 @@ from typing import ClassVar
 from domain.decision import Decision
 from domain.resource import ObjectMeta
 from domain.schema import Json, JsonObject
-from domain.threescale.calls import Read, Resource, change, creation, deletion
+from domain.threescale.calls import Read, Resource, Sync, change, creation, deletion, read_entry
 from domain.threescale.digests import created, digest, digests_of
-from domain.threescale.duplicate_owners import Holder
 from domain.threescale.normalize import described, same_json
-from domain.threescale.observed import Leaving, ObservedOne, invalid, lets_go
-from domain.threescale.product_sync import Sync
-from domain.threescale.references import elder
+from domain.threescale.observed import Holder, Leaving, ObservedOne, elder, invalid, lets_go
 from domain.threescale.remote_object import One
 from domain.threescale.remote_state import FoundPolicy
 from domain.threescale.resources import CustomPolicyDefinition
@@ -61,13 +58,11 @@ def is_policy(found: FoundPolicy, policy: CustomPolicyDefinition) -> bool:
 def sync_policy(policy: CustomPolicyDefinition, found: One[FoundPolicy], known_id: int = 0) -> Sync:
     spec = policy.spec
     if not found.looked:
-        by_id = known_id if not found.lost else 0
-        path = f"{_PATH}/{by_id}" if by_id else _PATH
-        return Sync(reads=(Read(resource=Resource.POLICY, path=path, of=by_id),))
+        return Sync(reads=(read_entry(Resource.POLICY, _PATH, 0 if found.lost else known_id),))
     fields: dict[str, Json] = {"name": spec.name, "version": spec.version, "schema": _schema(policy)}
     about = f"{spec.name} {spec.version}"
     if found.item is None:
-        key: dict[str, Json] = {"name": spec.name, "version": spec.version}
+        key = {"name": spec.name, "version": spec.version}
         return Sync(writes=(creation(Resource.POLICY, _PATH, fields, key, about),))
     there = found.item
     if is_policy(there, policy) and same_json(described(there.schema_), _schema(policy)):

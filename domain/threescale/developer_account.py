@@ -16,16 +16,24 @@ from typing import ClassVar
 
 from domain.decision import Decision
 from domain.schema import Json
-from domain.threescale.calls import Read, Resource, SecretKey, Write, change, deletion
+from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.conditions import ORPHAN
-from domain.threescale.developer_credentials import password_of, valid_address
+from domain.threescale.developer_user import password_of, valid_address
 from domain.threescale.digests import created, digest, digests_of
-from domain.threescale.duplicate_owners import Holder, holder_of
-from domain.threescale.observed import Blocker, Leaving, ObservedOne, invalid, is_true, lets_go, waiting
-from domain.threescale.product_sync import Sync
+from domain.threescale.observed import (
+    Blocker,
+    Holder,
+    Leaving,
+    ObservedOne,
+    holder_of,
+    invalid,
+    is_true,
+    lets_go,
+    seniority,
+    waiting,
+)
 from domain.threescale.provider_account import same_tenant
 from domain.threescale.reference_names import users_of_account
-from domain.threescale.references import seniority
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import MANAGED_BY, FoundAccount, missing_mark
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
@@ -106,12 +114,7 @@ def _waits_there(user: DeveloperUser, account: DeveloperAccount, url: str) -> bo
     host, known_id = user.status.provider_account_host, user.status.developer_user_id
     if host and same_tenant(host, url):
         return not known_id or is_true(user.status.conditions, ORPHAN)
-    return _secret_of(user) == _secret_of(account) and bool(host or not known_id)
-
-
-def _secret_of(resource: DeveloperUser | DeveloperAccount) -> str:
-    reference = resource.spec.provider_account_ref
-    return reference.name if reference else ""
+    return user.spec.tenant_secret == account.spec.tenant_secret and bool(host or not known_id)
 
 
 def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
@@ -163,7 +166,7 @@ def sync_account(
     }
     if not found.looked:
         if known_id and not found.lost:
-            return Sync(reads=(Read(resource=Resource.ACCOUNT, path=f"accounts/{known_id}", of=known_id),))
+            return Sync(reads=(read_entry(Resource.ACCOUNT, "accounts", known_id),))
         assert admin is not None  # noqa: S101 - without one it waits
         return Sync(reads=(_look(admin.spec.username),))
     if found.item is None:
@@ -179,21 +182,11 @@ def _look(username: str) -> Read:
 
 
 def _signup(wanted: dict[str, Json], admin: DeveloperUser) -> Write:
-    fields: dict[str, Json] = {
-        **wanted,
-        "username": admin.spec.username,
-        "email": admin.spec.email,
-        "annotations": {**MANAGED_BY},
-    }
-    return Write(
-        resource=Resource.ACCOUNT,
-        method="POST",
-        path="signup",
-        fields=fields,
-        secrets={"password": password_of(admin)},
-        key={"username": admin.spec.username, "org_name": wanted["org_name"]},
-        about=str(wanted["org_name"]),
-    )
+    login = {"username": admin.spec.username, "email": admin.spec.email}
+    fields = {**wanted, **login, "annotations": {**MANAGED_BY}}
+    key = {"username": admin.spec.username, "org_name": wanted["org_name"]}
+    secrets = {"password": password_of(admin)}
+    return creation(Resource.ACCOUNT, "signup", fields, key, str(wanted["org_name"]), secrets=secrets)
 
 
 def _leaving(observed: ObservedAccount) -> Leaving:

@@ -10,20 +10,19 @@ moves to another account is first deleted in the old account. The password is se
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import ClassVar
 
 from domain.decision import Decision
-from domain.schema import Json
 from domain.threescale import DEVELOPER_ACCOUNT
-from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.conditions import FAILED, INVALID
-from domain.threescale.developer_credentials import password_of, valid_address
 from domain.threescale.digests import created, digest, digests_of
-from domain.threescale.duplicate_owners import Holder
 from domain.threescale.observed import (
     Blocker,
+    Holder,
     Leaving,
     ObservedOne,
     Phase,
@@ -34,7 +33,6 @@ from domain.threescale.observed import (
     lets_go,
     waiting,
 )
-from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import same_tenant
 from domain.threescale.references import account_usable, finalizer_removed, id_of_account, takes_its_own
 from domain.threescale.remote_ids import bereft, owned
@@ -45,6 +43,10 @@ from domain.threescale.resources.developers import MEMBER
 from domain.threescale.resources.shared import Digests
 
 PENDING, ACTIVE, SUSPENDED = "pending", "active", "suspended"
+
+PASSWORD_KEY = "password"  # noqa: S105 - its name
+# One `@`, preceded by something and followed by a host with at least two characters.
+_ADDRESS = re.compile(r"[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,253}[a-zA-Z0-9])")
 
 
 class ObservedUser(ObservedOne):
@@ -130,6 +132,15 @@ def _without_password(observed: ObservedUser, fields: dict[str, object], now: da
     return observed.blocked(blocker, now, fields, until=observed.observe_again_at(FAILED, now))
 
 
+def password_of(user: DeveloperUser) -> SecretKey:
+    reference = user.spec.password_credentials_ref
+    return SecretKey(namespace=reference.namespace or user.metadata.namespace, name=reference.name, key=PASSWORD_KEY)
+
+
+def valid_address(address: str) -> bool:
+    return _ADDRESS.fullmatch(address) is not None
+
+
 def is_user(found: FoundUser, user: DeveloperUser) -> bool:
     noted = created(user.metadata)
     names = ((user.spec.username, user.spec.email), (noted.get("username"), noted.get("email")))
@@ -140,49 +151,35 @@ def sync_user(user: DeveloperUser, account_id: int, found: One[FoundUser], known
     before, path = user.status.account_id or account_id, f"accounts/{account_id}/users"
     if not found.looked:
         if known_id and before != account_id and not found.lost:
-            old = f"accounts/{before}/users/{known_id}"
             about = f"{user.spec.username} of its former account"
-            return Sync(writes=(Write(resource=Resource.USER, method="DELETE", path=old, id=known_id, about=about),))
-        by_id = known_id and not found.lost
-        where = f"{path}/{known_id}" if by_id else path
-        return Sync(reads=(Read(resource=Resource.USER, path=where, of=known_id if by_id else 0),))
+            return Sync(writes=(deletion(Resource.USER, f"accounts/{before}/users", known_id, about),))
+        return Sync(reads=(read_entry(Resource.USER, path, 0 if found.lost else known_id),))
     if found.item is None:
         return Sync(writes=(_creation(user, path),))
-    return Sync(writes=tuple(_changes(user, found.item, f"{path}/{found.item.id}")))
+    return Sync(writes=tuple(_changes(user, found.item, path)))
 
 
 def _creation(user: DeveloperUser, path: str) -> Write:
     spec = user.spec
-    fields: dict[str, Json] = {"username": spec.username, "email": spec.email, "role": spec.role or MEMBER}
-    return Write(
-        resource=Resource.USER,
-        method="POST",
-        path=path,
-        fields=fields,
-        secrets={"password": password_of(user)},
-        key={"username": spec.username, "email": spec.email},
-        about=spec.username,
-    )
+    key = {"username": spec.username, "email": spec.email}
+    fields = {**key, "role": spec.role or MEMBER}
+    return creation(Resource.USER, path, fields, key, spec.username, secrets={"password": password_of(user)})
 
 
 def _changes(user: DeveloperUser, found: FoundUser, path: str) -> Iterable[Write]:
-    spec = user.spec
+    spec, role = user.spec, user.spec.role or MEMBER
     fields = differing({"username": spec.username, "email": spec.email}, found)
     if fields:
-        yield _put(user, found, path, fields)
-    if found.state == PENDING:
-        yield _put(user, found, f"{path}/activate")
-    if found.state == SUSPENDED and not spec.suspended:
-        yield _put(user, found, f"{path}/unsuspend")
-    if found.state in (ACTIVE, PENDING) and spec.suspended:
-        yield _put(user, found, f"{path}/suspend")
-    if found.role and found.role != (spec.role or MEMBER):
-        yield _put(user, found, f"{path}/{spec.role or MEMBER}")
-
-
-def _put(user: DeveloperUser, found: FoundUser, path: str, fields: dict[str, Json] | None = None) -> Write:
-    about = user.spec.username
-    return Write(resource=Resource.USER, method="PUT", path=path, id=found.id, fields=fields or {}, about=about)
+        yield change(Resource.USER, path, found.id, fields, spec.username)
+    events = {
+        "activate": found.state == PENDING,
+        "unsuspend": found.state == SUSPENDED and not spec.suspended,
+        "suspend": found.state in (ACTIVE, PENDING) and spec.suspended,
+        role: found.role and found.role != role,
+    }
+    for event, due in events.items():
+        if due:
+            yield change(Resource.USER, path, found.id, {}, spec.username, event=event)
 
 
 def _leaving(observed: ObservedUser) -> Leaving:
@@ -199,8 +196,8 @@ def _leaving(observed: ObservedUser) -> Leaving:
     before = user.status.account_id or now_of
     look = Read(resource=Resource.USER, path=f"accounts/{now_of}/users") if begun else None
 
-    def deletion(id_: int) -> Write:
-        path = f"accounts/{before if id_ == known_id else now_of}/users/{id_}"
-        return Write(resource=Resource.USER, method="DELETE", path=path, id=id_, about=user.spec.username)
+    def deletes(id_: int) -> Write:
+        path = f"accounts/{before if id_ == known_id else now_of}/users"
+        return deletion(Resource.USER, path, id_, user.spec.username)
 
-    return lets_go(leaving, observed.found, known_id, look, deletion)
+    return lets_go(leaving, observed.found, known_id, look, deletes)

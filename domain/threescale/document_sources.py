@@ -10,10 +10,8 @@ import hashlib
 from collections.abc import Mapping
 
 from domain.threescale.active_doc import Text
-from domain.threescale.calls import Read, Resource
 from domain.threescale.conditions import SyncState
 from domain.threescale.observed import Blocker
-from domain.threescale.resources.shared import Document
 from domain.threescale.spec_validation import Fault
 
 NOT_FOUND = "Secret not found"
@@ -35,7 +33,3 @@ def text_in_secret(path: str, namespace: str, name: str, data: Mapping[str, str]
 
 def text_at(body: str) -> Text:
     return Text(body=body, version=hashlib.sha256(body.encode()).hexdigest())
-
-
-def look_at(document: Document) -> Read | None:
-    return Read(resource=Resource.TEXT, path=document.url) if document.url else None

@@ -13,13 +13,13 @@ policies have no mark, so their entries without an object are not found.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from domain.model import Model
 from domain.resource import CustomResource
 from domain.threescale.active_doc import sync_document
-from domain.threescale.application_sync import LIVE, SUSPENDED
-from domain.threescale.backend_sync import changes_of_backend
+from domain.threescale.application import LIVE, SUSPENDED
+from domain.threescale.backend import changes_of_backend
 from domain.threescale.calls import Read, Resource
 from domain.threescale.custom_policy import sync_policy
 from domain.threescale.developer_account import sync_account
@@ -45,30 +45,73 @@ from domain.threescale.resources import (
     DeveloperAccount,
     Product,
 )
+from domain.threescale.resources.shared import InTenant, RemoteResource
 
 F = TypeVar("F", bound=Identified)
 
-_LISTS: Mapping[type[CustomResource], Read] = {
-    Product: Read(resource=Resource.SERVICE, path="services", paged=True),
-    Backend: Read(resource=Resource.BACKEND, path="backend_apis", paged=True),
-    DeveloperAccount: Read(resource=Resource.ACCOUNT, path="accounts", paged=True),
-    Application: Read(resource=Resource.APPLICATION, path="applications", paged=True),
-    ActiveDoc: Read(resource=Resource.DOCUMENT, path="active_docs"),
-    CustomPolicyDefinition: Read(resource=Resource.POLICY, path="registry/policies"),
+
+class _List(NamedTuple):
+    """The list of one kind's entries, and how an entry is compared with its object."""
+
+    read: Read
+    entry: type[Identified]
+    differs: Callable[[Any, Any], bool]
+
+
+def _one(found: F) -> One[F]:
+    return One.model_construct(looked=True, item=found)
+
+
+def _other_application(application: Application, found: FoundApplication) -> bool:
+    """The plan is not compared, because the list contains only the plan's id."""
+    spec = application.spec
+    state = SUSPENDED if spec.suspend else LIVE
+    moved = found.state in (LIVE, SUSPENDED) and found.state != state
+    return moved or bool(differing({"name": spec.name, "description": spec.description}, found))
+
+
+def _other_document(document: ActiveDoc, found: FoundDocument) -> bool:
+    """The body is not compared, because the object does not contain the body."""
+    return not sync_document(document, found.body, found.service_id, _one(found)).done
+
+
+_LISTS: Mapping[type[CustomResource], _List] = {
+    Product: _List(
+        Read(resource=Resource.SERVICE, path="services", paged=True),
+        FoundService,
+        lambda each, found: bool(tuple(changes_of_service(each.spec, found))),
+    ),
+    Backend: _List(
+        Read(resource=Resource.BACKEND, path="backend_apis", paged=True),
+        FoundBackendApi,
+        lambda each, found: bool(tuple(changes_of_backend(each.spec, found))),
+    ),
+    DeveloperAccount: _List(
+        Read(resource=Resource.ACCOUNT, path="accounts", paged=True),
+        FoundAccount,
+        lambda each, found: not sync_account(each, None, _one(found), 0).done,
+    ),
+    Application: _List(
+        Read(resource=Resource.APPLICATION, path="applications", paged=True), FoundApplication, _other_application
+    ),
+    ActiveDoc: _List(Read(resource=Resource.DOCUMENT, path="active_docs"), FoundDocument, _other_document),
+    CustomPolicyDefinition: _List(
+        Read(resource=Resource.POLICY, path="registry/policies"),
+        FoundPolicy,
+        lambda each, found: not sync_policy(each, _one(found)).done,
+    ),
 }
 COMPARED = tuple(_LISTS)
+# Kinds whose entries have our mark: their name in messages, and the field with the name by which objects adopt entries.
+_MARKED: Mapping[type[CustomResource], tuple[str, str]] = {
+    Product: ("product", "system_name"),
+    Backend: ("backend", "system_name"),
+    DeveloperAccount: ("account", "org_name"),
+}
 _WITH_PARTS = (Product, Backend)
 
-
-class Lists(Model):
-    """A tenant's entries by id. A field is None if its list was not requested."""
-
-    services: dict[int, FoundService] | None = None
-    backends: dict[int, FoundBackendApi] | None = None
-    accounts: dict[int, FoundAccount] | None = None
-    applications: dict[int, FoundApplication] | None = None
-    documents: dict[int, FoundDocument] | None = None
-    policies: dict[int, FoundPolicy] | None = None
+# A tenant's entries by kind and id. A kind is absent if its list was not requested.
+Lists = Mapping[type[CustomResource], Mapping[int, Any]]
 
 
 class Difference(Model):
@@ -78,25 +121,13 @@ class Difference(Model):
 
 def lists_for(objects: Iterable[CustomResource]) -> tuple[Read, ...]:
     kinds = {type(each) for each in objects}
-    return tuple(read for model, read in _LISTS.items() if model in kinds)
+    return tuple(each.read for model, each in _LISTS.items() if model in kinds)
 
 
 def with_list(lists: Lists, read: Read, answer: object) -> Lists:
-    listed = answers_of(read.resource.value, answer)
-    match read.resource:
-        case Resource.SERVICE:
-            return lists.model_copy(update={"services": _by_id(FoundService, listed)})
-        case Resource.BACKEND:
-            return lists.model_copy(update={"backends": _by_id(FoundBackendApi, listed)})
-        case Resource.ACCOUNT:
-            return lists.model_copy(update={"accounts": _by_id(FoundAccount, listed)})
-        case Resource.APPLICATION:
-            return lists.model_copy(update={"applications": _by_id(FoundApplication, listed)})
-        case Resource.DOCUMENT:
-            return lists.model_copy(update={"documents": _by_id(FoundDocument, listed)})
-        case Resource.POLICY:
-            return lists.model_copy(update={"policies": _by_id(FoundPolicy, listed)})
-    raise ValueError(f"no list of {read.resource}")
+    model = next(model for model, each in _LISTS.items() if each.read == read)
+    found = [_LISTS[model].entry.model_validate(each) for each in answers_of(read.resource.value, answer)]
+    return {**lists, model: {each.id: each for each in found}}
 
 
 def differences(objects: Iterable[CustomResource], lists: Lists) -> tuple[Difference, ...]:
@@ -116,74 +147,48 @@ def in_turn(objects: Iterable[CustomResource], sweep: int, most: int) -> tuple[C
 
 
 def is_listed(each: CustomResource, lists: Lists) -> bool:
-    there = lists.services if isinstance(each, Product) else lists.backends
-    return _id(each) in (there or {})
+    return _id(each) in lists.get(type(each), {})
 
 
 def listed(lists: Lists, read: Read) -> dict[str, object] | None:
-    there: Mapping[Resource, Mapping[int, Identified] | None] = {
-        Resource.SERVICE: lists.services,
-        Resource.BACKEND: lists.backends,
-    }
-    found = (there.get(read.resource) or {}).get(read.of)
+    """The answer to a read of one Product's or Backend's entry; None if the lists do not have it."""
+    model = next((each for each in _WITH_PARTS if _LISTS[each].read.resource is read.resource), None)
+    found = lists.get(model, {}).get(read.of) if model else None
     return {read.resource.value: found.model_dump(mode="json")} if found is not None else None
 
 
 def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str, ...]:
     """Entries with our mark whose id no object has, and which no object may adopt by name."""
-    known = {(type(each), id_) for each in objects if (id_ := _id(each))}
-    names = {(type(each), name) for each in objects if (name := _name(each))}
-    marked: list[tuple[type[CustomResource], str, int, str, Mapping[str, str]]] = [
-        *((Product, "product", each.id, each.system_name, each.annotations) for each in _all(lists.services)),
-        *((Backend, "backend", each.id, each.system_name, each.annotations) for each in _all(lists.backends)),
-        *((DeveloperAccount, "account", each.id, each.org_name, each.annotations) for each in _all(lists.accounts)),
-    ]
-    return tuple(
-        f"3scale {what} {id_} ({name})"
-        for model, what, id_, name, annotations in marked
-        if MANAGED_BY.items() <= annotations.items() and (model, id_) not in known and (model, name) not in names
-    )
+    lost = []
+    for model, (what, field) in _MARKED.items():
+        own: list[Any] = [each for each in objects if isinstance(each, model)]
+        ids, names = {_id(each) for each in own}, {getattr(each.spec, field) for each in own}
+        for each in lists.get(model, {}).values():
+            name = getattr(each, field)
+            adopted = each.id in ids or (name and name in names)
+            if not adopted and MANAGED_BY.items() <= each.annotations.items():
+                lost.append(f"3scale {what} {each.id} ({name})")
+    return tuple(lost)
+
+
+def tenant_secret(each: CustomResource, accounts: Mapping[tuple[str, str], DeveloperAccount]) -> str:
+    """The Secret of its tenant, which an Application's account references; empty without a reference."""
+    spec: object = getattr(each, "spec", None)
+    if isinstance(each, Application):
+        owner = accounts.get((each.metadata.namespace, each.spec.account_cr.name))
+        spec = owner.spec if owner is not None else None
+    return spec.tenant_secret if isinstance(spec, InTenant) else ""
 
 
 def _problem(each: CustomResource, lists: Lists) -> str:
-    match each:
-        case Product() if lists.services is not None:
-            return _compared(each, lists.services, lambda found: bool(tuple(changes_of_service(each.spec, found))))
-        case Backend() if lists.backends is not None:
-            return _compared(each, lists.backends, lambda found: bool(tuple(changes_of_backend(each.spec, found))))
-        case DeveloperAccount() if lists.accounts is not None:
-            return _compared(each, lists.accounts, lambda found: not sync_account(each, None, _one(found), 0).done)
-        case Application() if lists.applications is not None:
-            return _compared(each, lists.applications, lambda found: _other_application(each, found))
-        case ActiveDoc() if lists.documents is not None:
-            return _compared(each, lists.documents, lambda found: _other_document(each, found))
-        case CustomPolicyDefinition() if lists.policies is not None:
-            return _compared(each, lists.policies, lambda found: not sync_policy(each, _one(found)).done)
-    return ""
-
-
-def _compared(each: CustomResource, there: Mapping[int, F], differs: Callable[[F], bool]) -> str:
+    there = lists.get(type(each))
+    if there is None:
+        return ""
     found = there.get(_id(each))
     if found is None:
         return f"entry {_id(each)} is not in 3scale any more"
-    return f"entry {_id(each)} differs in 3scale from the object" if differs(found) else ""
-
-
-def _other_application(application: Application, found: FoundApplication) -> bool:
-    """The plan is not compared, because the list contains only the plan's id."""
-    spec = application.spec
-    state = SUSPENDED if spec.suspend else LIVE
-    moved = found.state in (LIVE, SUSPENDED) and found.state != state
-    return moved or bool(differing({"name": spec.name, "description": spec.description}, found))
-
-
-def _other_document(document: ActiveDoc, found: FoundDocument) -> bool:
-    """The body is not compared, because the object does not contain the body."""
-    return not sync_document(document, found.body, found.service_id, _one(found)).done
-
-
-def _one(found: F) -> One[F]:
-    return One.model_construct(looked=True, item=found)
+    differs = _LISTS[type(each)].differs(each, found)
+    return f"entry {_id(each)} differs in 3scale from the object" if differs else ""
 
 
 def in_step(each: CustomResource) -> bool:
@@ -191,35 +196,4 @@ def in_step(each: CustomResource) -> bool:
 
 
 def _id(each: CustomResource) -> int:
-    match each:
-        case Product():
-            return each.status.product_id or 0
-        case Backend():
-            return each.status.backend_id or 0
-        case DeveloperAccount():
-            return each.status.account_id or 0
-        case Application():
-            return each.status.application_id or 0
-        case ActiveDoc():
-            return each.status.active_doc_id or 0
-        case CustomPolicyDefinition():
-            return each.status.policy_id or 0
-    return 0
-
-
-def _name(each: CustomResource) -> str:
-    match each:
-        case Product() | Backend():
-            return each.spec.system_name
-        case DeveloperAccount():
-            return each.spec.org_name
-    return ""
-
-
-def _all(there: Mapping[int, F] | None) -> Iterable[F]:
-    return there.values() if there is not None else ()
-
-
-def _by_id(model: type[F], listed: Iterable[Mapping[str, object]]) -> dict[int, F]:
-    found = (model.model_validate(each) for each in listed)
-    return {each.id: each for each in found}
+    return each.remote_id if isinstance(each, RemoteResource) else 0

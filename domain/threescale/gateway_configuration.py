@@ -13,8 +13,9 @@ from domain.schema import Json
 from domain.threescale.calls import SecretKey
 from domain.threescale.normalize import same_address, same_text
 from domain.threescale.resources.product import AppKeyAppId, Authentication, Deployment, ProductSpec, UserKey
-from domain.threescale.resources.shared import GatewayResponse, OpenIdConnect, Policy, SecretReference
+from domain.threescale.resources.shared import OpenIdConnect, Policy, SecretReference
 from domain.threescale.spec_validation import Fault
+from domain.writes import merge
 
 ISSUER_KEY = "issuerEndpoint"
 CONFIGURATION_KEY = "configuration"
@@ -99,7 +100,7 @@ def _authentication(chosen: Authentication) -> dict[str, Json]:
     if one.security:
         fields |= {"hostname_rewrite": one.security.host_header, "secret_token": one.security.secret_token}
     if one.gateway_response:
-        fields |= _answers(one.gateway_response)
+        fields |= one.gateway_response.model_dump(by_alias=False)
     if isinstance(one, UserKey):
         fields["auth_user_key"] = one.auth_user_key
     elif isinstance(one, AppKeyAppId):
@@ -112,10 +113,6 @@ def _authentication(chosen: Authentication) -> dict[str, Json]:
             "jwt_claim_with_client_id_type": one.jwt_claim_with_client_id_type,
         }
     return fields
-
-
-def _answers(response: GatewayResponse) -> dict[str, Json]:
-    return dict(response.model_dump(by_alias=False))
 
 
 def _same(name: str, wanted: Json, found: Json) -> bool:
@@ -155,14 +152,6 @@ def _configuration(path: str, text: str | None, faults: list[Fault]) -> dict[str
 
 
 def _with_issuer(spec: ProductSpec, issuer: str) -> ProductSpec:
-    deployment = spec.deployment
-    assert deployment is not None  # noqa: S101 - it has an issuer
-    name = "apicast_hosted" if deployment.apicast_hosted else "apicast_self_managed"
-    gateway = deployment.apicast_hosted or deployment.apicast_self_managed
-    assert gateway is not None  # noqa: S101
-    authentication = gateway.authentication
-    assert authentication is not None  # noqa: S101
-    assert authentication.oidc is not None  # noqa: S101
-    oidc = authentication.oidc.model_copy(update={"issuer_endpoint": issuer})
-    changed = gateway.model_copy(update={"authentication": authentication.model_copy(update={"oidc": oidc})})
-    return spec.model_copy(update={"deployment": deployment.model_copy(update={name: changed})})
+    gateway = "apicastHosted" if spec.deployment and spec.deployment.apicast_hosted else "apicastSelfManaged"
+    patch = {"deployment": {gateway: {"authentication": {"oidc": {"issuerEndpoint": issuer}}}}}
+    return ProductSpec.model_validate(merge(spec.model_dump(mode="json"), patch))

@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from domain.model import Model
 from domain.schema import Json
-from domain.threescale.calls import Resource, Write, change
+from domain.threescale.calls import Resource, Write, change, creation, deletion
 from domain.threescale.constants import HITS
 from domain.threescale.mapping_rules import FoundRule, Rule, RuleEdit, edits
 from domain.threescale.normalize import bare_name, described, same_text
@@ -154,16 +154,13 @@ def _change(owner: Owner, metric: FoundMetric, hits: int, fields: dict[str, Json
 def _creation(owner: Owner, wanted: _Wanted, hits: int) -> Write:
     resource, path = _where(owner, method=wanted.method, hits=hits)
     full = f"{wanted.name}.{owner.backend_id}" if owner.backend_id else wanted.name
-    fields: dict[str, Json] = {**described(wanted.fields), "system_name": wanted.name}
-    return Write(
-        resource=resource, method="POST", path=path, fields=fields, key={"system_name": full}, about=wanted.name
-    )
+    fields = {**described(wanted.fields), "system_name": wanted.name}
+    return creation(resource, path, fields, {"system_name": full}, wanted.name)
 
 
 def _deletion(owner: Owner, metric: FoundMetric, hits: int) -> Write:
     resource, path = _where(owner, method=bool(metric.parent_id), hits=hits)
-    about = owner.bare(metric)
-    return Write(resource=resource, method="DELETE", path=f"{path}/{metric.id}", id=metric.id, about=about)
+    return deletion(resource, path, metric.id, owner.bare(metric))
 
 
 def _where(owner: Owner, *, method: bool, hits: int) -> tuple[Resource, str]:
@@ -187,13 +184,7 @@ def _rule(wanted: MappingRule, ids: Mapping[str, int]) -> Rule:
 
 
 def _as_rule(found: FoundMappingRule) -> Rule:
-    return Rule(
-        http_method=found.http_method,
-        pattern=found.pattern,
-        metric_id=found.metric_id,
-        delta=found.delta,
-        last=found.last,
-    )
+    return Rule.model_validate(found.model_dump())
 
 
 def _edit(owner: Owner, edit: RuleEdit) -> Write:

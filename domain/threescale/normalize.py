@@ -54,19 +54,22 @@ def bare_name(system_name: str, backend_id: int) -> str:
     return system_name.removesuffix(f".{backend_id}")
 
 
+def with_apicast(policies: Sequence[Policy]) -> tuple[Policy, ...]:
+    if any(policy.name == APICAST for policy in policies):
+        return tuple(policies)
+    return (*policies, Policy(name=APICAST, version=BUILT_IN, configuration={}, enabled=True))
+
+
 def chain_of(policies: Sequence[Policy]) -> list[dict[str, Json]]:
-    chain: list[dict[str, Json]] = [
+    return [
         {
             "name": policy.name,
             "version": policy.version,
             "configuration": policy.configuration or {},
             "enabled": policy.enabled,
         }
-        for policy in policies
+        for policy in with_apicast(policies)
     ]
-    if all(policy.name != APICAST for policy in policies):
-        chain.append({"name": APICAST, "version": BUILT_IN, "configuration": {}, "enabled": True})
-    return chain
 
 
 def same_chain(wanted: Sequence[Policy], found: Sequence[dict[str, Json]]) -> bool:

@@ -8,15 +8,16 @@ retry of a refused call is due, the call is left out, and the object's state sho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
 from domain.decision import Action, Decision, Outcome, World, earliest
 from domain.identity import Kind
 from domain.model import Model
 from domain.refusal import ErrorType, Refusal
-from domain.resource import CustomResource
+from domain.resource import CustomResource, ObjectMeta
 from domain.schema import JsonObject
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.actions import (
@@ -26,18 +27,17 @@ from domain.threescale.actions import (
     PatchObject,
     ShowStatus,
 )
-from domain.threescale.calls import Read, Resource, Write, unless_refused
+from domain.threescale.calls import Read, Resource, Sync, Write, deletion, unless_refused
 from domain.threescale.conditions import ORPHAN, WAITING, Situation, SyncState, conditions, in_sync
 from domain.threescale.digests import begun_no_more, creating, remembering, retained
-from domain.threescale.duplicate_owners import Holder, holder_of
 from domain.threescale.orphan_backoff import next_look, waiting_since
-from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import NoAccount, ProviderAccount, known_at, same_tenant
-from domain.threescale.remote_ids import ID_ANNOTATIONS, OWN_IDS, combined, identified, remembered_id
+from domain.threescale.remote_ids import combined, host_of, identified, remembered_id
 from domain.threescale.remote_object import One, read_one, wrote_one
-from domain.threescale.remote_state import Identified
+from domain.threescale.remote_state import MANAGED_BY, Identified
 from domain.threescale.resources import Tenant
-from domain.threescale.resources.shared import Conditions, Digests
+from domain.threescale.resources.shared import Conditions, Digests, RemoteResource
+from domain.threescale.spec_validation import Fault
 from domain.writes import JsonPatch, difference
 
 T = TypeVar("T", bound=Identified)
@@ -67,6 +67,7 @@ class Unreadable(World):
 
 
 _LOOK = "observe again"
+_START = datetime(1, 1, 1, tzinfo=UTC)
 _PHASES = {
     SyncState.FINE: Phase.SYNCED,
     SyncState.WAITING: Phase.ORPHAN,
@@ -102,6 +103,32 @@ def invalid(message: str, *waits_for: str) -> Blocker:
 def failed(message: str, *waits_for: str) -> Blocker:
     """A blocker: something must be corrected outside the object."""
     return Blocker(state=SyncState.FAILED, message=message, waits_for=waits_for)
+
+
+class Holder(Model):
+    """Another object of the kind that manages an entry in 3scale, and the entry's id.
+
+    Both objects may have adopted the same entry, or one may be a copy of the other, with the same id annotation. If one
+    of them is deleted, the entry stays for the other.
+    """
+
+    metadata: ObjectMeta
+    id: int
+
+
+def holder_of(id_: int, holders: Iterable[Holder]) -> ObjectMeta | None:
+    return next((each.metadata for each in holders if each.id == id_ and not each.metadata.deleting), None)
+
+
+def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:
+    """The oldest object with the same name, which has precedence; None if the object itself is the oldest."""
+    others = [each for each in siblings if each.uid != meta.uid and not each.deleting]
+    oldest = min([meta, *others], key=seniority)
+    return None if oldest.uid == meta.uid else oldest
+
+
+def seniority(meta: ObjectMeta) -> tuple[datetime, str]:
+    return meta.creation_timestamp or _START, meta.uid
 
 
 class Leaving(Model):
@@ -140,8 +167,8 @@ class Observed(World):
     @property
     def known_id(self) -> int:
         """The remembered id; 0 if there is none, or if it is an id of another tenant."""
-        host = getattr(getattr(self.resource, "status", None), "provider_account_host", None)
-        return known_at(self.provider.url, host, remembered_id(self.resource))
+        resource: Any = self.resource
+        return known_at(self.provider.url, host_of(resource), remembered_id(resource))
 
     def decide(self, now: datetime) -> Decision:
         raise NotImplementedError
@@ -279,7 +306,8 @@ class Observed(World):
         """The decision to report the object as in sync, and to store `digests` in its status."""
         resource, patch = self.resource, JsonPatch()
         if digests is not None:
-            own_id = fields.get(OWN_IDS[resource.kind_of.name])
+            assert isinstance(resource, RemoteResource)  # noqa: S101 - no other kind has digests
+            own_id = fields.get(resource.id_field)
             patch = combined(begun_no_more(resource.metadata), identified(resource, own_id))
             fields = {**fields, **remembering(resource, digests)}
         status = self.reported(Situation(state=SyncState.FINE), now, fields)
@@ -365,6 +393,49 @@ class ObservedOne(Observed):
         return self.beside({"found": wrote_one(self.item, self.wrapper, self.found, write, body)})
 
 
+class ObservedOwner(Observed):
+    """A Product or a Backend, which own metrics and mapping rules in 3scale."""
+
+    listed: ClassVar[Resource]
+    path: ClassVar[str]
+
+    resource: Any
+    siblings: tuple[ObjectMeta, ...] = ()  # other objects of the kind with the same system name and tenant
+    holders: tuple[Holder, ...] = ()  # the siblings that have an entry in 3scale, each with the entry's id
+    found: Any  # empty at first, or what the previous pass of this process stored
+
+    def wrong_name(self) -> Blocker | None:
+        """A blocker if an older object has the system name already."""
+        name, older = self.resource.spec.system_name, elder(self.resource.metadata, self.siblings)
+        if older is None:
+            return None
+        kind = self.resource.kind_of.name
+        return invalid(f"{kind} {older.namespace}/{older.name} has the system name {name} already")
+
+    def renamed(self) -> Blocker | None:
+        """A blocker if the entry has another system name in 3scale, which cannot be changed."""
+        there, name = self.found.entry, self.resource.spec.system_name
+        if there is None or there.system_name in ("", name):
+            return None
+        what = f"{self.resource.kind_of.name.lower()} {there.id}"
+        detail = f"SystemName is immutable: {what} is called {there.system_name} in 3scale."
+        return invalid(str(Fault(path="spec.systemName", value=name, detail=detail)))
+
+    def leaving(self, blocker: Blocker | None) -> Leaving:
+        """An entry without a known id is deleted only if it has our mark and no other object has its name."""
+        leaving = Leaving(holders=self.holders, blocker=blocker)
+        name, known_id, there = self.resource.spec.system_name, self.known_id, self.found.entry
+        deletes = partial(deletion, self.listed, self.path)
+        if known_id and not self.found.looked:
+            return leaving.model_copy(update={"write": deletes(known_id, name)})
+        if any(not each.deleting for each in self.siblings) or not name:
+            return leaving
+        if not self.found.looked:
+            return leaving.model_copy(update={"look": Read(resource=self.listed, path=self.path, paged=True)})
+        ours = there is not None and (there.id == known_id or MANAGED_BY.items() <= there.annotations.items())
+        return leaving.model_copy(update={"write": deletes(there.id, there.system_name)}) if ours else leaving
+
+
 # --- parts ---
 
 
@@ -386,15 +457,11 @@ def status_in_sync(resource: Any, why: str, now: datetime) -> JsonPatch:
 
 def _stays_behind(resource: CustomResource, fields: Mapping[str, object]) -> bool:
     """Whether the object moves to a tenant where it has no id yet. Its status then keeps the old address and id."""
-    own, host = OWN_IDS.get(resource.kind_of.name), fields.get("provider_account_host")
-    status: object = getattr(resource, "status", None)
-    before = getattr(status, "provider_account_host", None)
-    if own is None or not before or same_tenant(before, str(host or before)):
+    host, before = fields.get("provider_account_host"), host_of(resource)
+    if not isinstance(resource, RemoteResource) or not before or same_tenant(before, str(host or before)):
         return False
-    has_id = (
-        bool(getattr(status, own)) or ID_ANNOTATIONS.get(resource.kind_of.name, "") in resource.metadata.annotations
-    )
-    return has_id and not fields.get(own)
+    has_id = bool(resource.remote_id) or resource.id_annotation in resource.metadata.annotations
+    return has_id and not fields.get(resource.id_field)
 
 
 def _waits(kind: Kind) -> str:
@@ -428,7 +495,7 @@ def calls(sync: Sync, slots: Iterable[str], *before: Action, phase: Phase = Phas
 
 
 def lets_go(
-    leaving: Leaving, found: One[T], known_id: int, look: Read | None, deletion: Callable[[int], Write]
+    leaving: Leaving, found: One[T], known_id: int, look: Read | None, deletes: Callable[[int], Write]
 ) -> Leaving:
     """The deletion of an object without parts, by `known_id` (0 if unknown) or after the search `look`.
 
@@ -438,12 +505,12 @@ def lets_go(
     if look is not None and holder_of(known_id, leaving.holders):
         known_id = 0  # that entry is another object's; search for the result of this object's creation
     if known_id and (found.untouched or (look is None and not found.lost)):
-        return leaving.model_copy(update={"write": deletion(known_id)})
+        return leaving.model_copy(update={"write": deletes(known_id)})
     if look is None:
         return leaving
     if not found.looked:
         return leaving.model_copy(update={"look": look})
-    return leaving.model_copy(update={"write": deletion(found.item.id)}) if found.item else leaving
+    return leaving.model_copy(update={"write": deletes(found.item.id)}) if found.item else leaving
 
 
 def is_true(conditions_: Conditions, type_: str) -> bool:

@@ -26,10 +26,10 @@ from domain.threescale import BACKEND, OPEN_API, PRODUCT
 from domain.threescale.actions import SECRET, ClusterWrite
 from domain.threescale.active_doc import Text, fetched_again
 from domain.threescale.auto_promotion import PROMOTE
-from domain.threescale.calls import Read
+from domain.threescale.calls import Read, Resource, Sync
 from domain.threescale.conditions import FAILED, INVALID, SyncState
 from domain.threescale.digests import RETAIN
-from domain.threescale.document_sources import look_at, text_at
+from domain.threescale.document_sources import text_at
 from domain.threescale.notices import left_aside
 from domain.threescale.observed import (
     Blocker,
@@ -40,22 +40,37 @@ from domain.threescale.observed import (
     finalizer_set,
     invalid,
     is_true,
+    seniority,
 )
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import Generated, generate
-from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import INSECURE
-from domain.threescale.references import seniority, usable
+from domain.threescale.references import usable
 from domain.threescale.remote_ids import combined, owned
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.resources.shared import LocalReference
-from domain.threescale.source_labels import SourceSecret, source_noted
 from domain.threescale.spec_validation import Fault, faults_of_backend, faults_of_product, message_of
 from domain.writes import JsonPatch, difference
 
 _ORPHAN_FINALIZER = "orphan"
 
 C = TypeVar("C", Product, Backend)
+
+
+# Labels that link an OpenAPI and its document's Secret, as the replaced operator sets them. People, tools, and the
+# operator after a rollback use the labels. A Secret that the worker may not label stays unlabelled.
+WATCHED_BY = {"apimanager.apps.3scale.net/watched-by": "openapi"}
+SOURCE_UID = "apimanager.apps.3scale.net/oas-source-secret-uid"
+
+
+class SourceSecret(Model):
+    uid: str
+    labelled: bool = False
+
+
+def source_noted(meta: ObjectMeta, source: SourceSecret | None) -> JsonPatch:
+    uid = source.uid if source else None
+    return {} if meta.labels.get(SOURCE_UID) == uid else {"metadata": {"labels": {SOURCE_UID: uid}}}
 
 
 class ObservedOpenApi(Observed):
@@ -131,8 +146,9 @@ def _decided(observed: ObservedOpenApi, now: datetime) -> Decision:
 
 
 def _fetched(observed: ObservedOpenApi, fields: dict[str, object], now: datetime) -> Decision:
-    read = look_at(observed.resource.spec.openapi_ref)
-    decision, refused = observed.attempted(Sync(reads=(read,) if read else ()), now)
+    url = observed.resource.spec.openapi_ref.url
+    reads = (Read(resource=Resource.TEXT, path=url),) if url else ()
+    decision, refused = observed.attempted(Sync(reads=reads), now)
     if decision is not None:
         return decision
     if refused:

@@ -222,18 +222,8 @@ def _open_id_connect(
     if scheme.type == "oauth2":
         flow = AuthenticationFlow(**{field: flow_ in scheme.flows for flow_, field in _FLOWS.items()})
         warnings = (FLOWS_OF_DOCUMENT,) if flows.authentication_flow else ()
-    wanted = OpenIdConnect(
-        issuer_type=flows.issuer_type,
-        issuer_endpoint=flows.issuer_endpoint,
-        issuer_endpoint_ref=flows.issuer_endpoint_ref,
-        authentication_flow=flow,
-        jwt_claim_with_client_id=flows.jwt_claim_with_client_id,
-        jwt_claim_with_client_id_type=flows.jwt_claim_with_client_id_type,
-        credentials="headers",
-        security=security,
-        gateway_response=flows.gateway_response,
-    )
-    return Authentication(oidc=wanted), warnings
+    changed = {"authentication_flow": flow, "credentials": "headers", "security": security}
+    return Authentication(oidc=flows.model_copy(update=changed)), warnings
 
 
 def _security(spec: OpenApiSpec) -> Security | None:

@@ -13,25 +13,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Self
+from typing import ClassVar, Self
 
 from domain.decision import Decision
 from domain.model import Model
-from domain.resource import ObjectMeta
 from domain.threescale.actions import ShowStatus
 from domain.threescale.application_plans import references
 from domain.threescale.apply_response import read_product, wrote_product
 from domain.threescale.auto_promotion import PRODUCTION, is_promoted_by_itself
-from domain.threescale.calls import Read, Resource, SecretKey, Write, deletion
+from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write
 from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.conditions import SyncState
 from domain.threescale.digests import digest, digests_of, remembering, retained
-from domain.threescale.duplicate_owners import Holder
 from domain.threescale.gateway_configuration import secrets_of, with_secrets
-from domain.threescale.observed import Blocker, Leaving, Observed, blocking, calls, held, invalid, status_patch, waiting
-from domain.threescale.product_sync import Sync, Wanted, sync_product, touches_gateway
-from domain.threescale.references import backends_by_name, blocker_of_product, elder, shared_path
-from domain.threescale.remote_state import MANAGED_BY, FoundProduct
+from domain.threescale.observed import (
+    Blocker,
+    Leaving,
+    ObservedOwner,
+    blocking,
+    calls,
+    held,
+    invalid,
+    status_patch,
+    waiting,
+)
+from domain.threescale.product_sync import Wanted, sync_product, touches_gateway
+from domain.threescale.references import backends_by_name, blocker_of_product, shared_path
+from domain.threescale.remote_state import FoundProduct
 from domain.threescale.resources import Application, Backend, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Digests
@@ -47,14 +55,15 @@ class SecretText(Model):
     version: str = ""
 
 
-class ObservedProduct(Observed):
+class ObservedProduct(ObservedOwner):
+    listed: ClassVar[Resource] = Resource.SERVICE
+    path: ClassVar[str] = "services"
+
     resource: Product
     backends: tuple[Backend, ...] = ()
-    siblings: tuple[ObjectMeta, ...] = ()  # other Products with the same system name and tenant
-    holders: tuple[Holder, ...] = ()  # the siblings that have a product in 3scale, each with the product's id
     applications: tuple[Application, ...] = ()  # observed only while the Product is being deleted with `cascade`
     secrets: tuple[SecretText, ...] = ()  # the values of the keys in `secrets_of(spec)` that exist
-    found: FoundProduct = FoundProduct()  # empty at first, or what the previous pass of this process stored
+    found: FoundProduct = FoundProduct()
 
     def decide(self, now: datetime) -> Decision:
         return self.begins(_leaving, now, of_product(self.resource.spec)) or _decided(self, now)
@@ -69,7 +78,7 @@ class ObservedProduct(Observed):
         """3scale's state, with the backends' digests because plans use the backends' metrics; None if it is unknown."""
         # Configuration versions are read again, because others may deploy and promote.
         remembered = self.found.model_copy(update={"configs": {}})
-        return (remembered, self._behind()) if remembered.service is not None else None
+        return (remembered, self._behind()) if remembered.entry is not None else None
 
     def recalling(self, remembered: object) -> Self:
         """The remembered state is used only if the backends are unchanged."""
@@ -103,10 +112,8 @@ def _blocker(observed: ObservedProduct, backends: Mapping[str, Backend], faults:
     wrong = faults_of_product(product.spec)
     if wrong:
         return invalid(message_of(wrong))
-    older = elder(product.metadata, observed.siblings)
-    if older is not None:
-        message = f"Product {older.namespace}/{older.name} has the system name {product.spec.system_name} already"
-        return invalid(message)
+    if duplicate := observed.wrong_name():
+        return duplicate
     if faults:
         return _without_secrets(observed, faults)
     return shared_path(product.spec) or blocker_of_product(product, backends)
@@ -133,8 +140,8 @@ def _synced(
     before, desired = digests_of(product), desired_digests(observed, backends)
     if desired == before and known_id and not observed.look and not observed.found.looked:
         return observed.fine(now, fields)
-    if _is_renamed(product, observed.found):
-        return observed.blocked(_renaming(product, observed.found), now, fields)
+    if renamed := observed.renamed():
+        return observed.blocked(renamed, now, fields)
     ids = {name: backend.status.backend_id or 0 for name, backend in backends.items()}
     promote = is_promoted_by_itself(product.metadata) and (observed.look or desired.production != before.production)
     wanted = Wanted(spec=spec, backends=ids, gateway=desired.gateway or "", promote=promote)
@@ -146,8 +153,8 @@ def _synced(
     decision = calls(sync, slots, *_forgetting(observed, before, desired, sync))
     if decision is not None:
         return decision
-    if found.service is not None:
-        fields = {**fields, "product_id": found.service.id, "state": found.service.state or None}
+    if found.entry is not None:
+        fields = {**fields, "product_id": found.entry.id, "state": found.entry.state or None}
     if found.configs.get(PRODUCTION):
         fields["latest_production_version"] = found.configs[PRODUCTION]
     if refused:
@@ -155,18 +162,6 @@ def _synced(
     if whole.missing:
         return observed.blocked(_missing(product, whole), now, fields)
     return observed.fine(now, fields, digests=desired)
-
-
-def _is_renamed(product: Product, found: FoundProduct) -> bool:
-    service = found.service
-    return service is not None and bool(service.system_name) and service.system_name != product.spec.system_name
-
-
-def _renaming(product: Product, found: FoundProduct) -> Blocker:
-    former = found.service.system_name if found.service else ""
-    detail = f"SystemName is immutable: product {product.status.product_id} is called {former} in 3scale."
-    fault = Fault(path="spec.systemName", value=product.spec.system_name, detail=detail)
-    return invalid(str(fault))
 
 
 def _forgetting(observed: ObservedProduct, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
@@ -203,26 +198,7 @@ def desired_digests(observed: ObservedProduct, backends: Mapping[str, Backend]) 
 
 
 def _leaving(observed: ObservedProduct) -> Leaving:
-    """A product without a known id is deleted only if it has our mark and no other object has its name."""
-    product, found = observed.resource, observed.found
-    known_id = observed.known_id
-    leaving = Leaving(
-        holders=observed.holders,
-        blocker=_waits_for_applications(observed),
-    )
-    if known_id and not found.looked:
-        return leaving.model_copy(
-            update={"write": deletion(Resource.SERVICE, "services", known_id, product.spec.system_name)}
-        )
-    if any(not each.deleting for each in observed.siblings) or not product.spec.system_name:
-        return leaving
-    if not found.looked:
-        return leaving.model_copy(update={"look": Read(resource=Resource.SERVICE, path="services", paged=True)})
-    service = found.service
-    ours = service is not None and (service.id == known_id or MANAGED_BY.items() <= service.annotations.items())
-    if service is None or not ours:
-        return leaving
-    return leaving.model_copy(update={"write": deletion(Resource.SERVICE, "services", service.id, service.system_name)})
+    return observed.leaving(_waits_for_applications(observed))
 
 
 def _waits_for_applications(observed: ObservedProduct) -> Blocker | None:

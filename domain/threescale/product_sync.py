@@ -17,7 +17,7 @@ from domain.model import Model
 from domain.schema import Json
 from domain.threescale.application_plans import id_of, limit_and_price, metric_ids, offer, reads, references
 from domain.threescale.auto_promotion import promotion, reads_of_configs
-from domain.threescale.calls import Read, Resource, Write, change, deletion, unless_refused
+from domain.threescale.calls import Read, Resource, Sync, Write, change, creation, deletion, read_entry, unless_refused
 from domain.threescale.gateway_configuration import (
     backend_version,
     deployment_option,
@@ -41,33 +41,15 @@ class Wanted(Model):
     promote: bool = False  # also promote the configuration to production
 
 
-class Sync(Model):
-    """The next calls; reads come before writes. `missing` names what 3scale lacks, such as metrics of backends."""
-
-    reads: tuple[Read, ...] = ()
-    writes: tuple[Write, ...] = ()
-    missing: tuple[str, ...] = ()
-
-    @property
-    def done(self) -> bool:
-        return not (self.reads or self.writes or self.missing)
-
-
 def sync_product(wanted: Wanted, found: FoundProduct, known_id: int = 0, refused: Iterable[str] = ()) -> Sync:
     """Return the next calls, without the calls in `refused`, and without a deployment that depends on such a call."""
-    spec, service = wanted.spec, found.service
+    spec, service = wanted.spec, found.entry
     if service is None:
         if not found.looked:
-            return Sync(reads=(_look(0 if found.lost else known_id),))
+            return Sync(reads=(read_entry(Resource.SERVICE, "services", 0 if found.lost else known_id, paged=True),))
         return Sync(writes=unless_refused([_creation(spec)], refused))
     reads = tuple(_reads(wanted, found, service))
     return Sync(reads=reads) if reads else _sync(wanted, found, service, set(refused))
-
-
-def _look(known_id: int) -> Read:
-    if known_id:
-        return Read(resource=Resource.SERVICE, path=f"services/{known_id}", of=known_id)
-    return Read(resource=Resource.SERVICE, path="services", paged=True)
 
 
 def _reads(wanted: Wanted, found: FoundProduct, service: FoundService) -> Iterable[Read]:
@@ -112,7 +94,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
         writes += [*rules, *_terms(spec, found.plans or (), ids)]
     allowed = unless_refused(writes, refused)
     lost = tuple(sorted(f"{each.backend}/{each.system_name}" for each in missing if each.backend))
-    if rules is None or any(write.slot in refused for write in first) or _is_held(spec, found, refused):
+    if rules is None or any(write.slot in refused for write in first) or _is_held(spec, owner, found, refused):
         return Sync(writes=allowed, missing=lost)
     gateway = _gateway(wanted, found, service, before=(*first, *rules))
     allowed += unless_refused(gateway, refused)
@@ -142,24 +124,16 @@ def _cleared(
     return [*writes, *allowed]
 
 
-def _is_held(spec: ProductSpec, found: FoundProduct, refused: set[str]) -> bool:
+def _is_held(spec: ProductSpec, owner: Owner, found: FoundProduct, refused: set[str]) -> bool:
     """Whether the deployment must wait, because a refused call leaves the mapping rules incomplete."""
-    assert found.service is not None  # noqa: S101 - it has been made
-    owner = Owner.product(found.service.id)
     whole = order(owner, spec.mapping_rules, found.metrics or (), found.rules or ()) or ()
     return any(write.slot in refused for write in whole)
 
 
 def _creation(spec: ProductSpec) -> Write:
     fields: dict[str, Json] = {"name": spec.name, "system_name": spec.system_name, **_own_fields(spec)}
-    return Write(
-        resource=Resource.SERVICE,
-        method="POST",
-        path="services",
-        fields={**fields, "annotations": {**MANAGED_BY}},
-        key={"system_name": spec.system_name},
-        about=spec.system_name,
-    )
+    fields["annotations"] = {**MANAGED_BY}
+    return creation(Resource.SERVICE, "services", fields, {"system_name": spec.system_name}, spec.system_name)
 
 
 def _own_fields(spec: ProductSpec) -> dict[str, Json]:
@@ -197,14 +171,8 @@ def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) 
         yield change(Resource.USAGE, path, id_, {"path": to}, f"backend {backend_of[id_]}")
     for backend_id, to in sorted(paths.items()):
         if backend_id not in there:
-            yield Write(
-                resource=Resource.USAGE,
-                method="POST",
-                path=path,
-                fields={"backend_api_id": backend_id, "path": usage_path(to)},
-                key={"backend_id": backend_id},
-                about=f"backend {backend_id}",
-            )
+            fields: dict[str, Json] = {"backend_api_id": backend_id, "path": usage_path(to)}
+            yield creation(Resource.USAGE, path, fields, {"backend_id": backend_id}, f"backend {backend_id}")
 
 
 def _terms(spec: ProductSpec, plans: Iterable[FoundPlan], ids: Mapping[tuple[str, str], int]) -> Iterable[Write]:

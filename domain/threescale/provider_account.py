@@ -34,7 +34,6 @@ class SecretView(Model):
 
 
 class Installation(Model):
-    name: str
     tenant_name: str = "3scale"
     wildcard_domain: str = ""
 

@@ -11,7 +11,7 @@ from domain.threescale import OPEN_API
 from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.cascading_deletion import CASCADE
 from domain.threescale.conditions import IN_SYNC
-from domain.threescale.developer_credentials import password_of
+from domain.threescale.developer_user import password_of
 from domain.threescale.digests import RETAIN, digests_of
 from domain.threescale.gateway_configuration import secrets_of
 from domain.threescale.provider_account import DEFAULT_SECRET, INSECURE, SEED_SECRET, plain
@@ -28,7 +28,7 @@ from domain.threescale.resources import (
     ProxyConfigPromote,
     Tenant,
 )
-from domain.threescale.resources.shared import LocalReference
+from domain.threescale.resources.shared import Document, InTenant
 
 _READ_BY_OTHERS = (CASCADE, RETAIN, PROMOTE, INSECURE)
 
@@ -87,64 +87,49 @@ def refers_to(resource: CustomResource) -> tuple[str, ...]:
 
 
 def _named(resource: CustomResource, namespace: str) -> list[str]:
-    if isinstance(resource, Product):
-        secrets = [f"Secret/{key.namespace}/{key.name}" for key in secrets_of(resource.spec, namespace)]
-        backends = [f"Backend/{namespace}/{name}" for name in sorted(resource.spec.backend_usages)]
-        return [*_account(resource.spec.provider_account_ref, namespace), *backends, *secrets]
-    if isinstance(resource, Backend | CustomPolicyDefinition):
-        return _account(resource.spec.provider_account_ref, namespace)
-    if isinstance(resource, DeveloperAccount):
-        users = users_of_account(namespace, resource.metadata.name)
-        return [*_account(resource.spec.provider_account_ref, namespace), users]
-    if isinstance(resource, DeveloperUser):
-        password = password_of(resource)
-        return [
-            *_account(resource.spec.provider_account_ref, namespace),
-            f"DeveloperAccount/{namespace}/{resource.spec.developer_account_ref.name}",
-            f"Secret/{password.namespace}/{password.name}",
-        ]
-    if isinstance(resource, ActiveDoc):
-        secret = resource.spec.active_doc_open_api_ref.secret_ref
-        document = [f"Secret/{secret.namespace or namespace}/{secret.name}"] if secret else []
-        product = f"Product/{namespace}/{resource.spec.product_system_name or ''}"
-        return [*_account(resource.spec.provider_account_ref, namespace), product, *document]
-    return _of_uses(resource, namespace)
+    spec: object = getattr(resource, "spec", None)
+    return [*(_account(spec, namespace) if isinstance(spec, InTenant) else ()), *_objects(resource, namespace)]
 
 
-def _of_uses(resource: CustomResource, namespace: str) -> list[str]:
-    if isinstance(resource, Application):
-        spec = resource.spec
-        secret = spec.auth_secret_ref.name if spec.auth_secret_ref else ""
-        return [
-            f"DeveloperAccount/{namespace}/{spec.account_cr.name}",
-            f"Product/{namespace}/{spec.product_cr.name}",
-            f"Secret/{namespace}/{secret}",
-        ]
-    if isinstance(resource, ApplicationAuth):
-        return [
-            *_account(resource.spec.provider_account_ref, namespace),
-            f"Application/{namespace}/{resource.spec.application_cr_name}",
-            f"Secret/{namespace}/{resource.spec.auth_secret_ref.name}",
-        ]
-    if isinstance(resource, ProxyConfigPromote):
-        return [f"Product/{namespace}/{resource.spec.product_cr_name}"]
-    if isinstance(resource, OpenApi):
-        secret_ref = resource.spec.openapi_ref.secret_ref
-        document = [f"Secret/{secret_ref.namespace or namespace}/{secret_ref.name}"] if secret_ref else []
-        made = made_by(namespace, resource.metadata.name)
-        return [*_account(resource.spec.provider_account_ref, namespace), *document, made]
-    if isinstance(resource, Tenant):
-        return _secrets_of(resource)
+def _objects(resource: CustomResource, namespace: str) -> list[str]:
+    match resource:
+        case Product(spec=spec):
+            secrets = [f"Secret/{key.namespace}/{key.name}" for key in secrets_of(spec, namespace)]
+            return [*(f"Backend/{namespace}/{name}" for name in sorted(spec.backend_usages)), *secrets]
+        case DeveloperAccount():
+            return [users_of_account(namespace, resource.metadata.name)]
+        case DeveloperUser(spec=spec):
+            password = password_of(resource)
+            account = f"DeveloperAccount/{namespace}/{spec.developer_account_ref.name}"
+            return [account, f"Secret/{password.namespace}/{password.name}"]
+        case ActiveDoc(spec=spec):
+            product = f"Product/{namespace}/{spec.product_system_name or ''}"
+            return [product, *_document(spec.active_doc_open_api_ref, namespace)]
+        case Application(spec=spec):
+            return [
+                f"DeveloperAccount/{namespace}/{spec.account_cr.name}",
+                f"Product/{namespace}/{spec.product_cr.name}",
+                f"Secret/{namespace}/{spec.auth_secret_ref.name if spec.auth_secret_ref else ''}",
+            ]
+        case ApplicationAuth(spec=spec):
+            application = f"Application/{namespace}/{spec.application_cr_name}"
+            return [application, f"Secret/{namespace}/{spec.auth_secret_ref.name}"]
+        case ProxyConfigPromote(spec=spec):
+            return [f"Product/{namespace}/{spec.product_cr_name}"]
+        case OpenApi(spec=spec):
+            return [*_document(spec.openapi_ref, namespace), made_by(namespace, resource.metadata.name)]
+        case Tenant(spec=spec):
+            named = (spec.master_credentials_ref, spec.password_credentials_ref, spec.tenant_secret_ref)
+            return [f"Secret/{each.namespace or namespace}/{each.name}" for each in named]
     return []
 
 
-def _secrets_of(tenant: Tenant) -> list[str]:
-    spec, namespace = tenant.spec, tenant.metadata.namespace
-    references = (spec.master_credentials_ref, spec.password_credentials_ref, spec.tenant_secret_ref)
-    return [f"Secret/{each.namespace or namespace}/{each.name}" for each in references]
+def _document(document: Document, namespace: str) -> list[str]:
+    secret = document.secret_ref
+    return [f"Secret/{secret.namespace or namespace}/{secret.name}"] if secret else []
 
 
-def _account(reference: LocalReference | None, namespace: str) -> list[str]:
-    if reference is not None and reference.name:
-        return [f"Secret/{namespace}/{reference.name}"]
+def _account(spec: InTenant, namespace: str) -> list[str]:
+    if spec.tenant_secret:
+        return [f"Secret/{namespace}/{spec.tenant_secret}"]
     return [f"Secret/{namespace}/{DEFAULT_SECRET}", f"Secret/{namespace}/{SEED_SECRET}"]

@@ -8,17 +8,15 @@ order never changes a status. Of two objects with the same system name the young
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 
-from domain.resource import ObjectMeta
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.application_plans import references
 from domain.threescale.conditions import FAILED, INVALID, READY, SYNCED, SyncState
 from domain.threescale.digests import retained
 from domain.threescale.normalize import same_path
-from domain.threescale.observed import Blocker, invalid, is_true
+from domain.threescale.observed import Blocker, invalid, is_true, seniority
 from domain.threescale.provider_account import known_at, same_tenant
-from domain.threescale.remote_ids import remembered_id
+from domain.threescale.remote_ids import host_of, remembered_id
 from domain.threescale.resources import Backend, DeveloperAccount, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Conditions
@@ -29,7 +27,6 @@ IN_USE = "used by the latest gateway configuration and cannot be deleted"
 
 _NO_BACKEND = "backend usage does not have valid backend reference."
 _NO_METRIC = "plan does not have valid backend metric or method reference."
-_START = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def usable(conditions: Conditions) -> bool:
@@ -94,17 +91,6 @@ def shared_path(spec: ProductSpec) -> Blocker | None:
     return invalid(message_of(faults)) if faults else None
 
 
-def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:
-    """The oldest object with the same name, which has precedence; None if the object itself is the oldest."""
-    others = [each for each in siblings if each.uid != meta.uid and not each.deleting]
-    oldest = min([meta, *others], key=seniority)
-    return None if oldest.uid == meta.uid else oldest
-
-
-def seniority(meta: ObjectMeta) -> tuple[datetime, str]:
-    return meta.creation_timestamp or _START, meta.uid
-
-
 def users_of(backend: Backend, products: Sequence[Product]) -> tuple[Product, ...]:
     name, host = backend.spec.system_name, backend.status.provider_account_host
     return tuple(
@@ -122,7 +108,7 @@ def account_usable(account: DeveloperAccount) -> bool:
 
 
 def id_of_account(account: DeveloperAccount, url: str) -> int:
-    return known_at(url, account.status.provider_account_host, remembered_id(account))
+    return known_at(url, host_of(account), remembered_id(account))
 
 
 def finalizer_removed(account: DeveloperAccount | None) -> bool:

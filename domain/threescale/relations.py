@@ -35,7 +35,7 @@ from domain.threescale.digests import DRIFT, LOOKED
 from domain.threescale.observed import Phase
 from domain.threescale.provider_account import SEED_SECRET, same_tenant
 from domain.threescale.reference_names import called, known_as, refers_to, seen_by_others
-from domain.threescale.remote_ids import remembered_id
+from domain.threescale.remote_ids import host_of, remembered_id
 from domain.threescale.resources import (
     Application,
     Backend,
@@ -139,10 +139,6 @@ def _going(resource: CustomResource) -> frozenset[Hashable]:
     return frozenset({"going"} if resource.metadata.deleting else ())
 
 
-def _home(resource: CustomResource) -> str:
-    return getattr(getattr(resource, "status", None), "provider_account_host", None) or ""
-
-
 def _same_use(application: Application) -> Iterable[Hashable]:
     spec = application.spec
     return [(application.metadata.namespace, spec.account_cr.name, spec.product_cr.name, spec.name)]
@@ -158,7 +154,7 @@ def _tokens(tenant: CustomResource) -> list[str]:
 
 def _rank(resource: CustomResource) -> tuple[str, str, bool]:
     refused = phase_of(resource) in (Phase.INVALID, Phase.FAILED)
-    return str(resource.metadata.creation_timestamp or ""), _home(resource), refused
+    return str(resource.metadata.creation_timestamp or ""), host_of(resource), refused
 
 
 def _may_be_younger(new: tuple[str, str, bool], other: tuple[str, str, bool]) -> bool:
@@ -191,7 +187,7 @@ _PRODUCT_TO_BACKENDS = Relation(
 RELATIONS = (
     Relation(of=MODELS, to=MODELS, by=refers_to, known_as=known_as, matters=News(_seen)),
     _wakes_duplicates(News(_going, on=_CHANGES_OR_GOES)),
-    _wakes_duplicates(News(_home, on=frozenset({On.CHANGES}), among=_may_yield)),
+    _wakes_duplicates(News(host_of, on=frozenset({On.CHANGES}), among=_may_yield)),
     _wakes_duplicates(News(on=frozenset({On.COMES}), among=_may_be_younger)),
     *(
         Relation(of=model, to=model, by=same, known_as=same, news=News(remembered_id, on=_CHANGES_OR_GOES))

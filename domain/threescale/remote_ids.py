@@ -8,46 +8,24 @@ from __future__ import annotations
 
 from domain.identity import Kind
 from domain.resource import CustomResource, ObjectMeta, OwnerReference
-from domain.threescale import (
-    ACTIVE_DOC,
-    APPLICATION,
-    BACKEND,
-    CUSTOM_POLICY_DEFINITION,
-    DEVELOPER_ACCOUNT,
-    DEVELOPER_USER,
-    PRODUCT,
-    TENANT,
-)
+from domain.threescale.resources.shared import RemoteResource, ReportedStatus
 from domain.writes import JsonPatch
 
-OWN_IDS = {
-    PRODUCT.name: "product_id",
-    BACKEND.name: "backend_id",
-    ACTIVE_DOC.name: "active_doc_id",
-    DEVELOPER_ACCOUNT.name: "account_id",
-    DEVELOPER_USER.name: "developer_user_id",
-    APPLICATION.name: "application_id",
-    CUSTOM_POLICY_DEFINITION.name: "policy_id",
-    TENANT.name: "tenant_id",
-}
-ID_ANNOTATIONS = {
-    DEVELOPER_ACCOUNT.name: "accountID",
-    DEVELOPER_USER.name: "userID",
-    APPLICATION.name: "applicationID",
-    TENANT.name: "tenantID",
-}
+
+def host_of(resource: CustomResource) -> str:
+    """The tenant's address in the object's status; empty if it names none."""
+    status: object = getattr(resource, "status", None)
+    return (status.provider_account_host if isinstance(status, ReportedStatus) else None) or ""
 
 
-def remembered_id(resource: CustomResource) -> int:
-    kind = resource.kind_of.name
-    in_status = getattr(getattr(resource, "status", None), OWN_IDS.get(kind, ""), None)
-    noted = resource.metadata.annotations.get(ID_ANNOTATIONS.get(kind, ""), "")
-    return in_status or (int(noted) if noted.isdecimal() else 0)
+def remembered_id(resource: RemoteResource) -> int:
+    noted = resource.metadata.annotations.get(resource.id_annotation, "")
+    return resource.remote_id or (int(noted) if noted.isdecimal() else 0)
 
 
-def identified(resource: CustomResource, id_: object) -> JsonPatch:
+def identified(resource: RemoteResource, id_: object) -> JsonPatch:
     """A patch that stores the id in the kind's annotation; empty if nothing changes."""
-    annotation = ID_ANNOTATIONS.get(resource.kind_of.name)
+    annotation = resource.id_annotation
     if not annotation or not id_ or resource.metadata.annotations.get(annotation) == str(id_):
         return {}
     return {"metadata": {"annotations": {annotation: str(id_)}}}

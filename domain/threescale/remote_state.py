@@ -99,7 +99,7 @@ class FoundPlan(Identified):
 class FoundProduct(Found):
     looked: bool = False
     lost: bool = False  # the remembered id does not exist
-    service: FoundService | None = None
+    entry: FoundService | None = None
     metrics: tuple[FoundMetric, ...] | None = None
     rules: tuple[FoundMappingRule, ...] | None = None
     usages: tuple[FoundUsage, ...] | None = None
@@ -115,7 +115,7 @@ class FoundProduct(Found):
 class FoundBackend(Found):
     looked: bool = False
     lost: bool = False
-    backend: FoundBackendApi | None = None
+    entry: FoundBackendApi | None = None
     metrics: tuple[FoundMetric, ...] | None = None
     rules: tuple[FoundMappingRule, ...] | None = None
 

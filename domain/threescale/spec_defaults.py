@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 
 from domain.schema import JsonObject
-from domain.threescale.constants import APICAST, BUILT_IN, HITS
+from domain.threescale.constants import HITS
+from domain.threescale.normalize import with_apicast
 from domain.threescale.resources.backend import BackendSpec
 from domain.threescale.resources.documents import ActiveDoc
 from domain.threescale.resources.product import ProductSpec
@@ -23,14 +24,9 @@ def of_product(spec: ProductSpec) -> JsonObject:
     if not spec.name:
         return {}
     fields = _system_name_and_hits(spec)
-    open_ones = [policy for policy in spec.policies if policy.configuration is None]
-    if open_ones or all(policy.name != APICAST for policy in spec.policies):
-        chain: list[JsonObject] = [
-            {"configuration": {}, **policy.model_dump(exclude_unset=True)} for policy in spec.policies
-        ]
-        if all(policy.name != APICAST for policy in spec.policies):
-            chain.append({"name": APICAST, "version": BUILT_IN, "enabled": True, "configuration": {}})
-        fields["policies"] = chain
+    chain = with_apicast(spec.policies)
+    if any(policy.configuration is None for policy in chain) or len(chain) > len(spec.policies):
+        fields["policies"] = [{"configuration": {}, **policy.model_dump(exclude_unset=True)} for policy in chain]
     return fields
 
 

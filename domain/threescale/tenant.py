@@ -13,18 +13,29 @@ but another organisation and address is neither changed nor deleted. Clients tre
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Self
 
 from domain.decision import Decision
+from domain.model import Model
 from domain.resource import ObjectMeta
-from domain.schema import JsonObject
+from domain.schema import Json, JsonObject
 from domain.threescale.actions import WriteSecret
-from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.calls import (
+    Read,
+    Resource,
+    SecretKey,
+    Sync,
+    Write,
+    change,
+    creation,
+    deletion,
+    read_entry,
+)
+from domain.threescale.developer_user import PENDING
 from domain.threescale.digests import digest, digests_of
-from domain.threescale.duplicate_owners import Holder
-from domain.threescale.observed import Blocker, Leaving, Observed, Phase, acts, failed, invalid, waiting
+from domain.threescale.observed import Blocker, Holder, Leaving, Observed, Phase, acts, elder, failed, invalid, waiting
 from domain.threescale.provider_account import (
     ADDRESS_KEY,
     TOKEN_KEY,
@@ -33,28 +44,39 @@ from domain.threescale.provider_account import (
     SecretView,
     same_tenant,
 )
-from domain.threescale.references import elder
 from domain.threescale.remote_ids import identified, owned, remembered_id
-from domain.threescale.remote_state import answer_of
+from domain.threescale.remote_object import One, differing
+from domain.threescale.remote_state import MANAGED_BY, FoundUser, Identified, answer_of, answers_of, missing_mark
 from domain.threescale.resources import Tenant
+from domain.threescale.resources.developers import ADMIN
 from domain.threescale.resources.shared import Digests
 from domain.threescale.spec_defaults import of_tenant
-from domain.threescale.tenant_sync import (
-    LEAVING,
-    FoundTenant,
-    KnownTenant,
-    admin_of,
-    deletion_of_tenant,
-    look_for_tenant,
-    password_of_admin,
-    read_tenant,
-    sync_tenant,
-    tenant_in,
-    wrote_tenant,
-)
 
 MASTER_KEY = "MASTER_ACCESS_TOKEN"
 TOKEN_SECRET_LABELS: Mapping[str, str] = {"app": "3scale-operator"}
+PASSWORD_KEY = "admin_password"  # noqa: S105 - its name
+LEAVING = "scheduled_for_deletion"
+
+
+class FoundTenant(Identified):
+    org_name: str = ""
+    state: str = ""
+    admin_domain: str = ""
+    admin_base_url: str = ""
+    from_email: str = ""
+    support_email: str = ""
+    finance_support_email: str = ""
+    site_access_code: str = ""
+    annotations: dict[str, str] = {}
+
+    @property
+    def address(self) -> str:
+        return self.admin_base_url or f"https://{self.admin_domain}"
+
+
+class KnownTenant(Model):
+    tenant: One[FoundTenant] = One()
+    users: tuple[FoundUser, ...] | None = None
 
 
 class ObservedTenant(Observed):
@@ -95,6 +117,12 @@ def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | No
         return NoAccount(why=why, waits_for=waits_for, incomplete=secret is not None)
     token = SecretKey(namespace=namespace, name=reference.name, key=MASTER_KEY)
     return ProviderAccount(url=tenant.spec.system_master_url, token=token, version=secret.version)
+
+
+def token_place(tenant: Tenant) -> tuple[str, str]:
+    """Namespace and name of the Secret with the token."""
+    reference = tenant.spec.tenant_secret_ref
+    return reference.namespace or tenant.metadata.namespace, reference.name
 
 
 def secret_of(tenant: Tenant, answer: object) -> JsonObject:
@@ -185,14 +213,14 @@ def _blocker(observed: ObservedTenant, item: FoundTenant | None) -> Blocker | No
 
 
 def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Blocker:
-    reference = tenant.spec.tenant_secret_ref
+    namespace, name = token_place(tenant)
     why = f"has the address {other}, which belongs to another tenant" if other else f"has no {TOKEN_KEY}"
     where = f" at {address}" if address else ""
     return waiting(
-        f"3scale does not show the token of tenant {id_} again, and Secret {reference.name} {why}: "
+        f"3scale does not show the token of tenant {id_} again, and Secret {name} {why}: "
         f"create an access token as its admin{where} and put it there under {TOKEN_KEY}"
         + (f", with {ADDRESS_KEY}" if other else ""),
-        f"Secret/{reference.namespace or tenant.metadata.namespace}/{reference.name}",
+        f"Secret/{namespace}/{name}",
     )
 
 
@@ -204,8 +232,7 @@ def _is_strange(observed: ObservedTenant, item: FoundTenant) -> bool:
 
 def _strange(observed: ObservedTenant, item: FoundTenant) -> Blocker:
     tenant = observed.resource
-    reference = tenant.spec.tenant_secret_ref
-    where = f"{reference.namespace or tenant.metadata.namespace}/{reference.name}"
+    where = "/".join(token_place(tenant))
     return waiting(
         f"tenant {item.id} of {tenant.spec.system_master_url} is {item.org_name} at {item.address}, not "
         f"{tenant.spec.organization_name} at the address in Secret {where}. Correct spec.systemMasterUrl, or put the "
@@ -225,3 +252,116 @@ def _leaving(observed: ObservedTenant) -> Leaving:
     if one.item is not None and _is_strange(observed, one.item):
         return leaving.model_copy(update={"blocker": _strange(observed, one.item)})
     return leaving.model_copy(update={"write": deletion_of_tenant(one.item) if one.item else None})
+
+
+def tenant_in(answer: object) -> FoundTenant:
+    """The tenant in `{"signup": {"account": {...}}}`, for creations, reads and changes. Raises ValidationError."""
+    return FoundTenant.model_validate(answer_of("account", answer_of(Resource.TENANT.value, answer)))
+
+
+def is_tenant(found: FoundTenant, tenant: Tenant) -> bool:
+    ours = MANAGED_BY.items() <= found.annotations.items()
+    return ours and found.org_name == tenant.spec.organization_name and found.state != LEAVING
+
+
+def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) -> KnownTenant:
+    """An answer of None means that the tenant does not exist. Of several matches the oldest counts."""
+    if read.resource is Resource.USER:
+        users = tuple(FoundUser.model_validate(each) for each in answers_of(read.resource.value, answer))
+        return found.model_copy(update={"users": users})
+    if read.of:
+        item = None if answer is None else tenant_in(answer)
+        return KnownTenant(tenant=One[FoundTenant](looked=item is not None, lost=item is None, item=item))
+    listed = [FoundTenant.model_validate(each) for each in answers_of(read.resource.value, answer)]
+    matching = sorted((each for each in listed if is_tenant(each, tenant)), key=lambda each: each.id)
+    return KnownTenant(tenant=One[FoundTenant](looked=True, item=matching[0] if matching else None))
+
+
+def wrote_tenant(found: KnownTenant, write: Write, answer: object) -> KnownTenant:
+    """After a change of one user, all users are read again."""
+    if write.resource is Resource.USER:
+        return found.model_copy(update={"users": None})
+    if write.method == "DELETE":
+        return KnownTenant(tenant=One[FoundTenant](lost=True))
+    item = tenant_in(answer)
+    return found.model_copy(update={"tenant": One[FoundTenant](looked=True, item=item)})
+
+
+def look_for_tenant(known_id: int) -> Read:
+    if known_id:
+        return read_entry(Resource.TENANT, "providers", known_id)
+    return Read(resource=Resource.ACCOUNT, path="accounts", paged=True)
+
+
+def sync_tenant(tenant: Tenant, found: KnownTenant, known_id: int) -> Sync:
+    """Find the tenant by id, or in the master's accounts ─► create it ─► read its users ─► change fields, first admin.
+
+    Under `/master/api` the master creates, changes and deletes tenants; under `/admin/api` tenants are its accounts
+    with users. A deletion is only scheduled: the account stays for a while, but no longer counts as a tenant.
+    """
+    one = found.tenant
+    if not one.looked:
+        return Sync(reads=(look_for_tenant(0 if one.lost else known_id),))
+    if one.item is None:
+        return Sync(writes=(_creation(tenant),))
+    if found.users is None:
+        return Sync(reads=(Read(resource=Resource.USER, path=f"accounts/{one.item.id}/users"),))
+    return Sync(writes=(*_changes(tenant, one.item), *_changes_of_admin(tenant, one.item, found.users)))
+
+
+def admin_of(tenant: Tenant, users: Iterable[FoundUser]) -> FoundUser | None:
+    spec, listed = tenant.spec, sorted(users, key=lambda each: each.id)
+    known = (each for each in listed if each.id == tenant.status.admin_id)
+    named = (each for each in listed if each.username == spec.username)
+    addressed = (each for each in listed if each.email == spec.email)
+    return next(known, None) or next(named, None) or next(addressed, None)
+
+
+def password_of_admin(tenant: Tenant) -> SecretKey:
+    reference = tenant.spec.password_credentials_ref
+    return SecretKey(namespace=reference.namespace or tenant.metadata.namespace, name=reference.name, key=PASSWORD_KEY)
+
+
+def deletion_of_tenant(found: FoundTenant) -> Write | None:
+    if found.state == LEAVING:
+        return None
+    return deletion(Resource.TENANT, "providers", found.id, found.org_name)
+
+
+def _creation(tenant: Tenant) -> Write:
+    spec = tenant.spec
+    key = {"org_name": spec.organization_name}
+    fields = {**key, "username": spec.username, "email": spec.email, "annotations": {**MANAGED_BY}}
+    secrets = {"password": password_of_admin(tenant)}
+    return creation(Resource.TENANT, "providers", fields, key, spec.organization_name, secrets=secrets)
+
+
+def _changes(tenant: Tenant, found: FoundTenant) -> Iterable[Write]:
+    spec = tenant.spec
+    wanted: dict[str, Json] = {
+        "from_email": spec.from_email,
+        "support_email": spec.support_email,
+        "finance_support_email": spec.finance_support_email,
+        "site_access_code": spec.site_access_code,
+    }
+    fields = differing(wanted, found) | missing_mark(found.annotations)
+    if fields:
+        yield change(Resource.TENANT, "providers", found.id, fields, found.org_name)
+
+
+def _changes_of_admin(tenant: Tenant, found: FoundTenant, users: Iterable[FoundUser]) -> Iterable[Write]:
+    spec, path = tenant.spec, f"accounts/{found.id}/users"
+    wanted: dict[str, Json] = {"username": spec.username, "email": spec.email}
+    admin = admin_of(tenant, users)
+    if admin is None:
+        fields = {**wanted, "role": ADMIN}
+        secrets = {"password": password_of_admin(tenant)}
+        yield creation(Resource.USER, path, fields, {"username": spec.username}, spec.username, secrets=secrets)
+        return
+    fields = differing(wanted, admin)
+    if fields:
+        yield change(Resource.USER, path, admin.id, fields, admin.username)
+    if admin.state == PENDING:
+        yield change(Resource.USER, path, admin.id, {}, admin.username, event="activate")
+    if admin.role and admin.role != ADMIN:
+        yield change(Resource.USER, path, admin.id, {}, admin.username, event=ADMIN)

@@ -10,7 +10,7 @@ from domain.identity import Kind
 from domain.resource import CustomResource, KubeModel
 from domain.schema import Marker, Required
 from domain.threescale import APPLICATION, APPLICATION_AUTH
-from domain.threescale.resources.shared import Conditions, Int64, LocalReference, SyncedStatus
+from domain.threescale.resources.shared import Conditions, Int64, InTenant, LocalReference, RemoteResource, RemoteStatus
 
 _IMMUTABLE = "AccountCR reference is immutable once set"
 
@@ -33,22 +33,21 @@ class ApplicationSpec(KubeModel):
     )
 
 
-class ApplicationStatus(SyncedStatus):
+class ApplicationStatus(RemoteStatus):
     """The observed state."""
 
     application_id: Int64 | None = Field(None, alias="applicationID", description="Its id in 3scale.")
     state: str | None = Field(None, description="Its state in 3scale.")
-    provider_account_host: str | None = Field(None, description="The tenant's address.")
-    observed_generation: Int64 | None = Field(
-        None, description="The generation of the spec that this status describes."
-    )
     conditions: Conditions = Field((), description="Ready comes first: clients read the first condition.")
 
 
-class Application(CustomResource):
+class Application(RemoteResource):
     """An account's subscription to a product's plan, with its credentials."""
 
     kind_of: ClassVar[Kind] = APPLICATION
+    id_field: ClassVar[str] = "application_id"
+    id_annotation: ClassVar[str] = "applicationID"
+    counterpart: ClassVar[str] = "3scale application {}"
 
     spec: ApplicationSpec = ApplicationSpec()
     status: ApplicationStatus = ApplicationStatus()
@@ -58,12 +57,8 @@ class Application(CustomResource):
         name = self.spec.account_cr.name
         return f"DeveloperAccount/{self.metadata.namespace}/{name}" if name else ""
 
-    @property
-    def outside(self) -> tuple[str, ...]:
-        return (f"3scale application {self.status.application_id}",) if self.status.application_id else ()
 
-
-class ApplicationAuthSpec(KubeModel):
+class ApplicationAuthSpec(InTenant):
     """The application, and the Secret with its credentials."""
 
     application_cr_name: Required[str] = Field("", alias="applicationCRName", description="The Application.")
@@ -72,9 +67,6 @@ class ApplicationAuthSpec(KubeModel):
         description="The Secret with its credentials; `generateSecret` adds missing ones.",
     )
     generate_secret: bool | None = Field(None, description="True to generate the values that the Secret lacks.")
-    provider_account_ref: LocalReference | None = Field(
-        None, description="The Secret with address and token of the tenant."
-    )
 
 
 class ApplicationAuthStatus(KubeModel):

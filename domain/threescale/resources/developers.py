@@ -7,53 +7,52 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from domain.identity import Kind
-from domain.resource import CustomResource, KubeModel
 from domain.schema import Marker, Required
 from domain.threescale import DEVELOPER_ACCOUNT, DEVELOPER_USER
-from domain.threescale.resources.shared import Conditions, Int64, LocalReference, SecretReference, SyncedStatus
+from domain.threescale.resources.shared import (
+    Conditions,
+    Int64,
+    InTenant,
+    LocalReference,
+    RemoteResource,
+    RemoteStatus,
+    SecretReference,
+)
 
 ADMIN = "admin"
 MEMBER = "member"
 
 
-class DeveloperAccountSpec(KubeModel):
+class DeveloperAccountSpec(InTenant):
     """The desired state in 3scale."""
 
     org_name: Required[str] = Field("", description="The organization's name.")
     monthly_billing_enabled: bool | None = Field(None, description="False to write no invoices; true if absent.")
     monthly_charging_enabled: bool | None = Field(None, description="False to charge nothing; true if absent.")
-    provider_account_ref: LocalReference | None = Field(
-        None, description="The Secret with address and token of the tenant."
-    )
 
 
-class DeveloperAccountStatus(SyncedStatus):
+class DeveloperAccountStatus(RemoteStatus):
     """The observed state."""
 
     account_id: Int64 | None = Field(None, alias="accountID", description="Its id in 3scale.")
     account_state: str | None = Field(None, description="Its state in 3scale.")
     credit_card_stored: bool | None = Field(None, description="Whether 3scale has stored a credit card.")
-    provider_account_host: str | None = Field(None, description="The tenant's address.")
-    observed_generation: Int64 | None = Field(
-        None, description="The generation of the spec that this status describes."
-    )
     conditions: Conditions = Field((), description="Ready, Waiting, Invalid and Failed.")
 
 
-class DeveloperAccount(CustomResource):
+class DeveloperAccount(RemoteResource):
     """An organisation that uses APIs."""
 
     kind_of: ClassVar[Kind] = DEVELOPER_ACCOUNT
+    id_field: ClassVar[str] = "account_id"
+    id_annotation: ClassVar[str] = "accountID"
+    counterpart: ClassVar[str] = "3scale account {}"
 
     spec: DeveloperAccountSpec = DeveloperAccountSpec()
     status: DeveloperAccountStatus = DeveloperAccountStatus()
 
-    @property
-    def outside(self) -> tuple[str, ...]:
-        return (f"3scale account {self.status.account_id}",) if self.status.account_id else ()
 
-
-class DeveloperUserSpec(KubeModel):
+class DeveloperUserSpec(InTenant):
     """The desired state in 3scale."""
 
     username: Required[str] = Field("", description="The name to sign in with.")
@@ -66,28 +65,24 @@ class DeveloperUserSpec(KubeModel):
     )
     suspended: bool | None = Field(None, description="True to suspend the user.")
     role: Annotated[str | None, Marker(enum=(ADMIN, MEMBER))] = Field(None, description="The role; member if absent.")
-    provider_account_ref: LocalReference | None = Field(
-        None, description="The Secret with address and token of the tenant."
-    )
 
 
-class DeveloperUserStatus(SyncedStatus):
+class DeveloperUserStatus(RemoteStatus):
     """The observed state. Clients read the account's id under its misspelt name."""
 
     developer_user_id: Int64 | None = Field(None, alias="developerUserID", description="Its id in 3scale.")
     account_id: Int64 | None = Field(None, alias="accoundID", description="The id of its account in 3scale.")
     developer_user_state: str | None = Field(None, description="Its state in 3scale.")
-    provider_account_host: str | None = Field(None, description="The tenant's address.")
-    observed_generation: Int64 | None = Field(
-        None, description="The generation of the spec that this status describes."
-    )
     conditions: Conditions = Field((), description="Ready, Orphan, Invalid and Failed.")
 
 
-class DeveloperUser(CustomResource):
+class DeveloperUser(RemoteResource):
     """A person of an organisation that uses APIs."""
 
     kind_of: ClassVar[Kind] = DEVELOPER_USER
+    id_field: ClassVar[str] = "developer_user_id"
+    id_annotation: ClassVar[str] = "userID"
+    counterpart: ClassVar[str] = "3scale user {}"
 
     spec: DeveloperUserSpec = DeveloperUserSpec()
     status: DeveloperUserStatus = DeveloperUserStatus()
@@ -96,8 +91,3 @@ class DeveloperUser(CustomResource):
     def owner(self) -> str:
         name = self.spec.developer_account_ref.name
         return f"DeveloperAccount/{self.metadata.namespace}/{name}" if name else ""
-
-    @property
-    def outside(self) -> tuple[str, ...]:
-        status = self.status
-        return (f"3scale user {status.developer_user_id}",) if status.developer_user_id else ()

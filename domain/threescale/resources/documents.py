@@ -7,22 +7,25 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from domain.identity import Kind
-from domain.resource import CustomResource, KubeModel, PrinterColumn
+from domain.resource import CustomResource, PrinterColumn
 from domain.schema import Marker, Required
 from domain.threescale import ACTIVE_DOC, OPEN_API
 from domain.threescale.resources.shared import (
     Conditions,
     Document,
     Int64,
+    InTenant,
     LocalReference,
     OneDocument,
     OpenIdConnect,
-    SyncedStatus,
+    RemoteResource,
+    RemoteStatus,
+    ReportedStatus,
     Url,
 )
 
 
-class ActiveDocSpec(KubeModel):
+class ActiveDocSpec(InTenant):
     """The desired state in 3scale."""
 
     name: Required[str] = Field("", description="Its name for people.")
@@ -36,27 +39,22 @@ class ActiveDocSpec(KubeModel):
     product_system_name: str | None = Field(None, description="The product that it describes.")
     published: bool | None = Field(None, description="True to show it to developers.")
     skip_swagger_validations: bool | None = Field(None, description="True to skip 3scale's validation of the document.")
-    provider_account_ref: LocalReference | None = Field(
-        None, description="The Secret with address and token of the tenant."
-    )
 
 
-class ActiveDocStatus(SyncedStatus):
+class ActiveDocStatus(RemoteStatus):
     """The observed state."""
 
     active_doc_id: Int64 | None = Field(None, description="Its id in 3scale.")
-    provider_account_host: str | None = Field(None, description="The tenant's address.")
     product_resource_name: LocalReference | None = Field(None, description="The Product that it describes.")
-    observed_generation: Int64 | None = Field(
-        None, description="The generation of the spec that this status describes."
-    )
     conditions: Conditions = Field((), description="Ready, Orphan, Invalid and Failed.")
 
 
-class ActiveDoc(CustomResource):
+class ActiveDoc(RemoteResource):
     """A description of an API for developers."""
 
     kind_of: ClassVar[Kind] = ACTIVE_DOC
+    id_field: ClassVar[str] = "active_doc_id"
+    counterpart: ClassVar[str] = "3scale ActiveDocs document {}"
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
         PrinterColumn(name="Provider Account", type="string", json_path=".status.providerAccountHost"),
         PrinterColumn(name="Ready", type="string", json_path='.status.conditions[?(@.type=="Ready")].status'),
@@ -66,18 +64,11 @@ class ActiveDoc(CustomResource):
     spec: ActiveDocSpec = ActiveDocSpec()
     status: ActiveDocStatus = ActiveDocStatus()
 
-    @property
-    def outside(self) -> tuple[str, ...]:
-        return (f"3scale ActiveDocs document {self.status.active_doc_id}",) if self.status.active_doc_id else ()
 
-
-class OpenApiSpec(KubeModel):
+class OpenApiSpec(InTenant):
     """The document from which the Product and the Backend are generated."""
 
     openapi_ref: Required[OneDocument] = Field(Document(), description="Where the OpenAPI document is.")
-    provider_account_ref: LocalReference | None = Field(
-        None, description="The Secret with address and token of the tenant."
-    )
     product_system_name: str | None = Field(
         None, description="The system name of Product and Backend; derived from the title if absent."
     )
@@ -100,15 +91,11 @@ class OpenApiSpec(KubeModel):
     oidc: OpenIdConnect | None = Field(None, description="OpenID Connect settings that the document cannot contain.")
 
 
-class OpenApiStatus(KubeModel):
+class OpenApiStatus(ReportedStatus):
     """The generated objects, and their state."""
 
-    provider_account_host: str | None = Field(None, description="The tenant's address.")
     product_resource_name: LocalReference | None = Field(None, description="The generated Product.")
     backend_resource_names: tuple[LocalReference, ...] = Field((), description="The generated Backend.")
-    observed_generation: Int64 | None = Field(
-        None, description="The generation of the spec that this status describes."
-    )
     conditions: Conditions = Field((), description="Ready, Invalid and Failed.")
 
 

@@ -10,7 +10,7 @@ from domain.identity import Kind
 from domain.resource import CustomResource, KubeModel, PrinterColumn
 from domain.schema import JsonObject, Required
 from domain.threescale import CUSTOM_POLICY_DEFINITION, PROXY_CONFIG_PROMOTE
-from domain.threescale.resources.shared import Conditions, Int64, LocalReference, SyncedStatus
+from domain.threescale.resources.shared import Conditions, Int64, InTenant, RemoteResource, RemoteStatus
 
 
 class PolicySchema(KubeModel):
@@ -24,32 +24,27 @@ class PolicySchema(KubeModel):
     description: tuple[str, ...] = Field((), description="What it does, at length.")
 
 
-class CustomPolicyDefinitionSpec(KubeModel):
+class CustomPolicyDefinitionSpec(InTenant):
     """The desired state in 3scale."""
 
     name: Required[str] = Field("", description="The policy's name.")
     version: Required[str] = Field("", description="The policy's version.")
     schema_: Required[PolicySchema] = Field(PolicySchema(), alias="schema", description="The policy's schema.")
-    provider_account_ref: LocalReference | None = Field(
-        None, description="The Secret with address and token of the tenant."
-    )
 
 
-class CustomPolicyDefinitionStatus(SyncedStatus):
+class CustomPolicyDefinitionStatus(RemoteStatus):
     """The observed state."""
 
     policy_id: Int64 | None = Field(None, alias="policyID", description="Its id in 3scale.")
-    provider_account_host: str | None = Field(None, description="The tenant's address.")
-    observed_generation: Int64 | None = Field(
-        None, description="The generation of the spec that this status describes."
-    )
     conditions: Conditions = Field((), description="Ready, Invalid and Failed.")
 
 
-class CustomPolicyDefinition(CustomResource):
+class CustomPolicyDefinition(RemoteResource):
     """A policy that the tenant itself defines."""
 
     kind_of: ClassVar[Kind] = CUSTOM_POLICY_DEFINITION
+    id_field: ClassVar[str] = "policy_id"
+    counterpart: ClassVar[str] = "3scale policy {}"
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
         PrinterColumn(name="Provider Account", type="string", json_path=".status.providerAccountHost"),
         PrinterColumn(name="Ready", type="string", json_path='.status.conditions[?(@.type=="Ready")].status'),
@@ -58,10 +53,6 @@ class CustomPolicyDefinition(CustomResource):
 
     spec: CustomPolicyDefinitionSpec = CustomPolicyDefinitionSpec()
     status: CustomPolicyDefinitionStatus = CustomPolicyDefinitionStatus()
-
-    @property
-    def outside(self) -> tuple[str, ...]:
-        return (f"3scale policy {self.status.policy_id}",) if self.status.policy_id else ()
 
 
 class ProxyConfigPromoteSpec(KubeModel):

@@ -7,15 +7,15 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from domain.identity import Kind
-from domain.resource import CustomResource, KubeModel
+from domain.resource import KubeModel
 from domain.schema import Marker, Required
 from domain.threescale import PRODUCT
 from domain.threescale.resources.shared import (
+    CallerAuthentication,
     Conditions,
     CredentialsLocation,
-    GatewayResponse,
     Int64,
-    LocalReference,
+    InTenant,
     MappingRule,
     Metric,
     MetricReference,
@@ -23,33 +23,25 @@ from domain.threescale.resources.shared import (
     OpenIdConnect,
     Policy,
     ProductMethod,
-    Security,
-    SyncedStatus,
+    RemoteResource,
+    RemoteStatus,
     Url,
 )
 
 
-class UserKey(KubeModel):
+class UserKey(CallerAuthentication):
     """Authentication of callers by one key."""
 
     auth_user_key: str | None = Field(None, description="The name of the parameter or header with the key.")
     credentials: CredentialsLocation = Field(None, description="Where callers put the key.")
-    security: Security | None = Field(None, description="Headers that the gateway sends to the backends.")
-    gateway_response: GatewayResponse | None = Field(
-        None, description="The gateway's answers to requests that it refuses."
-    )
 
 
-class AppKeyAppId(KubeModel):
+class AppKeyAppId(CallerAuthentication):
     """Authentication of callers by an id and a key."""
 
     app_id: str | None = Field(None, alias="appID", description="The name of the parameter or header with the id.")
     app_key: str | None = Field(None, description="The name of the parameter or header with the key.")
     credentials: CredentialsLocation = Field(None, description="Where callers put id and key.")
-    security: Security | None = Field(None, description="Headers that the gateway sends to the backends.")
-    gateway_response: GatewayResponse | None = Field(
-        None, description="The gateway's answers to requests that it refuses."
-    )
 
 
 class Authentication(KubeModel):
@@ -134,7 +126,7 @@ class BackendUsage(KubeModel):
     path: Required[str] = Field("", description="The path prefix of the backend.")
 
 
-class ProductSpec(KubeModel):
+class ProductSpec(InTenant):
     """The desired state in 3scale."""
 
     name: Required[str] = Field("", description="Its name for people.")
@@ -149,34 +141,25 @@ class ProductSpec(KubeModel):
     methods: dict[str, ProductMethod] = Field({}, description="Methods, which count parts of `hits`, by system name.")
     application_plans: dict[str, ApplicationPlan] = Field({}, description="Its plans, by system name.")
     policies: tuple[Policy, ...] = Field((), description="The gateway's chain of policies.")
-    provider_account_ref: LocalReference | None = Field(
-        None, description="The Secret with address and token of the tenant."
-    )
 
 
-class ProductStatus(SyncedStatus):
+class ProductStatus(RemoteStatus):
     """The observed state."""
 
     product_id: Int64 | None = Field(None, description="Its id in 3scale.")
     state: str | None = Field(None, description="Its state in 3scale.")
-    provider_account_host: str | None = Field(None, description="The tenant's address.")
-    observed_generation: Int64 | None = Field(
-        None, description="The generation of the spec that this status describes."
-    )
     latest_production_version: int | None = Field(
         None, description="The newest version in production, if it is promoted automatically."
     )
     conditions: Conditions = Field((), description="Synced, Orphan, Invalid and Failed.")
 
 
-class Product(CustomResource):
+class Product(RemoteResource):
     """An API as its users see it."""
 
     kind_of: ClassVar[Kind] = PRODUCT
+    id_field: ClassVar[str] = "product_id"
+    counterpart: ClassVar[str] = "3scale product {}"
 
     spec: ProductSpec = ProductSpec()
     status: ProductStatus = ProductStatus()
-
-    @property
-    def outside(self) -> tuple[str, ...]:
-        return (f"3scale product {self.status.product_id}",) if self.status.product_id else ()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from domain.resource import KubeModel
+from domain.resource import CustomResource, KubeModel
 from domain.schema import DateTime, JsonObject, Marker, Required
 
 Int32 = Annotated[int, Marker(format="int32")]
@@ -51,10 +51,54 @@ class SyncedStatus(KubeModel):
     )
 
 
+class ReportedStatus(KubeModel):
+    """The status of a kind that shows its tenant."""
+
+    provider_account_host: str | None = Field(None, description="The tenant's address.")
+    observed_generation: Int64 | None = Field(
+        None, description="The generation of the spec that this status describes."
+    )
+
+
+class RemoteStatus(SyncedStatus, ReportedStatus):
+    """The status of a kind with a counterpart in a tenant."""
+
+
+class RemoteResource(CustomResource):
+    """An object with a counterpart in 3scale."""
+
+    id_field: ClassVar[str]  # the field of the status with the counterpart's id
+    id_annotation: ClassVar[str] = ""  # stores the id, too, if objects are restored without their status
+    counterpart: ClassVar[str]  # the counterpart in words, with braces in place of its id
+
+    status: Any
+
+    @property
+    def remote_id(self) -> int:
+        return getattr(self.status, self.id_field) or 0
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        return (self.counterpart.format(self.remote_id),) if self.remote_id else ()
+
+
 class LocalReference(KubeModel):
     """An object by its name, in the namespace of its referrer."""
 
     name: str = Field("", description="The object's name.")
+
+
+class InTenant(KubeModel):
+    """The spec of a kind whose objects name their tenant's Secret."""
+
+    provider_account_ref: LocalReference | None = Field(
+        None, description="The Secret with address and token of the tenant."
+    )
+
+    @property
+    def tenant_secret(self) -> str:
+        """The Secret's name; empty for the default tenant of the namespace."""
+        return self.provider_account_ref.name if self.provider_account_ref else ""
 
 
 class SecretReference(KubeModel):
@@ -151,7 +195,16 @@ class AuthenticationFlow(KubeModel):
     direct_access_grants_enabled: Required[bool] = Field(False, description="The resource owner password flow.")
 
 
-class OpenIdConnect(KubeModel):
+class CallerAuthentication(KubeModel):
+    """What each way to authenticate callers also sets."""
+
+    security: Security | None = Field(None, description="Headers that the gateway sends to the backends.")
+    gateway_response: GatewayResponse | None = Field(
+        None, description="The gateway's answers to requests that it refuses."
+    )
+
+
+class OpenIdConnect(CallerAuthentication):
     """Authentication of callers by a token of an issuer."""
 
     issuer_type: Required[Annotated[str, Marker(enum=("keycloak", "rest"))]] = Field(
@@ -171,10 +224,6 @@ class OpenIdConnect(KubeModel):
         description="How the claim with the client's id is evaluated: as plain text or by Liquid.",
     )
     credentials: CredentialsLocation = Field(None, description="Where callers put the token.")
-    security: Security | None = Field(None, description="Headers that the gateway sends to the backends.")
-    gateway_response: GatewayResponse | None = Field(
-        None, description="The gateway's answers to requests that it refuses."
-    )
 
 
 class Policy(KubeModel):

@@ -7,10 +7,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from domain.identity import Kind
-from domain.resource import CustomResource, KubeModel
+from domain.resource import KubeModel
 from domain.schema import Required
 from domain.threescale import TENANT
-from domain.threescale.resources.shared import Conditions, Int64, SecretReference, SyncedStatus
+from domain.threescale.resources.shared import Conditions, Int64, RemoteResource, SecretReference, SyncedStatus
 
 
 class TenantSpec(KubeModel):
@@ -45,14 +45,13 @@ class TenantStatus(SyncedStatus):
     conditions: Conditions = Field((), description="Ready, and Orphan, Invalid or Failed while it has a problem.")
 
 
-class Tenant(CustomResource):
+class Tenant(RemoteResource):
     """A tenant of a 3scale installation."""
 
     kind_of: ClassVar[Kind] = TENANT
+    id_field: ClassVar[str] = "tenant_id"
+    id_annotation: ClassVar[str] = "tenantID"
+    counterpart: ClassVar[str] = "3scale tenant {} with all it holds"
 
     spec: TenantSpec = TenantSpec()
     status: TenantStatus = TenantStatus()
-
-    @property
-    def outside(self) -> tuple[str, ...]:
-        return (f"3scale tenant {self.status.tenant_id} with all it holds",) if self.status.tenant_id else ()

@@ -15,14 +15,13 @@ from typing import NamedTuple
 
 from activities.threescale.call_limits import Guard
 from activities.threescale.client import Connections, Tenant
-from activities.threescale.errors import Call, of_known_shape
+from activities.threescale.errors import of_known_shape
 from domain.reading import read_all
 from domain.resource import CustomResource
-from domain.threescale.drift import COMPARED, Lists, differences, lists_for, with_list, without_owner
+from domain.threescale.drift import COMPARED, Lists, differences, lists_for, tenant_secret, with_list, without_owner
 from domain.threescale.normalize import with_port
 from domain.threescale.provider_account import ADDRESS_KEY, DEFAULT_SECRET, TOKEN_KEY
 from domain.threescale.resources import Backend, DeveloperAccount, Product
-from domain.threescale.resources.shared import LocalReference
 from engine.errors import Absent, ApiError, Denied
 from engine.kube import SECRET
 from engine.kube.json import mapping, text
@@ -82,10 +81,10 @@ def findings(url: str, objects: list[CustomResource], lists: Lists) -> list[Find
 
 
 async def _lists(tenant: Tenant, url: str, objects: list[CustomResource]) -> Lists:
-    lists = Lists()
+    lists: Lists = {}
     for read in lists_for([*objects, *(model() for model in _MARKED)]):
         answer = await tenant.read(read)
-        with of_known_shape(Call(method="GET", path=read.path, tenant=url)):
+        with of_known_shape(read.named(url)):
             lists = with_list(lists, read, answer)
     return lists
 
@@ -100,23 +99,13 @@ async def _tenants(session: Session) -> tuple[dict[Account, list[CustomResource]
     by_tenant: defaultdict[Account, list[CustomResource]] = defaultdict(list)
     addresses: dict[str, Account] = {}
     for each in objects:
-        place = _place(each, named)
+        place = (each.metadata.namespace, tenant_secret(each, named) or DEFAULT_SECRET)
         if place not in accounts:
             accounts[place] = await _account(session, *place)
         account = accounts[place]
         if account is not None:
             by_tenant[addresses.setdefault(with_port(account.url).rstrip("/"), account)].append(each)
     return dict(by_tenant), found
-
-
-def _place(each: CustomResource, accounts: Mapping[tuple[str, str], DeveloperAccount]) -> tuple[str, str]:
-    namespace, spec = each.metadata.namespace, getattr(each, "spec", None)
-    account_cr = getattr(spec, "account_cr", None)
-    if isinstance(account_cr, LocalReference):
-        owner = accounts.get((namespace, account_cr.name))
-        spec = owner.spec if owner is not None else None
-    reference = getattr(spec, "provider_account_ref", None)
-    return namespace, (reference.name if isinstance(reference, LocalReference) else "") or DEFAULT_SECRET
 
 
 async def _objects(session: Session) -> tuple[list[CustomResource], list[Finding]]:

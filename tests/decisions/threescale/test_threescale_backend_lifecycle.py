@@ -39,7 +39,7 @@ def made(**more: Any) -> FoundBackend:
         annotations={"managed_by": "operator"},
     )
     hits = FoundMetric(id=1, system_name="hits.7", friendly_name="Hits", unit="hit", description="Number of API hits")
-    return FoundBackend(looked=True, backend=api, metrics=(hits,), rules=(), **more)
+    return FoundBackend(looked=True, entry=api, metrics=(hits,), rules=(), **more)
 
 
 def going(**more: Any) -> Backend:
@@ -57,8 +57,8 @@ def test_a_backend_as_it_shall_be_is_remembered_and_asks_for_nothing_more() -> N
 
 
 def test_a_backends_description_that_is_no_more_in_the_spec_goes() -> None:
-    described = made().backend.model_copy(update={"description": "What we have"})  # type: ignore[union-attr]
-    (change,) = decided(backend(), found=made().model_copy(update={"backend": described})).writes
+    described = made().entry.model_copy(update={"description": "What we have"})  # type: ignore[union-attr]
+    (change,) = decided(backend(), found=made().model_copy(update={"entry": described})).writes
     assert (change.path, change.fields) == ("backend_apis/7", {"description": ""})
 
     (creation,) = decided(backend(synced=False), found=FoundBackend(looked=True)).writes
@@ -145,7 +145,7 @@ def test_a_backend_that_an_unknown_product_uses_is_refused_reported_and_retried(
 def test_a_backend_whose_id_was_lost_goes_by_its_name_if_it_bears_our_mark() -> None:
     assert [each.path for each in decided(going(synced=False)).reads] == ["backend_apis"]
     assert [each.path for each in decided(going(synced=False), found=made()).writes] == ["backend_apis/7"]
-    strange = FoundBackend(looked=True, backend=FoundBackendApi(id=7, system_name="stock"))
+    strange = FoundBackend(looked=True, entry=FoundBackendApi(id=7, system_name="stock"))
     assert decided(going(synced=False), found=strange).drops_finalizer
 
 
@@ -162,8 +162,8 @@ def test_a_corrected_backend_says_so_to_the_products_that_use_it() -> None:
     assert digests_of(settled).mended is None
     before = gateway_of(settled)
     changed = made()
-    other = changed.backend.model_copy(update={"private_endpoint": "https://evil.example.com:443"})  # type: ignore[union-attr]
-    mends = decided(settled, found=changed.model_copy(update={"backend": other}), look=True)
+    other = changed.entry.model_copy(update={"private_endpoint": "https://evil.example.com:443"})  # type: ignore[union-attr]
+    mends = decided(settled, found=changed.model_copy(update={"entry": other}), look=True)
     assert [each.method for each in mends.writes] == ["PUT"]
 
     # After a crash here, the next pass knows that a correction was in progress.
@@ -174,8 +174,8 @@ def test_a_corrected_backend_says_so_to_the_products_that_use_it() -> None:
     corrected = after(mending, done.patch, done.status)
     assert gateway_of(corrected) != before
     assert decided(corrected).idle
-    described = made().backend.model_copy(update={"description": "What we have"})  # type: ignore[union-attr]
-    harmless = decided(corrected, found=made().model_copy(update={"backend": described}), look=True)
+    described = made().entry.model_copy(update={"description": "What we have"})  # type: ignore[union-attr]
+    harmless = decided(corrected, found=made().model_copy(update={"entry": described}), look=True)
     assert harmless.writes
     assert (harmless.patch, harmless.status) == ({}, {})
 

@@ -21,15 +21,15 @@ from threescale_objects import NOW, Requested, after, decided, observed
 
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.developer_accounts import ApplicationSubject
+from activities.threescale.document_sources import Sources
 from activities.threescale.secrets import Secrets
 from domain.threescale.active_doc import Text
-from domain.threescale.application_sync import is_application
+from domain.threescale.application import is_application
 from domain.threescale.calls import Answer, Read, Resource
 from domain.threescale.developer_account import is_account
 from domain.threescale.developer_user import is_user
 from domain.threescale.digests import CREATING, OTHERS
-from domain.threescale.duplicate_owners import Holder
-from domain.threescale.observed import Phase
+from domain.threescale.observed import Holder, Phase
 from domain.threescale.remote_object import One
 from domain.threescale.remote_state import (
     FoundAccount,
@@ -39,6 +39,7 @@ from domain.threescale.remote_state import (
     FoundUser,
     Identified,
 )
+from engine.kube import KubeApi
 
 GOING = {"deletionTimestamp": NOW.isoformat()}
 KINDS = ("ActiveDoc", "Application", "CustomPolicyDefinition", "DeveloperAccount", "DeveloperUser")
@@ -182,7 +183,11 @@ async def test_the_ids_of_other_applications_are_read_once_for_a_whole_list() ->
 
     view = SimpleNamespace(referring=referring)
     subject = ApplicationSubject(
-        application(begun("Application")), cast("ThreescaleCache", view), cast("Secrets", None)
+        application(begun("Application")),
+        cast("ThreescaleCache", view),
+        cast("Secrets", None),
+        cast("Sources", None),
+        cast("KubeApi", None),
     )
     listed = [{"application": {"id": id_, "name": "App", "service_id": 5}} for id_ in range(1, 100)]
     read = Read(resource=Resource.APPLICATION, path=LOOKS["Application"])

@@ -58,7 +58,7 @@ ANSWERS: dict[str, Any] = {
 
 def lists(**changes: Any) -> Lists:
     """What the tenant has, with other entries in some lists."""
-    found = Lists()
+    found: Lists = {}
     for read in lists_for(OBJECTS):
         entries = changes.get(read.path.replace("/", "_"), [ANSWERS[read.path]])
         found = with_list(found, read, {"listed": [{read.resource.value: each} for each in entries]})

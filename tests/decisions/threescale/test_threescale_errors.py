@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from activities.threescale.errors import Call, no_answer, refusal, unreadable
+from activities.threescale.errors import no_answer, refusal, unreadable
 from domain.refusal import ErrorType
 
-CALL = Call(method="DELETE", path="services/5", tenant="https://x.example.com")
+CALL = "3scale DELETE services/5 at https://x.example.com"
 PAGE = "<html><body>Bad Gateway</body></html>"
 
 

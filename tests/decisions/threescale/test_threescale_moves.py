@@ -187,7 +187,7 @@ def test_an_action_done_once_waits_until_its_referent_has_moved() -> None:
 
 def test_facts_of_one_tenant_are_not_taken_for_another() -> None:
     synced = remembers(product(product_id=5), synced="digest")
-    found = FoundProduct(looked=True, service=FoundService(id=5))
+    found = FoundProduct(looked=True, entry=FoundService(id=5))
 
     remaining = ResponseCache()
     recalled = []

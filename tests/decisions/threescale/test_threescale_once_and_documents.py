@@ -48,6 +48,7 @@ from domain.threescale.resources import (
     Product,
     ProxyConfigPromote,
 )
+from engine.kube import KubeApi
 
 SYNCED = {"conditions": [{"type": "Synced", "status": "True"}], "observedGeneration": 3, "productId": 5}
 GOING = {"deletionTimestamp": NOW.isoformat()}
@@ -205,7 +206,9 @@ async def test_a_former_document_is_left_to_the_object_that_has_its_name_now(
         siblings=lambda normalized: tuple(each for each in (other,) if called(each) == called(normalized))
     )
     renamed = document(status={"activeDocId": 8, "providerAccountHost": URL}, systemName="new")
-    subject = DocumentSubject(renamed, cast("ThreescaleCache", view), cast("Secrets", None), cast("Sources", None))
+    subject = DocumentSubject(
+        renamed, cast("ThreescaleCache", view), cast("Secrets", None), cast("Sources", None), cast("KubeApi", None)
+    )
     subject.provider = ACCOUNT
     before = {"api_doc": {"id": 8, "name": "Doc", "system_name": "doc"}}
     world = observed(renamed)

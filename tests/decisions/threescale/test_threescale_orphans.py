@@ -55,7 +55,7 @@ def test_a_restart_finds_the_same_looks(seed: str, seconds: int) -> None:
 OWN = SecretView(name="own", keys=("adminURL", "token"), admin_url="https://own.example.com", version="3")
 DEFAULT = OWN.model_copy(update={"name": "threescale-provider-account", "admin_url": "https://default.example.com"})
 SEED = SecretView(name="system-seed", keys=("ADMIN_ACCESS_TOKEN",))
-LOCAL = Installation(name="apimanager", tenant_name="shop", wildcard_domain="example.com")
+LOCAL = Installation(tenant_name="shop", wildcard_domain="example.com")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ HITS_FOUND = FoundMetric(id=1, system_name="hits", friendly_name="Hits", unit="h
 def made(name: str = "shop", **more: Any) -> FoundProduct:
     service = FoundService(id=5, name=name, system_name=name, annotations={"managed_by": "operator"})
     parts: dict[str, Any] = {"metrics": (HITS_FOUND,), "rules": (), "usages": (), "plans": (), "chain": (APICAST,)}
-    return FoundProduct(looked=True, service=service, **{**parts, **more})
+    return FoundProduct(looked=True, entry=service, **{**parts, **more})
 
 
 def test_the_first_write_is_finalizer_and_defaults_together() -> None:
@@ -257,7 +257,7 @@ def test_a_refusal_is_reported_and_retried_while_the_rest_goes_on() -> None:
     rest = decided(product(**spec), found=made(plans=(plan,)), refusals=refusals)
     assert [each.slot for each in rest.writes] == ["PUT services/5 shop"]
     described = made(plans=(plan,)).model_copy(
-        update={"service": FoundService(**{**made().service.model_dump(), "description": "new"})}  # type: ignore[union-attr]
+        update={"entry": FoundService(**{**made().entry.model_dump(), "description": "new"})}  # type: ignore[union-attr]
     )
     stuck = decided(product(**spec), found=described, refusals=refusals)
     assert states(stuck.status) == "Failed"
@@ -289,7 +289,7 @@ def test_a_product_goes_by_its_id_with_one_call() -> None:
 def test_a_product_whose_id_was_lost_goes_by_its_name_if_it_bears_our_mark() -> None:
     assert [each.path for each in decided(going()).reads] == ["services"]
     assert [each.path for each in decided(going(), found=made()).writes] == ["services/5"]
-    strange = made().model_copy(update={"service": FoundService(id=5, name="shop", system_name="shop")})
+    strange = made().model_copy(update={"entry": FoundService(id=5, name="shop", system_name="shop")})
     assert decided(going(), found=strange).drops_finalizer
 
 

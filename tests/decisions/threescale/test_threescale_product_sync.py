@@ -32,7 +32,7 @@ def found(**parts: Any) -> FoundProduct:
     hits = FoundMetric(id=1, system_name="hits", friendly_name="Hits", unit="hit", description="Number of API hits")
     usage = {"id": 9, "path": "/", "backend_id": 7}
     lists = {"metrics": (hits,), "rules": (), "usages": (usage,), "plans": (), "chain": (APICAST,)}
-    whole = {"looked": True, "service": service, "proxy": {}, "flow": {}, "deployed": "g", **lists}
+    whole = {"looked": True, "entry": service, "proxy": {}, "flow": {}, "deployed": "g", **lists}
     return FoundProduct(**{**whole, **parts})
 
 
@@ -76,10 +76,10 @@ def test_flows_wait_for_the_deployment() -> None:
     }
     oidc = {"issuerType": "keycloak", "issuerEndpoint": "https://issuer.example.com", "authenticationFlow": flow}
     desired = wanted(deployment={"apicastHosted": {"authentication": {"oidc": oidc}}})
-    service = FoundService(**{**found().service.model_dump(), "backend_version": "oidc", "deployment_option": "hosted"})  # type: ignore[union-attr]
+    service = FoundService(**{**found().entry.model_dump(), "backend_version": "oidc", "deployment_option": "hosted"})  # type: ignore[union-attr]
     proxy = {"oidc_issuer_type": "keycloak", "oidc_issuer_endpoint": "https://issuer.example.com"}
 
-    assert calls(desired, found(service=service, proxy=proxy)) == [
+    assert calls(desired, found(entry=service, proxy=proxy)) == [
         "PATCH services/5/proxy/oidc_configuration",
         "POST services/5/proxy/deploy",
     ]
@@ -145,7 +145,7 @@ def test_a_description_that_is_no_more_in_the_spec_goes() -> None:
     desired = wanted(
         metrics={"hits": {"friendlyName": "Hits", "unit": "hit"}}, methods={"read": {"friendlyName": "Read"}}
     )
-    there = found(service=FoundService(**described), metrics=(FoundMetric(**hits), FoundMetric(**read)))
+    there = found(entry=FoundService(**described), metrics=(FoundMetric(**hits), FoundMetric(**read)))
 
     writes = sync_product(desired, there, 5).writes
     assert [each.path for each in writes] == ["services/5", "services/5/metrics/1", "services/5/metrics/1/methods/2"]
@@ -168,8 +168,8 @@ def test_a_product_that_is_not_there_by_its_id_is_looked_for_by_its_name() -> No
     answer = {"services": [{"service": {"id": 4, "system_name": "x"}}, {"service": {"id": 6, "system_name": "shop"}}]}
     there = read_product(lost, by_name, answer, "shop")
 
-    assert there.service is not None
-    assert there.service.id == 6
+    assert there.entry is not None
+    assert there.entry.id == 6
     assert calls(wanted(), read_product(lost, by_name, {"services": []}, "shop")) == ["POST services"]
 
 

@@ -22,10 +22,10 @@ from threescale_objects import (
 from domain.refusal import ErrorType
 from domain.threescale.apply_response import read_product, wrote_product
 from domain.threescale.auto_promotion import PROMOTE
-from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.calls import Read, Resource, Sync, Write
 from domain.threescale.digests import digests_of
 from domain.threescale.observed import Phase
-from domain.threescale.product_sync import Sync, Wanted, sync_product
+from domain.threescale.product_sync import Wanted, sync_product
 from domain.threescale.remote_state import FoundMetric, FoundProduct, FoundService
 from domain.threescale.resources import ProductSpec
 
@@ -48,7 +48,7 @@ def found(**parts: Any) -> FoundProduct:
     usage = {"id": 9, "path": "/", "backend_id": 7}
     lists = {"metrics": (HITS_FOUND,), "rules": (), "usages": (usage,), "plans": (), "chain": (APICAST,)}
     return FoundProduct(
-        **{"looked": True, "service": service, "proxy": {}, "flow": {}, "deployed": "g", **lists, **parts}
+        **{"looked": True, "entry": service, "proxy": {}, "flow": {}, "deployed": "g", **lists, **parts}
     )
 
 

@@ -76,7 +76,7 @@ async def swept(kube: object, objects: list[Any], calls: Callable[..., object]) 
         cache=cache,
         settings=Settings(),
         tenants=SimpleNamespace(calls=calls),
-        predecessor=SimpleNamespace(leads=leads),
+        operator_leads=leads,
         secrets=lambda: Secrets(cast("KubeApi", kube), Homes()),
     )
     look = SweepTenants(key=THE_TENANTS, memory=Memory(next_sweep=NOW))

@@ -17,8 +17,7 @@ from domain.threescale.reference_names import refers_to
 from domain.threescale.remote_object import One
 from domain.threescale.remote_state import FoundUser
 from domain.threescale.resources import Tenant
-from domain.threescale.tenant import master_of, secret_of
-from domain.threescale.tenant_sync import LEAVING, FoundTenant, KnownTenant, read_tenant, wrote_tenant
+from domain.threescale.tenant import LEAVING, FoundTenant, KnownTenant, master_of, read_tenant, secret_of, wrote_tenant
 
 MASTER = ProviderAccount(
     url="https://master.example.com",

@@ -9,6 +9,7 @@ import pytest
 from threescale_objects import metadata
 
 from activities.threescale.cache import ThreescaleCache
+from activities.threescale.document_sources import Sources
 from activities.threescale.secrets import Secrets
 from activities.threescale.tenant import TenantSubject
 from activities.threescale.tenant_addresses import Homes
@@ -47,7 +48,13 @@ def subject(kube: Trials, organization: str) -> TenantSubject:
             "spec": {"organizationName": organization, "tenantSecretRef": {"name": f"acme-{organization.lower()}"}},
         }
     )
-    return TenantSubject(tenant, cast("ThreescaleCache", None), Secrets(cast("KubeApi", kube), Homes()))
+    return TenantSubject(
+        tenant,
+        cast("ThreescaleCache", None),
+        Secrets(cast("KubeApi", kube), Homes()),
+        cast("Sources", None),
+        cast("KubeApi", kube),
+    )
 
 
 async def test_a_tenant_is_not_made_whose_secret_could_not_be_written() -> None:

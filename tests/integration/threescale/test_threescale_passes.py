@@ -21,7 +21,7 @@ from threescale_passes_lab import Passes, one_worker
 from threescale_process import Client, fresh
 from threescale_scene import DOCUMENT, EVERYTHING, PRODUCT_SPEC, everything, holds
 
-from activities.threescale.replaced_operator import LEADER_LEASE
+from activities.threescale.pass_context import LEADER_LEASE
 from domain.decision import Outcome
 from domain.identity import Kind
 from domain.pause_and_retry import RETRIED, RETRY

@@ -8,7 +8,7 @@ import pytest
 from threescale_carried_out import bring_one
 from threescale_process import Client, fresh
 
-from domain.threescale.application_sync import is_application, sync_application
+from domain.threescale.application import is_application, sync_application
 from domain.threescale.calls import Resource
 from domain.threescale.developer_account import is_account, sync_account
 from domain.threescale.developer_user import is_user, sync_user

@@ -129,7 +129,7 @@ def compared(found: FoundProduct) -> dict[str, Any]:
         "usages": sorted((each.id, each.path, each.backend_id) for each in found.usages or ()),
         "plans": plans,
         "chain": found.chain,
-        "service": (found.service.name, found.service.backend_version) if found.service else None,
+        "service": (found.entry.name, found.entry.backend_version) if found.entry else None,
     }
 
 
@@ -150,8 +150,8 @@ def test_any_product_becomes_any_other(client: Client, control: ThreescaleContro
     for _ in range(6):
         wanted = product_of(dice, system_name, backends)
         found = bring_product(client, wanted, found)
-        assert found.service is not None
+        assert found.entry is not None
         control.reset_ledger()
-        observed = bring_product(client, wanted, FoundProduct(deployed=found.deployed), found.service.id)
+        observed = bring_product(client, wanted, FoundProduct(deployed=found.deployed), found.entry.id)
         assert control.ledger().mutating() == 0
         assert compared(observed) == compared(found)

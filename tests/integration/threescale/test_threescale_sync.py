@@ -100,14 +100,14 @@ def test_the_example_is_made_with_few_calls_and_then_asks_for_nothing(
     found = bring_product(client, wanted, FoundProduct())
     calls = control.ledger().calls()
     assert calls <= 42, control.ledger().by_route()
-    assert found.service is not None
+    assert found.entry is not None
     control.reset_ledger()
     # As a pass that knows only the id sees it, except which configuration the sandbox has.
-    again = bring_product(client, wanted, FoundProduct(deployed=found.deployed), found.service.id)
+    again = bring_product(client, wanted, FoundProduct(deployed=found.deployed), found.entry.id)
     assert control.ledger().mutating() == 0
     assert again.plans == found.plans
     assert again.rules == found.rules
-    configs = client.list(f"services/{found.service.id}/proxy/configs/sandbox")
+    configs = client.list(f"services/{found.entry.id}/proxy/configs/sandbox")
     rules = configs[-1]["content"]["proxy"]["proxy_rules"]
     assert [each["pattern"] for each in rules][:10] == [f"/{index}" for index in range(10)]
 
@@ -133,21 +133,21 @@ def test_a_rule_inserted_first_is_one_call_and_a_deployment(client: Client, cont
     after = bring_product(client, Wanted(spec=spec, backends=wanted.backends, gateway="other"), found)
 
     assert control.ledger().calls() == 2
-    assert after.service is not None
-    listed = client.list(f"services/{after.service.id}/proxy/mapping_rules")
+    assert after.entry is not None
+    listed = client.list(f"services/{after.entry.id}/proxy/mapping_rules")
     assert [each["pattern"] for each in listed] == [rule.pattern for rule in spec.mapping_rules]
 
 
 def test_drift_by_a_person_is_corrected_and_deployed(client: Client) -> None:
     wanted = wanted_example(client)
     found = bring_product(client, wanted, FoundProduct())
-    assert found.service is not None
+    assert found.entry is not None
     assert found.rules is not None
-    own = f"services/{found.service.id}"
+    own = f"services/{found.entry.id}"
     before = len(client.list(f"{own}/proxy/configs/sandbox"))
     client.delete(f"{own}/proxy/mapping_rules/{found.rules[0].id}")
     client.call("POST", f"{own}/proxy/deploy")
-    again = bring_product(client, wanted, FoundProduct(deployed=found.deployed), found.service.id)
+    again = bring_product(client, wanted, FoundProduct(deployed=found.deployed), found.entry.id)
 
     assert again.deployed == wanted.gateway
     assert len(client.list(f"{own}/proxy/mapping_rules")) == 10

@@ -12,13 +12,13 @@ from activities.threescale.call_limits import Guard
 from activities.threescale.client import Connections, Tenant
 from domain.threescale.calls import SecretKey, Write
 from domain.threescale.resources import Tenant as TenantResource
-from domain.threescale.tenant import secret_of
-from domain.threescale.tenant_sync import (
+from domain.threescale.tenant import (
     KnownTenant,
     admin_of,
     deletion_of_tenant,
     is_tenant,
     read_tenant,
+    secret_of,
     sync_tenant,
     wrote_tenant,
 )

@@ -18,7 +18,7 @@ from domain.decision import Outcome
 from domain.threescale import APPLICATION, BACKEND, OPEN_API, PRODUCT, reconciliation
 from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.cascading_deletion import CASCADE
-from domain.threescale.source_labels import SOURCE_UID, WATCHED_BY
+from domain.threescale.open_api import SOURCE_UID, WATCHED_BY
 from engine.errors import Denied
 from engine.kube import EVENT, SECRET
 from localcloud.bench.threescale_all_kinds import PETS

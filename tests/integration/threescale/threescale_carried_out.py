@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from threescale_process import Client
 
 from domain.threescale.apply_response import read_backend, read_product, wrote_backend, wrote_product
-from domain.threescale.backend_sync import sync_backend
-from domain.threescale.calls import Read, Resource, Write
-from domain.threescale.product_sync import Sync, Wanted, sync_product
+from domain.threescale.backend import sync_backend
+from domain.threescale.calls import Read, Resource, Sync, Write
+from domain.threescale.product_sync import Wanted, sync_product
 from domain.threescale.remote_object import One, read_one, wrote_one
 from domain.threescale.remote_state import FoundBackend, FoundProduct, Identified
 from domain.threescale.resources import BackendSpec
