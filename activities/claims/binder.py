@@ -31,9 +31,8 @@ from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, status_conditions
 from domain.claims.claim_binding import lacks
 from domain.claims.claim_validation import Claim
 from domain.claims.json_objects import text_at
-from domain.claims.marks import Name, is_managed, may_end
-from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, Serve, idle
-from domain.claims.references import holder_of, key_of
+from domain.claims.marks import Name, holder_of, is_managed, key_of, may_end
+from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, Serve
 from domain.claims.status_conditions import SOON
 from domain.claims.timestamps import agreed_end, ahead
 from domain.decision import Decision, Outcome
@@ -109,9 +108,10 @@ class BinderActivities(Activities):
         free, waiting = len(self._queue.free), len(self._queue.waiting)
         claims = (self._cache.get(RESOURCE_CLAIM, *name) for name in self._queue.waiting)
         oldest = min((text_at(claim, "metadata", "creationTimestamp") for claim in claims if claim), default="")
-        return idle(
-            f"{free} handles are free, {waiting} claims wait to be bound",
+        return Decision(
             phase="Serving" if waiting else "Idle",
+            outcome=Outcome.SETTLED,
+            why=f"{free} handles are free, {waiting} claims wait to be bound",
             waits_for=(f"{waiting} claims to be bound, the oldest since {oldest}",) if waiting else (),
             deadline=next_end,
             at_deadline="delete claims that have expired" if next_end else "",

@@ -17,8 +17,7 @@ from domain.claims.deep_merge import TooDeep
 from domain.claims.faults import FAULTS
 from domain.claims.handle_matching import FreeHandles, Wanted, free_handle, may_fit_now
 from domain.claims.json_objects import JsonObject, text_at
-from domain.claims.marks import Name, is_unbound, name_of
-from domain.claims.references import holder_of
+from domain.claims.marks import Name, holder_of, is_unbound, name_of, version_of
 from domain.claims.timestamps import end_of_handle
 from engine.kube.informer_cache import Listener
 
@@ -76,7 +75,7 @@ class BinderQueue:
         """
         name = name_of(claim)
         newest = self.cache.get(RESOURCE_CLAIM, *name)
-        if newest is not None and (_version(newest) != _version(claim) or news_then != self.news_for_all):
+        if newest is not None and (version_of(newest) != version_of(claim) or news_then != self.news_for_all):
             return
         self.waiting.pop(name, None)
         if newest is not None and lacks is not None:
@@ -180,7 +179,3 @@ class BinderQueue:
         if is_rendered_otherwise(before, after):
             self._lacks.clear()
             self.await_binder_all()
-
-
-def _version(obj: JsonObject) -> str:
-    return text_at(obj, "metadata", "resourceVersion")

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from temporalio import activity
 
 from activities.activity_class import Activities
 from activities.claims import metrics
 from activities.claims.binder_queue import BinderQueue
-from activities.claims.evaluation import Beyond, Evaluation
+from activities.claims.evaluation import Evaluation
 from activities.claims.tools import Tools
 from activities.inline_driver import Passed, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_binding import Created, CreateHandle, TakeHandle, Taken, decide, wanted_of
 from domain.claims.claim_validation import Claim
 from domain.claims.evaluator_interface import BindingQuestion
-from domain.claims.faults import FAULTS, fault_of, handle_refused
+from domain.claims.faults import FAULTS, Faulty, fault_of, handle_refused
 from domain.claims.handle_binding import claim_labels, new_handle
 from domain.claims.json_objects import JsonObject, object_at, text_at, with_metadata
-from domain.claims.marks import handle_name, is_deleting, is_held_by
+from domain.claims.marks import handle_name, holder_of, is_deleting, is_held_by
 from domain.claims.names import claim_handle_name
 from domain.claims.passes import ObjectWorld, PassClaim
-from domain.claims.references import holder_of
 from domain.identity import Key
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
@@ -30,7 +30,7 @@ from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
 log = logging.getLogger(__name__)
 
 
-class Unusable(Beyond):
+class Unusable(Faulty):
     pass
 
 
@@ -44,11 +44,8 @@ class Binding(Activities):
         tools.reconciliation.effects |= effects_of(*self.all())
 
     async def bind(self, key: Key) -> tuple[Passed[Claim], ObjectWorld]:
-        async def observe(fresh: bool) -> Claim:
-            return await self._observe(key, fresh=fresh)
-
         look, edits = PassClaim(key=key, woken=False), self._cache.edits
-        passed, world = await self._tools.reconciliation.carry_out(look, decide, observe)
+        passed, world = await self._tools.reconciliation.carry_out(look, decide, partial(self._observe, key))
         seen = passed.world
         if handle_name(seen.claim) and not handle_name(seen.claim_observed):
             pool = text_at(seen.handle, "spec", "resourcePool", "name")
@@ -56,7 +53,7 @@ class Binding(Activities):
             self._cache.check_later(key, edits)
         return passed, world
 
-    async def _observe(self, key: Key, *, fresh: bool) -> Claim:
+    async def _observe(self, key: Key, fresh: bool) -> Claim:
         """Read the claim and, after an interrupted binding, the handle that already names it."""
         cache, tools, moment = self._cache, self._tools, now()
         claim = await cache.own(RESOURCE_CLAIM, key, fresh=fresh)
@@ -92,11 +89,9 @@ class Binding(Activities):
                 return Taken(name=best, handle=await self._try(action, best))
             except Unusable as error:
                 log.warning("%s: %s cannot be bound: %s", action.key, best, error)
-                return Taken(name=best, unusable=error.fault)
+                return Taken(name=best, unusable=fault_of(error))
             finally:
                 self._queue.may_be_free(best)
-        except Beyond as beyond:
-            return Taken(fault=beyond.fault)
         except FAULTS as error:
             return Taken(fault=fault_of(error))
 
@@ -127,7 +122,7 @@ class Binding(Activities):
         )
         binding = await self._evaluation.binding(question)
         if binding.fault is not None:
-            raise Unusable(binding.fault)
+            raise Unusable(binding.fault.reason, binding.fault.message)
         labels = {**object_at(handle, "metadata", "labels"), **binding.labels}
         bound = with_metadata({**handle, "spec": binding.spec}, labels=labels)
         return await self._writer.put(RESOURCE_HANDLE, handle, bound)
@@ -136,15 +131,15 @@ class Binding(Activities):
 
     @activity.defn(name=CreateHandle.activity)
     async def create_handle(self, action: CreateHandle) -> Created:
-        cache, claim, creation = self._cache, action.claim, action.plan.creation or {}
+        cache, claim = self._cache, action.claim
         name = claim_handle_name(text_at(claim, "metadata", "uid"), action.salt)
-        labels = {**object_at(creation, "metadata", "labels"), **claim_labels(cache.names, claim)}
-        body = new_handle(cache.names, cache.namespace, name, labels, object_at(creation, "spec"))
+        labels, spec = claim_labels(cache.names, claim), action.plan.creation or {}
+        body = new_handle(cache.names, cache.namespace, name, labels, spec)
         try:
             plan = await self._tools.reconciliation.planned(
                 action.key, body, action.at, claim, assigned=action.assigned, push=action.push
             )
-            body = {**body, "spec": plan.spec or object_at(body, "spec")}
+            body = {**body, "spec": plan.spec or spec}
             return Created(handle=await self._writer.create(RESOURCE_HANDLE, body, cache.namespace), plan=plan)
         except Conflict:
             # The name is taken: use the handle if it is this claim's and not being deleted.
@@ -155,7 +150,5 @@ class Binding(Activities):
             if (there := await self._there_for(action.key, name)) is None:
                 raise
             return Created(handle=there)
-        except Beyond as beyond:
-            return Created(fault=beyond.fault)
         except FAULTS as error:
             return Created(fault=fault_of(error))

@@ -13,19 +13,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import cast
 
-from domain.claims import (
-    RESOURCE_CLAIM,
-    RESOURCE_HANDLE,
-    RESOURCE_POOL,
-    RESOURCE_POOL_SCALING,
-    RESOURCE_PROVIDER,
-)
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, RESOURCE_PROVIDER
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION
 from domain.claims.domain_names import DomainNames
 from domain.claims.json_objects import JsonObject, object_at, text_at
-from domain.claims.marks import Name, is_unbound
-from domain.claims.provider_resources import named_providers, providers_to_fetch
-from domain.claims.references import holder_of
+from domain.claims.marks import Name, holder_of, is_unbound
+from domain.claims.provider_resources import linked_names, named_providers
 from domain.identity import Key, Kind
 from engine import kube
 from engine.kube import KubeApi
@@ -138,18 +131,17 @@ class ClaimCache(InformerCache):
         return {text_at(provider, "metadata", "name"): provider for provider in everything}
 
     async def providers_for(self, *objects: JsonObject | None, names: Iterable[str] = ()) -> dict[str, JsonObject]:
-        """The providers that the objects name, and all providers that these link to; missing providers are left out."""
-        wanted = set(names).union(*(named_providers(each) for each in objects if each))
-        found: dict[str, JsonObject] = {}
-        absent: set[str] = set()
-        while missing := providers_to_fetch(wanted - absent, found) - absent:
-            for name in missing:
-                provider = await self.find(RESOURCE_PROVIDER, self.namespace, name)
-                if provider is None:
-                    absent.add(name)
-                else:
-                    found[name] = provider
-        return found
+        """The providers that the objects name, and all providers that these link to, even if `when` is false; missing
+        providers are left out.
+        """
+        ahead = [*set(names).union(*(named_providers(each) for each in objects if each))]
+        found: dict[str, JsonObject | None] = {}
+        while ahead:
+            name = ahead.pop()
+            if name not in found:
+                found[name] = provider = await self.find(RESOURCE_PROVIDER, self.namespace, name)
+                ahead += linked_names(provider) if provider else []
+        return {name: provider for name, provider in found.items() if provider}
 
     # --- changes ---
 

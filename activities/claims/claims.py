@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from temporalio import activity
 
 from activities.activity_class import Activities
@@ -23,12 +25,10 @@ from domain.claims.claim_lifecycle import (
 from domain.claims.claim_validation import Claim
 from domain.claims.handle_lifecycle import Found
 from domain.claims.json_objects import JsonObject, text_at
-from domain.claims.marks import handle_name, is_deleting, is_left_alone, may_end, name_of
+from domain.claims.marks import handle_name, holder_of, is_deleting, is_left_alone, may_end, name_of
 from domain.claims.passes import ObjectWorld, PassClaim
-from domain.claims.references import holder_of
 from domain.claims.timestamps import end_of_detached, end_of_handle
 from domain.claims.writes import Stored
-from domain.identity import Key
 from engine.clock import now
 
 
@@ -43,13 +43,11 @@ class ClaimActivities(Activities):
         return await self.look(look, cached=await self._cache.reached(look.versions))
 
     async def look(self, look: PassClaim, *, cached: bool = True) -> ObjectWorld:
-        async def observe(fresh: bool) -> Claim:
-            return await self._observe(look, fresh=fresh)
-
+        observe = partial(self._observe, look)
         _, world = await self._tools.reconciliation.carry_out(look, decide, observe, cached=cached)
         return world
 
-    async def _observe(self, look: PassClaim, *, fresh: bool) -> Claim:
+    async def _observe(self, look: PassClaim, fresh: bool) -> Claim:
         key, cache, tools, moment = look.key, self._cache, self._tools, now()
         claim = await cache.own(RESOURCE_CLAIM, key, fresh=fresh)
         if claim is None:
@@ -80,7 +78,7 @@ class ClaimActivities(Activities):
     @activity.defn(name=ReadClaim.activity)
     async def read_claim(self, action: ReadClaim) -> ClaimRead:
         """Read the claim from the API server. The result is empty if the claim must not be deleted with this handle."""
-        claim = await self._fresh(action.key)
+        claim = await self._cache.own(RESOURCE_CLAIM, action.key, fresh=True)
         if claim is None or is_deleting(claim) or self._tools.hold(claim):
             return ClaimRead()
         return ClaimRead(claim=claim if may_end(self._cache.names, claim, action.handle) else None)
@@ -98,8 +96,7 @@ class ClaimActivities(Activities):
     async def delete_claim(self, action: DeleteClaim) -> Stored:
         """Raises Conflict if the claim was recreated or, with `expired`, has changed since it was read."""
         if action.expired:
-            moment = now()
-            metrics.expired(RESOURCE_CLAIM.name, end_of_detached(action.claim) or moment, moment)
+            metrics.expired(RESOURCE_CLAIM.name, end_of_detached(action.claim), now())
         return Stored(obj=await self._tools.writer.delete(RESOURCE_CLAIM, action.claim, as_seen=action.expired))
 
     @activity.defn(name=EndHandleAndClaim.activity)
@@ -109,10 +106,10 @@ class ClaimActivities(Activities):
             action.handle, as_seen=action.as_seen, claim=action.claim, states=action.states
         )
         if action.expired:
-            moment = now()
-            metrics.expired(RESOURCE_CLAIM.name, end_of_handle(action.handle) or moment, moment)
+            metrics.expired(RESOURCE_CLAIM.name, end_of_handle(action.handle), now())
         refused = tuple(error.message for error in ended.refused)
-        return ClaimEnded(why=action.why, refused=refused, claim=ended.claim or await self._fresh(action.key))
+        claim = ended.claim or await self._cache.own(RESOURCE_CLAIM, action.key, fresh=True)
+        return ClaimEnded(why=action.why, refused=refused, claim=claim)
 
     @activity.defn(name=EndHandles.activity)
     async def end_handles(self, action: EndHandles) -> None:
@@ -130,7 +127,3 @@ class ClaimActivities(Activities):
                 await self._tools.writer.delete(RESOURCE_HANDLE, handle)
             else:
                 await self._tools.releasing.end(handle)
-
-    async def _fresh(self, key: Key) -> JsonObject | None:
-        claim = await self._cache.fresh(RESOURCE_CLAIM, key.namespace, key.name)
-        return claim if text_at(claim, "metadata", "uid") == key.uid else None

@@ -11,8 +11,7 @@ from typing import cast
 from activities.claims.cache import ClaimCache
 from domain.claims import RESOURCE_HANDLE
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at
-from domain.claims.marks import Name, handle_name, is_deleting, is_unbound, name_of
-from domain.claims.references import holder_of, key_of
+from domain.claims.marks import Name, handle_name, holder_of, is_deleting, is_unbound, key_of, name_of
 from engine.kube.api import FIELD_MANAGER
 from engine.kube.informer_cache import Listener
 

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from activities.claims.evaluator import EvaluationBug, EvaluationLimit, Evaluator
 from domain.claims.claim_evaluation import plan_claim
 from domain.claims.evaluator_interface import (
-    BindingPlan,
     BindingQuestion,
     ClaimPlan,
     ClaimQuestion,
@@ -21,11 +20,12 @@ from domain.claims.evaluator_interface import (
     HandlePlan,
     HandleQuestion,
     PoolQuestion,
+    Question,
 )
+from domain.claims.faults import Faulty, fault_of
 from domain.claims.handle_binding import plan_binding, plan_pool_handle
 from domain.claims.handle_evaluation import plan_handle
 from domain.claims.json_objects import JsonObject, text_at
-from domain.claims.question import Question
 from domain.claims.timestamps import end_of_handle, passed
 from domain.model import Model
 from engine.settings import Settings
@@ -40,10 +40,8 @@ Q = TypeVar("Q", bound=Question)
 log = logging.getLogger(__name__)
 
 
-class Beyond(Exception):  # noqa: N818 - an evaluation went beyond its limits
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
+class Beyond(Faulty):
+    """An evaluation went beyond its limits."""
 
 
 class Evaluation:
@@ -56,8 +54,8 @@ class Evaluation:
         patient = _ends(question.handle, question.now)
         return await self._ask(plan_claim, question, ClaimPlan, question.claim, patient=patient)
 
-    async def binding(self, question: BindingQuestion) -> BindingPlan:
-        return await self._ask(plan_binding, question, BindingPlan, question.claim)
+    async def binding(self, question: BindingQuestion) -> HandleBody:
+        return await self._ask(plan_binding, question, HandleBody, question.claim)
 
     async def pool_handle(self, question: PoolQuestion) -> HandleBody:
         return await self._ask(plan_pool_handle, question, HandleBody, question.pool)
@@ -82,7 +80,7 @@ class Evaluation:
                 patient=patient or namespace == self._operators,
             )
         except EvaluationLimit as error:
-            raise Beyond(Fault(reason=TOO_MUCH, message=str(error))) from error
+            raise Beyond(TOO_MUCH, str(error)) from error
 
 
 def _ends(handle: JsonObject | None, now: datetime) -> bool:
@@ -95,7 +93,7 @@ def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, of: obj
     traceback is only logged, because it may quote objects of other users.
     """
     if isinstance(error, Beyond):
-        return error.fault
+        return fault_of(error)
     if isinstance(error, ValidationError):  # JSON input can only be invalid by its depth
         return Fault(reason=TOO_DEEP, message="the object, or a related one, is nested too deeply to be parsed")
     log.error("%s could not be evaluated: %s", of, error)

@@ -38,7 +38,7 @@ class Lanes:
         """Wait for a turn. If the slow lane is full, a `patient` call waits, and any other raises LaneFull."""
         async with AsyncExitStack() as lines:
             if key:
-                await lines.enter_async_context(self._of_object(key))
+                await lines.enter_async_context(self._objects.setdefault(key, asyncio.Lock()))
             if author and not self._slow(key, author):
                 await self._stand_with_author(lines, key, author)
             if self._slow(key, author):
@@ -47,7 +47,7 @@ class Lanes:
             yield
 
     async def _stand_with_author(self, lines: AsyncExitStack, key: str, author: str) -> None:
-        line = self._of_author(author)
+        line = self._authors.setdefault(author, asyncio.Semaphore(max(1, self._width - 1)))
         await line.acquire()
         if self._slow(key, author):
             line.release()
@@ -76,15 +76,3 @@ class Lanes:
         if len(self._slow_until) > MOST_SLOW:
             self._slow_until = {name: until for name, until in self._slow_until.items() if until > now}
         self._slow_until.update(dict.fromkeys((name for name in names if name), now + self._penalty))
-
-    def _of_object(self, key: str) -> asyncio.Lock:
-        line = self._objects.get(key)
-        if line is None:
-            line = self._objects[key] = asyncio.Lock()
-        return line
-
-    def _of_author(self, author: str) -> asyncio.Semaphore:
-        line = self._authors.get(author)
-        if line is None:
-            line = self._authors[author] = asyncio.Semaphore(max(1, self._width - 1))
-        return line

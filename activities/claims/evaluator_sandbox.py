@@ -60,7 +60,7 @@ def main(control: socket.socket) -> None:
     sys.path[:] = setup["path"]
     try:
         calls = [_call(name) for name in setup["functions"]]
-        note_place = _place_listener()
+        from domain.claims.templates.renderer import announce_to
     except Exception:
         control.send(json.dumps({"failed": traceback.format_exc(limit=-8)[-TRACEBACK_LENGTH:]}).encode())
         return
@@ -79,7 +79,7 @@ def main(control: socket.socket) -> None:
         pid = os.fork()
         if pid == 0:
             control.close()
-            _evaluate(calls, note_place, descriptors, setup)
+            _evaluate(calls, announce_to, descriptors, setup)
         for descriptor in descriptors:
             os.close(descriptor)
         control.send(json.dumps({"pid": pid}).encode())
@@ -112,12 +112,6 @@ def _call(name: str) -> Call:
         return reply.encode()
 
     return call
-
-
-def _place_listener() -> Callable[[Callable[[str], None]], None]:
-    from domain.claims.templates.renderer import announce_to
-
-    return announce_to
 
 
 def _warm_up() -> None:

@@ -38,6 +38,7 @@ from domain.claims.handle_reconciliation import (
     decide,
 )
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.marks import version_of
 from domain.claims.passes import ObjectMemory, ObjectWorld, PassClaim, PassHandle
 from domain.claims.provider_assignment import assign
 from domain.claims.write_backoff import rest_in
@@ -113,11 +114,6 @@ class Reconciliation(Activities):
         known = known_after(world, known)
         return passed, passed.as_world(ObjectWorld, known=known, rest=rest, at=world.question.now)
 
-    async def with_references(self, key: Key, handle: JsonObject, now: datetime) -> JsonObject:
-        """The new handle with its resources' references, which avoids a second write. Raises `Beyond`."""
-        planned = await self.planned(key, handle, now)
-        return {**handle, "spec": planned.spec or object_at(handle, "spec")}
-
     async def planned(
         self,
         key: Key,
@@ -128,7 +124,9 @@ class Reconciliation(Activities):
         assigned: tuple[str, ...] = (),
         push: bool = False,
     ) -> HandlePlan:
-        """The evaluator's plan of a new handle. Raises `Beyond` if the evaluation exceeds a limit."""
+        """The evaluator's plan of a new handle. Its spec has the resources' references, which avoids a second write.
+        Raises `Beyond` if the evaluation exceeds a limit.
+        """
         states = tuple(None for _ in objects_at(handle, "spec", "resources"))
         question = HandleQuestion.model_construct(
             now=now,
@@ -222,7 +220,7 @@ class Reconciliation(Activities):
 
 def known_after(world: HandleWorld, known: ObjectMemory) -> ObjectMemory:
     objects = {RESOURCE_CLAIM.name: world.claim, RESOURCE_HANDLE.name: world.handle}
-    versions = {kind: text_at(each, "metadata", "resourceVersion") for kind, each in objects.items()}
+    versions = {kind: version_of(each) for kind, each in objects.items()}
     return known.having_written({kind: version for kind, version in versions.items() if version})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from temporalio import activity
 
@@ -12,20 +13,11 @@ from activities.claims.duplicate_bindings import is_surplus
 from activities.claims.tools import Tools
 from activities.inline_driver import effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.handle_lifecycle import (
-    AskBinder,
-    EndHandle,
-    FindDuplicate,
-    Found,
-    Handle,
-    ObserveAgain,
-    decide,
-)
+from domain.claims.handle_lifecycle import AskBinder, EndHandle, FindDuplicate, Found, Handle, ObserveAgain, decide
 from domain.claims.handle_reconciliation import HandleEnded
 from domain.claims.json_objects import JsonObject
-from domain.claims.marks import is_left_alone
+from domain.claims.marks import holder_of, is_left_alone, key_of
 from domain.claims.passes import ObjectWorld, PassHandle
-from domain.claims.references import holder_of, key_of
 from domain.claims.timestamps import end_of_handle
 from domain.identity import Key
 from engine.clock import now
@@ -41,14 +33,11 @@ class HandleActivities(Activities):
     @activity.defn(name=PassHandle.activity)
     async def pass_handle(self, look: PassHandle) -> ObjectWorld:
         cached = await self._cache.reached(look.versions)
-
-        async def observe(fresh: bool) -> Handle:
-            return await self._observe(look, fresh=fresh)
-
+        observe = partial(self._observe, look)
         _, world = await self._tools.reconciliation.carry_out(look, decide, observe, cached=cached)
         return world
 
-    async def _observe(self, look: PassHandle, *, fresh: bool) -> Handle:
+    async def _observe(self, look: PassHandle, fresh: bool) -> Handle:
         key, cache = look.key, self._cache
         handle = await cache.own(RESOURCE_HANDLE, key, fresh=fresh)
         if handle is None:
@@ -92,6 +81,5 @@ class HandleActivities(Activities):
             action.handle, as_seen=action.as_seen, claim=action.claim, states=action.states
         )
         if action.expired:
-            moment = now()
-            metrics.expired(RESOURCE_HANDLE.name, end_of_handle(action.handle) or moment, moment)
+            metrics.expired(RESOURCE_HANDLE.name, end_of_handle(action.handle), now())
         return HandleEnded(why=action.why, refused=tuple(error.message for error in ended.refused))

@@ -16,9 +16,9 @@ from activities.claims.cache import ClaimCache
 from domain.claims import RESOURCE_HANDLE
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.claims.evaluator_interface import Fault, Operations
-from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, without
+from domain.claims.json_objects import JsonObject, objects_at, text_at, without
 from domain.claims.linked_providers import recorded_reference
-from domain.claims.marks import is_deleting
+from domain.claims.marks import is_deleting, name_of, version_of
 from domain.claims.resource_definitions import reference_of
 from domain.identity import Kind
 from engine import kube
@@ -102,12 +102,8 @@ class Managed:
 
     async def create(self, handle: JsonObject, definition: JsonObject) -> JsonObject | Fault:
         """Create the object. Returns it, an existing object to adopt, or the fault that prevents both."""
-        namespace, name = text_at(definition, "metadata", "namespace"), text_at(definition, "metadata", "name")
-        where = (
-            f"{text_at(definition, 'kind')} {namespace}/{name}"
-            if namespace
-            else f"{text_at(definition, 'kind')} {name}"
-        )
+        namespace, name = name_of(definition)
+        where = f"{text_at(definition, 'kind')} {'/'.join(filter(None, (namespace, name)))}"
         try:
             kind = await self._kind(definition)
             try:
@@ -131,13 +127,11 @@ class Managed:
         """Patch the object; returns it or a fault. Raises Conflict if it has changed since it was read."""
         try:
             kind = await self._kind(state)
-            meta = object_at(state, "metadata")
             answer = await self._api.json_patch(
                 kind,
-                text_at(meta, "namespace"),
-                text_at(meta, "name"),
+                *name_of(state),
                 operations.patch,
-                resource_version=text_at(meta, "resourceVersion"),
+                resource_version=version_of(state),
                 field_manager=RESOURCE_FIELD_MANAGER,
             )
         except (Denied, Invalid) as error:
@@ -256,7 +250,7 @@ def _error_text(error: ApiError, obj: JsonObject) -> str:
     """The error's text; for a Secret only the error's code, because the message may quote data."""
     if text_at(obj, "kind") != "Secret":
         return error.message
-    namespace, name = text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
+    namespace, name = name_of(obj)
     return f"Secret {namespace}/{name}: {error.code}"
 
 

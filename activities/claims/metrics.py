@@ -19,7 +19,7 @@ from engine.metrics import Histogram, Listener, Step
 
 APP = "poolboy"
 
-_OURS = frozenset(kind.name for kind in KINDS) | {"ClaimBinder"}
+_OURS = frozenset(kind.name for kind in KINDS)
 
 _BOUND = Histogram(
     "perdure_resource_claim_bound_seconds",
@@ -63,8 +63,8 @@ def claim_ready(claim: JsonObject, now: datetime, *, pool: str = "") -> None:
         _READY.labels(pool).observe(_seconds(since, now))
 
 
-def expired(kind: str, end: datetime, now: datetime) -> None:
-    _LATENESS.labels(kind).observe(_seconds(end, now))
+def expired(kind: str, end: datetime | None, now: datetime) -> None:
+    _LATENESS.labels(kind).observe(_seconds(end or now, now))
 
 
 def bind_missed() -> None:

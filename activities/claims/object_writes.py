@@ -16,7 +16,7 @@ from activities.claims.cache import ClaimCache
 from domain.claims.deep_merge import same
 from domain.claims.finalizers import is_in_hand, others_finalizers
 from domain.claims.json_objects import JsonObject, object_at, text_at
-from domain.claims.marks import is_deleting
+from domain.claims.marks import is_deleting, name_of, version_of
 from domain.claims.writes import LetGo, PutObject, PutStatus, Stored
 from domain.identity import Kind
 from engine import kube
@@ -34,8 +34,7 @@ class Writer:
         """Write the object except its status; returns the newest version."""
         if all(same(before.get(part), after.get(part)) for part in ("metadata", "spec")):
             return before
-        answer = await self.api.replace(kind, *_name(before), _plain(after))
-        return self._learnt(kind, cast("JsonObject", answer))
+        return self._learnt(kind, await self.api.replace(kind, *name_of(before), _plain(after)))
 
     async def put_status(
         self, kind: Kind, before: JsonObject, status: JsonObject, *, unwritten: bool = False
@@ -43,34 +42,29 @@ class Writer:
         """Write the status; returns the newest version. With `unwritten`, write it even if `before` has it."""
         if same(object_at(before, "status"), status) and not unwritten:
             return before
-        body: JsonObject = {**before, "status": status}
-        answer = await self.api.replace(kind, *_name(before), _plain(body), subresource="status")
-        return self._learnt(kind, cast("JsonObject", answer))
+        body = _plain({**before, "status": status})
+        return self._learnt(kind, await self.api.replace(kind, *name_of(before), body, subresource="status"))
 
     async def patch(self, kind: Kind, obj: JsonObject, patch: JsonObject) -> JsonObject:
         """Raises Conflict if the object has changed since it was read."""
-        version = text_at(obj, "metadata", "resourceVersion")
-        answer = await self.api.patch(kind, *_name(obj), patch, resource_version=version)
-        return self._learnt(kind, cast("JsonObject", answer))
+        version = version_of(obj)
+        return self._learnt(kind, await self.api.patch(kind, *name_of(obj), patch, resource_version=version))
 
     async def create(self, kind: Kind, body: JsonObject, namespace: str) -> JsonObject:
-        answer = await self.api.create(kind, _plain(body), namespace)
-        return self._learnt(kind, cast("JsonObject", answer))
+        return self._learnt(kind, await self.api.create(kind, _plain(body), namespace))
 
     async def delete(self, kind: Kind, obj: JsonObject, *, as_seen: bool = False) -> JsonObject:
         """Request the deletion; returns the object. Raises Conflict if it was recreated or, with `as_seen`, changed."""
         if is_deleting(obj):
             return obj
-        version = text_at(obj, "metadata", "resourceVersion") if as_seen else ""
+        version = version_of(obj) if as_seen else ""
         try:
             answer = await self.api.delete(
-                kind, *_name(obj), uid=text_at(obj, "metadata", "uid"), resource_version=version
+                kind, *name_of(obj), uid=text_at(obj, "metadata", "uid"), resource_version=version
             )
         except Absent:
             return obj
-        if text_at(cast("JsonObject", answer), "kind") != kind.name:
-            return obj
-        return self._learnt(kind, cast("JsonObject", answer))
+        return self._learnt(kind, answer) if answer.get("kind") == kind.name else obj
 
     async def let_go(self, kind: Kind, obj: JsonObject) -> None:
         """Remove our finalizers, including those of Poolboy's multi-pod mode."""
@@ -79,17 +73,15 @@ class Writer:
         others = others_finalizers(self.names, obj)
         body = {"metadata": {"uid": text_at(obj, "metadata", "uid"), "finalizers": others}}
         try:
-            answer = await self.api.patch(
-                kind, *_name(obj), body, resource_version=text_at(obj, "metadata", "resourceVersion")
-            )
+            answer = await self.api.patch(kind, *name_of(obj), body, resource_version=version_of(obj))
         except Absent:
             return
         if others or not is_deleting(obj):
-            self._learnt(kind, cast("JsonObject", answer))
+            self._learnt(kind, answer)
 
-    def _learnt(self, kind: Kind, answer: JsonObject) -> JsonObject:
-        self._cache.learn(kind, cast("kube.JsonObject", answer))
-        return answer
+    def _learnt(self, kind: Kind, answer: kube.JsonObject) -> JsonObject:
+        self._cache.learn(kind, answer)
+        return cast("JsonObject", answer)
 
 
 class WriteActivities(Activities):
@@ -109,10 +101,6 @@ class WriteActivities(Activities):
     async def let_go(self, action: LetGo) -> Stored:
         await self._writer.let_go(action.kind, action.before)
         return Stored(obj=action.after)
-
-
-def _name(obj: JsonObject) -> tuple[str, str]:
-    return text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
 
 
 def _plain(obj: JsonObject) -> kube.JsonObject:

@@ -11,20 +11,22 @@ from functools import partial
 from temporalio import activity
 
 from activities.activity_class import Activities
-from activities.claims.evaluation import Beyond, Evaluation
+from activities.claims.evaluation import Evaluation
 from activities.claims.handle_reconciliation import known_after
 from activities.claims.tools import Tools
 from activities.gather import gathered
 from activities.inline_driver import Inline, effects_of
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, status_conditions
+from domain.claims.claim_binding import MOST_SALTS
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.durations import whole_seconds
-from domain.claims.evaluator_interface import HandleBody, PoolQuestion
-from domain.claims.faults import handle_refused
+from domain.claims.evaluator_interface import PoolQuestion
+from domain.claims.faults import Faulty, fault_of, handle_refused
 from domain.claims.handle_binding import new_handle
+from domain.claims.handle_expiry import ended
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, with_metadata
-from domain.claims.marks import is_deleting
+from domain.claims.marks import is_deleting, key_of
 from domain.claims.names import pool_handle_name
 from domain.claims.passes import ObjectMemory, ObjectWorld, PassPool, PoolWorld
 from domain.claims.pool_plan import Scaling, pool_handle, rest, scaling_of, scaling_status
@@ -38,15 +40,12 @@ from domain.claims.pool_replenishment import (
     WriteScalings,
     decide,
 )
-from domain.claims.references import key_of
 from domain.claims.status_conditions import SOON
 from domain.claims.timestamps import born
 from domain.identity import Key
-from domain.resource import parse_timestamp, timestamp
+from domain.resource import parse_timestamp
 from engine.clock import now
 from engine.errors import ApiError, Conflict, Denied, Invalid
-
-MOST_SALTS = 8
 
 Open = Callable[[Key, ObjectWorld], Awaitable[None]]
 
@@ -145,8 +144,8 @@ class PoolActivities(Activities):
         edits = self._cache.edits
         try:
             handle, is_new = await self._made(action)
-        except Beyond as beyond:
-            return Made(fault=beyond.fault)
+        except Faulty as error:
+            return Made(fault=fault_of(error))
         except (Denied, Invalid) as error:
             return Made(fault=handle_refused(error.message))
         names, pool = self._cache.names, action.pool
@@ -172,10 +171,13 @@ class PoolActivities(Activities):
         for salt in range(MOST_SALTS):
             name = _name(action, salt)
             question = PoolQuestion(now=moment, names=names, pool=pool, providers=providers, handle_name=name)
-            body = await self._body(question)
+            body = await self._evaluation.pool_handle(question)
+            if body.fault is not None:
+                raise Faulty(body.fault.reason, body.fault.message)
             scaling = {names.pool_scaling_name_label: action.new.scaling} if action.new.scaling else {}
             sent = new_handle(names, self._cache.namespace, name, {**body.labels, **scaling}, body.spec)
-            sent = await self._tools.reconciliation.with_references(key, sent, moment)
+            plan = await self._tools.reconciliation.planned(key, sent, moment)
+            sent = {**sent, "spec": plan.spec or sent["spec"]}
             try:
                 made = await self._writer.create(RESOURCE_HANDLE, sent, self._cache.namespace)
             except Conflict:
@@ -186,19 +188,11 @@ class PoolActivities(Activities):
             return await self._writer.put(RESOURCE_HANDLE, made, _corrected(made, moment)), True
         raise Conflict(f"{key.path}: all {MOST_SALTS} names for a new ResourceHandle are taken", code="NameTaken")
 
-    async def _body(self, question: PoolQuestion) -> HandleBody:
-        body = await self._evaluation.pool_handle(question)
-        if body.fault is not None:
-            raise Beyond(body.fault)
-        return body
-
     def _world(self, key: Key, settled: HandleWorld) -> ObjectWorld:
-        decision = status_conditions.settled(
-            settled.handle, settled.plan, settled.faults, claimed=False, look_at=self._tools.next_look(settled, now())
-        )
-        return ObjectWorld(
-            key=key, decision=decision, known=known_after(settled, ObjectMemory(honoured=settled.plan.wish))
-        )
+        plan, faults = settled.plan, settled.faults
+        look_at = self._tools.cadence.next(now(), by_clock=plan.by_clock, faulty=bool(faults))
+        decision = status_conditions.settled(settled.handle, plan, faults, claimed=False, look_at=look_at)
+        return ObjectWorld(key=key, decision=decision, known=known_after(settled, ObjectMemory(honoured=plan.wish)))
 
 
 def _name(action: MakeHandle, salt: int) -> str:
@@ -218,5 +212,4 @@ def _corrected(handle: JsonObject, requested_at: datetime) -> JsonObject:
     late: timedelta = born(handle) - whole_seconds(requested_at)
     if end is None or not late:
         return handle
-    lifespan = {**object_at(handle, "spec", "lifespan"), "end": timestamp(end + late)}
-    return {**handle, "spec": {**object_at(handle, "spec"), "lifespan": lifespan}}
+    return ended(handle, end + late)

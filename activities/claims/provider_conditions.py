@@ -16,7 +16,8 @@ from domain.claims import RESOURCE_PROVIDER
 from domain.claims.constants import EVENT_COMPONENT
 from domain.claims.deep_merge import same
 from domain.claims.json_objects import JsonObject, object_at, text_at
-from domain.claims.provider_conditions import vars_condition, with_vars_condition
+from domain.claims.provider_conditions import VARS_ARE_TEMPLATES, with_vars_condition
+from domain.claims.stalled_condition import condition_at
 from engine import kube
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube.events import EventContent, EventDeduplicator, Subject
@@ -55,7 +56,7 @@ class ProviderConditions:
             self._dropped.add(text_at(provider, "metadata", "uid"))
 
     async def _record(self, provider: JsonObject, status: JsonObject, now: datetime) -> None:
-        condition = vars_condition(status)
+        condition = condition_at(status, VARS_ARE_TEMPLATES)
         if condition is not None:
             event = EventContent("Normal", str(condition["type"]), str(condition["message"]), EVENT_COMPONENT)
             await self._events.record_once(

@@ -13,8 +13,8 @@ from typing import cast
 
 from activities.claims.cache import ClaimCache
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION
+from domain.claims.evaluator_interface import NO_REQUESTER, Requester
 from domain.claims.json_objects import JsonObject, text_at, value_at
-from domain.claims.linked_providers import NO_REQUESTER, Requester
 from domain.identity import Kind
 from engine import kube
 from engine.errors import Absent, Denied

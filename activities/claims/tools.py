@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from activities.claims.cache import ClaimCache
 from activities.claims.handle_deletion import Releasing
 from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.object_writes import Writer
 from domain.claims import RESOURCE_CLAIM
-from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.json_objects import JsonObject, object_at
 from domain.claims.passes import Cadence
 from engine.pauses import held
@@ -34,7 +32,3 @@ class Tools:
             refresh=settings.claims_refresh_interval,
             faulty=settings.claims_interval,
         )
-
-    def next_look(self, settled: HandleWorld, moment: datetime, *, faulty: bool = False) -> datetime:
-        """`faulty` means that the claim itself has a fault."""
-        return self.cadence.next(moment, by_clock=settled.plan.by_clock, faulty=faulty or bool(settled.faults))

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import SkipValidation
 
-from domain.claims import RESOURCE_CLAIM, status_conditions
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, status_conditions
 from domain.claims.claim_lifecycle import BIND, ends_with_others
 from domain.claims.claim_validation import Claim, not_begun, notices, to_validate
 from domain.claims.durations import UnreadableDuration, parse_duration
@@ -24,9 +24,8 @@ from domain.claims.handle_lifecycle import RECONCILING, disturbed
 from domain.claims.handle_matching import Wanted
 from domain.claims.handle_reconciliation import begun_with, reconciled
 from domain.claims.json_objects import GivenObject, JsonObject, object_at, objects_at, text_at, value_at, without
-from domain.claims.lifespan import Terms, bound_status
-from domain.claims.marks import is_left_alone, is_managed
-from domain.claims.references import handle_reference
+from domain.claims.lifespan import bound_status
+from domain.claims.marks import is_left_alone, is_managed, reference_to
 from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.timestamps import born, end_of_handle
 from domain.claims.writes import ClaimsAction, PutStatus
@@ -70,8 +69,7 @@ class TakeHandle(OfClaim):
 
     passed_over: tuple[str, ...] = ()
 
-    def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        taken = result if isinstance(result, Taken) else Taken()
+    def fold(self, world: Claim, taken: Taken) -> Claim:  # type: ignore[override]
         if taken.fault is not None:
             return world.at_fault(taken.fault)
         if taken.handle is not None:
@@ -103,8 +101,7 @@ class CreateHandle(OfClaim):
     assigned: tuple[str, ...] = ()
     push: bool = False
 
-    def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        created = result if isinstance(result, Created) else Created()
+    def fold(self, world: Claim, created: Created) -> Claim:  # type: ignore[override]
         if created.fault is not None:
             return world.at_fault(created.fault)
         if created.handle is not None:
@@ -115,21 +112,15 @@ class CreateHandle(OfClaim):
 
 
 def _with_handle(world: Claim, handle: JsonObject) -> Claim:
-    question = world.question.model_copy(update={"handle": handle})
-    return world.model_copy(update={"question": question, "handle_before": handle})
+    return world.asking(handle=handle).model_copy(update={"handle_before": handle})
 
 
 def _with_new_handle(world: Claim, handle: JsonObject, plan: HandlePlan | None) -> Claim:
-    after = _with_handle(world, handle)
     states = tuple(None for _ in objects_at(handle, "spec", "resources"))
-    known: dict[str, object] = {
-        "question": after.question.model_copy(update={"states": states}),
-        "made": True,
-        "states_known": True,
-    }
+    known: dict[str, object] = {"made": True, "states_known": True}
     if plan is not None and not world.conditional:  # its conditions read the status, which is not written yet
         known["answer"] = begun_with(plan, handle, world.names)
-    return after.model_copy(update=known)
+    return _with_handle(world, handle).asking(states=states).model_copy(update=known)
 
 
 def _without_free(world: Claim) -> Claim:
@@ -201,10 +192,10 @@ def _bound(world: Claim) -> PutStatus:
     """The status write that adds handle and lifespan. A later write adds the maximum lifespans, once rendered."""
     claim, handle, now = world.validated, world.handle, world.question.now
     ready = value_at(handle, "status", "ready") is True
-    lifespan = bound_status(Terms(), end_of_handle(handle), ready=ready, now=_bound_at(claim, handle, now))
+    lifespan = bound_status(end_of_handle(handle), ready=ready, now=_bound_at(claim, handle, now))
     status: JsonObject = {
         **object_at(claim, "status"),
-        "resourceHandle": handle_reference(world.names, handle),
+        "resourceHandle": reference_to(world.names, RESOURCE_HANDLE, handle),
         "lifespan": {**lifespan, **without(object_at(claim, "status", "lifespan"), ("end",))},
     }
     return PutStatus(kind=RESOURCE_CLAIM, before=world.own, after={**claim, "status": status}, what=_WITH_HANDLE)

@@ -21,10 +21,10 @@ from domain.claims.claim_defaults import with_defaults
 from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Fault, Halt, WantedEntry
 from domain.claims.faults import FAULTS, Faulty, fault_of
 from domain.claims.handle_creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
-from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at, without
-from domain.claims.parameters import Accepted, provider_status, settle_parameters
+from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, text_at, value_at, without
+from domain.claims.parameters import provider_status, settle_parameters
 from domain.claims.periodic_evaluation import claim_by_clock
-from domain.claims.provider_assignment import INVALID_RESOURCES, PROVIDER_MISSING
+from domain.claims.provider_assignment import INVALID_RESOURCES
 from domain.claims.provider_resources import Scene, provider_name, reference
 from domain.claims.schema_validation import validation_errors
 from domain.claims.stalled_condition import with_own_stalled
@@ -67,7 +67,7 @@ class _Pass:
             halt=halt,
             fault=self.fault,
             wanted=self.wanted,
-            wanted_pool=text_at(self.claim, "metadata", "annotations", self.question.names.pool_name_annotation),
+            wanted_pool=text_at(self.claim, "metadata", "annotations", self.question.names.pool_name_key),
             provider=self.provider,
             creation=self.creation,
             no_creation=self.no_creation,
@@ -110,9 +110,8 @@ class _Pass:
         self.claim = {**self.claim, "status": {**object_at(self.claim, "status"), **fields}}
 
     def _add_to_metadata(self, field: str, added: dict[str, str]) -> None:
-        metadata = object_at(self.claim, "metadata")
-        entries: JsonObject = {**object_at(metadata, field), **added}
-        self.claim = {**self.claim, "metadata": {**metadata, field: entries}}
+        entries: JsonObject = {**object_at(self.claim, "metadata", field), **added}
+        self.claim = {**self.claim, "metadata": {**object_at(self.claim, "metadata"), field: entries}}
 
     def _check_shape(self) -> None:
         start_of(self.claim)
@@ -135,11 +134,10 @@ class _Pass:
         if recorded and recorded != self.provider:
             message = f"spec.provider.name is immutable: it is {recorded}, and may not change to {self.provider}"
             raise Faulty(PROVIDER_IMMUTABLE, message)
-        if self.provider not in self.question.providers:
-            raise Faulty(PROVIDER_MISSING, f"ResourceProvider {self.provider}: not found")
+        provider = self._scene().provider(self.provider)
         if not recorded:
             self._set_status(provider={**object_at(self.claim, "status", "provider"), "name": self.provider})
-        return self.question.providers[self.provider]
+        return provider
 
     def _take_up_values(self) -> None:
         held = object_at(self.question.handle, "spec", "provider")
@@ -163,21 +161,16 @@ class _Pass:
 
     def _show_assigned(self) -> None:
         """Show each resource's provider in the status; a bound claim keeps the providers recorded there."""
-        bound = self.question.handle is not None
+        bound, scene = self.question.handle is not None, self._scene()
         before = objects_at(self.claim, "status", "resources")
         shown: list[JsonValue] = []
         listed = objects_at(self.claim, "spec", "resources")
         for index, (entry, name) in enumerate(zip(listed, self.assigned, strict=True)):
-            known = before[index] if index < len(before) else {}
-            provider = reference(self.question.names, self._provider(name))
+            known = entry_at(before, index)
+            provider = reference(self.question.names, scene.provider(name))
             recorded = object_at(known, "provider") if bound and provider_name(known) else provider
             shown.append({**known, **({"name": entry["name"]} if text_at(entry, "name") else {}), "provider": recorded})
         self._set_status(resources=shown + ([*before[len(shown) :]] if bound else []))
-
-    def _provider(self, name: str) -> JsonObject:
-        if name not in self.question.providers:
-            raise Faulty(PROVIDER_MISSING, f"ResourceProvider {name}: not found")
-        return self.question.providers[name]
 
     def _initialise(self) -> None:
         if self.question.names.init_timestamp_annotation in object_at(self.claim, "metadata", "annotations"):
@@ -191,9 +184,9 @@ class _Pass:
 
     def _is_invalid(self) -> bool:
         if self.provider:
-            outcome = settle_parameters(self._scene(), self.question.providers[self.provider])
-            self._set_status(provider=provider_status(self.claim, outcome))
-            return not isinstance(outcome, Accepted)
+            settled = settle_parameters(self._scene(), self.question.providers[self.provider])
+            self._set_status(provider=provider_status(self.claim, settled))
+            return bool(settled.errors)
         errors = validation_errors(self._scene(), self.assigned)
         shown: list[JsonValue] = []
         for index, entry in enumerate(objects_at(self.claim, "status", "resources")):
@@ -211,7 +204,7 @@ class _Pass:
         if self.provider:
             before = objects_at(self.claim, "status", "resources")
             shown: list[JsonValue] = [
-                {**(before[index] if index < len(before) else {}), **without(resource, ("template",))}
+                {**entry_at(before, index), **without(resource, ("template",))}
                 for index, resource in enumerate(resources)
             ]
             self._set_status(resources=shown)

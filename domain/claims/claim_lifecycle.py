@@ -17,11 +17,10 @@ from domain.claims.claim_validation import Claim, not_begun, notices, to_validat
 from domain.claims.domain_names import DomainNames
 from domain.claims.evaluator_interface import Halt
 from domain.claims.finalizers import others_finalizers
-from domain.claims.handle_lifecycle import RECONCILING, AskBinder, EndHandle, Finding, ObserveAgain, disturbed
+from domain.claims.handle_lifecycle import RECONCILING, AskBinder, EndHandle, Finding, ObserveAgain, disturbed, refused
 from domain.claims.handle_reconciliation import HandleEnded, reconciled
 from domain.claims.json_objects import GivenObject, JsonObject, object_at, without
-from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone, is_managed, name_of
-from domain.claims.references import holder_of
+from domain.claims.marks import handle_name, holder_of, is_deleting, is_detached, is_left_alone, is_managed, name_of
 from domain.claims.timestamps import agreed_end, ahead, end_of_detached, end_of_handle, passed
 from domain.claims.writes import ClaimsAction, PutStatus, Stored, let_go
 from domain.decision import Action, Decision
@@ -47,13 +46,11 @@ class ReadClaim(ClaimsAction):
     key: Key
     handle: GivenObject
 
-    def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        claim = result.claim if isinstance(result, ClaimRead) else None
-        if claim is None:
+    def fold(self, world: Claim, read: ClaimRead) -> Claim:  # type: ignore[override]
+        if (claim := read.claim) is None:
             return world.model_copy(update={"lost": True})
-        question = world.question.model_copy(update={"claim": claim})
-        read = {"question": question, "claim_before": claim, "claim_observed": claim, "claim_read": True}
-        return world.model_copy(update=read)
+        seen = {"claim_before": claim, "claim_observed": claim, "claim_read": True}
+        return world.asking(claim=claim).model_copy(update=seen)
 
 
 class FindAnother(Finding):
@@ -75,14 +72,9 @@ class DeleteClaim(ClaimsAction):
     def summary(self) -> str:
         return f"delete the claim: {self.why}"
 
-    def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        claim = result.obj if isinstance(result, Stored) else self.claim
-        changes: dict[str, object] = {
-            "question": world.question.model_copy(update={"claim": claim}),
-            "exists": is_deleting(claim),
-            "end": HandleEnded(why=self.why) if self.expired else world.end,
-        }
-        return world.model_copy(update=changes)
+    def fold(self, world: Claim, deleted: Stored) -> Claim:  # type: ignore[override]
+        end = HandleEnded(why=self.why) if self.expired else world.end
+        return world.asking(claim=deleted.obj).model_copy(update={"exists": is_deleting(deleted.obj), "end": end})
 
 
 class ClaimEnded(HandleEnded):
@@ -99,10 +91,8 @@ class EndHandleAndClaim(EndHandle):
     def summary(self) -> str:
         return f"delete claim, handle and resources: {self.why}"
 
-    def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        ended = result if isinstance(result, ClaimEnded) else ClaimEnded(why=self.why)
-        question = world.question.model_copy(update={"claim": ended.claim})
-        return world.model_copy(update={"end": ended, "question": question, "exists": ended.claim is not None})
+    def fold(self, world: Claim, ended: ClaimEnded) -> Claim:  # type: ignore[override]
+        return world.asking(claim=ended.claim).model_copy(update={"end": ended, "exists": ended.claim is not None})
 
 
 class EndHandles(ClaimsAction):
@@ -133,7 +123,7 @@ def decide(world: Claim, now: datetime) -> Decision:
     if is_detached(claim):
         return _detached(world, claim, now)
     if world.end is not None:
-        return _refused(world.end, now)
+        return refused(world.end, now)
     if (waiting := not_begun(claim, now)) is not None:
         return waiting
     if not handle_name(claim):
@@ -254,18 +244,13 @@ def _leaving(world: Claim, claim: JsonObject, now: datetime) -> Decision:
     if end is None:
         return status_conditions.ending("it is being deleted").doing(EndHandles(claim=claim))
     if end.refused:
-        return _refused(end, now)
+        return refused(end, now)
     if letting_go := let_go(world.names, RESOURCE_CLAIM, claim):
         return status_conditions.ending(end.why).doing(*letting_go)
     if others := others_finalizers(world.names, claim):
         why = "its handle and resources are deleted; waits for other finalizers"
         return status_conditions.ending(why, [f"finalizer {each}" for each in others])
     return status_conditions.GONE
-
-
-def _refused(end: HandleEnded, now: datetime) -> Decision:
-    why = f"{end.why}; {end.refused[0]}" if end.refused else end.why
-    return status_conditions.ending(why, end.refused, now + status_conditions.SOON)
 
 
 def _detached(world: Claim, claim: JsonObject, now: datetime) -> Decision:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from domain.claims.json_objects import JsonObject, object_at, objects_at, present, value_at, without
+from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, present, value_at, without
 
 _COPIED = ("healthy", "ready", "summary")
 
@@ -20,8 +20,8 @@ def claim_resources(claim: JsonObject, handle: JsonObject, states: Sequence[Json
     shown = objects_at(handle, "status", "resources")
     entries = [
         _claim_entry(
-            before[index] if index < len(before) else {},
-            object_at(specs[index] if index < len(specs) else {}, "provider"),
+            entry_at(before, index),
+            object_at(entry_at(specs, index), "provider"),
             shown[index],
             states[index] if index < len(states) else None,
         )
@@ -50,27 +50,3 @@ def claim_status(
         **({"resources": resources} if resources or "resources" in before else {}),
         **({"lifespan": lifespan} if lifespan else {}),
     }
-
-
-def mirrored_lifespan(
-    claim: JsonObject,
-    handle: JsonObject,
-    *,
-    maximum: str | None,
-    relative_maximum: str | None,
-    first_ready: str | None,
-) -> JsonObject:
-    """The claim's `status.lifespan`: the handle's end, and the given maxima.
-
-    A recorded start or `firstReady` never changes.
-    """
-    before = object_at(claim, "status", "lifespan")
-    recorded = value_at(before, "firstReady")
-    has_lifespan = bool(object_at(handle, "spec", "lifespan"))
-    mirrored = present(
-        end=value_at(handle, "spec", "lifespan", "end"),
-        maximum=maximum if has_lifespan else None,
-        relativeMaximum=relative_maximum if has_lifespan else None,
-        firstReady=recorded if recorded is not None else first_ready,
-    )
-    return {**without(before, ("end", "maximum", "relativeMaximum", "firstReady")), **mirrored}

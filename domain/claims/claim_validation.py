@@ -8,7 +8,7 @@ The binder writes the status together with the handle's name: both appear at onc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, ClassVar
 
@@ -20,17 +20,8 @@ from domain.claims.durations import UnreadableMoment
 from domain.claims.evaluator_interface import ClaimPlan, Fault, Halt
 from domain.claims.finalizers import in_hand
 from domain.claims.handle_reconciliation import HandleWorld
-from domain.claims.json_objects import (
-    GivenObject,
-    JsonObject,
-    object_at,
-    objects_at,
-    only,
-    text_at,
-    with_metadata,
-    with_spec,
-)
-from domain.claims.stalled_condition import with_own_stalled
+from domain.claims.json_objects import GivenObject, JsonObject, object_at, only, with_metadata, with_spec
+from domain.claims.stalled_condition import shown_messages, with_own_stalled
 from domain.claims.status_conditions import shown_validation_errors
 from domain.claims.timestamps import start_of
 from domain.claims.writes import ClaimsAction, PutObject, PutStatus
@@ -100,9 +91,8 @@ class Claim(HandleWorld):
         if shown or not lasting or (write.kind.name, write.what) != (RESOURCE_CLAIM.name, _PREPARED):
             return None
         message = f"the API server refuses what its provider adds to the claim: {refusal.message}"
-        question = self.question.model_copy(update={"push": False})
-        found = self.at_fault(Fault(reason=CLAIM_REFUSED, message=message))
-        return found.model_copy(update={"question": question, "conditional": False})
+        found = self.at_fault(Fault(reason=CLAIM_REFUSED, message=message)).asking(push=False)
+        return found.model_copy(update={"conditional": False})
 
 
 class Validated(Model):
@@ -121,8 +111,7 @@ class Validate(ClaimsAction):
     claim: GivenObject
     handle: GivenObject | None = None
 
-    def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        answer = result if isinstance(result, Validated) else Validated()
+    def fold(self, world: Claim, answer: Validated) -> Claim:  # type: ignore[override]
         accepted = answer.plan.halt is Halt.NONE
         spec = object_at(self.claim, "spec")
         answers: dict[str, object] = {"assigned": answer.assigned, "push": accepted}
@@ -130,12 +119,11 @@ class Validate(ClaimsAction):
             answers["claim"] = {**self.claim, "status": answer.plan.status}
         changes: dict[str, object] = {
             "claim_plan": answer.plan,
-            "question": world.question.model_copy(update=answers),
             "conditional": accepted and any(object_at(spec, field) for field in ("autoDelete", "autoDetach")),
         }
         if world.claim_plan is not None:
             changes |= {"validated_again": True, "read": False, "answer": None, "wrote": ()}
-        return world.model_copy(update=changes)
+        return world.asking(**answers).model_copy(update=changes)
 
 
 def to_validate(world: Claim) -> tuple[Action, ...]:
@@ -183,12 +171,8 @@ def _notices(before: JsonObject, plan: ClaimPlan) -> Iterator[Notice]:
         errors = shown_validation_errors(plan.status)
         if errors and errors != shown_validation_errors(object_at(before, "status")):
             yield warning(VALIDATION_FAILED, "; ".join(errors), each_time=True)
-    if plan.fault is not None and plan.fault.message not in _messages(objects_at(before, "status", "conditions")):
+    if plan.fault is not None and plan.fault.message not in shown_messages(before):
         yield warning(plan.fault.reason, plan.fault.message, each_time=True)
-
-
-def _messages(conditions: Sequence[JsonObject]) -> str:
-    return " ".join(text_at(each, "message") for each in conditions)
 
 
 def _prepared(names: DomainNames, claim: JsonObject, plan: ClaimPlan) -> JsonObject:

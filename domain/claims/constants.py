@@ -38,12 +38,8 @@ DEFAULT_ALLOWED_OPS = ("add", "remove", "replace")
 # A free handle whose end is nearer than this is not bound.
 NEAR_EXPIRY = timedelta(seconds=120)
 
-# Poolboy's intervals. Here they are upper bounds: events are handled at once, and only time-dependent templates are
-# rendered at the handles' interval.
-MANAGE_CLAIMS_INTERVAL = timedelta(seconds=60)
-MANAGE_HANDLES_INTERVAL = timedelta(seconds=60)
+# How often Poolboy polled pools.
 MANAGE_POOLS_INTERVAL = timedelta(seconds=10)
-RESOURCE_REFRESH_INTERVAL = timedelta(seconds=600)
 
 # Poolboy's variables that have no effect; one log line names those that are set.
 IGNORED_VARIABLES = (

@@ -19,81 +19,58 @@ class TooDeep(ValueError):  # noqa: N818 - says what the object is
         super().__init__(f"nested deeper than {DEEPEST} levels")
 
 
+# The public functions are called without `depth`, which counts the levels of their own calls.
 @overload
-def merge(target: dict[str, JsonValue], update: dict[str, JsonValue], *, overwrite: bool) -> dict[str, JsonValue]: ...
+def merge(
+    target: dict[str, JsonValue], update: dict[str, JsonValue], *, overwrite: bool, depth: int = 0
+) -> dict[str, JsonValue]: ...
 @overload
-def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue: ...
-def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue:
+def merge(target: JsonValue, update: JsonValue, *, overwrite: bool, depth: int = 0) -> JsonValue: ...
+def merge(target: JsonValue, update: JsonValue, *, overwrite: bool, depth: int = 0) -> JsonValue:
     """The merged value. Of two leaves, the update's is used with `overwrite`, else the target's. Raises TooDeep."""
-    return _merged(target, update, overwrite, 0)
-
-
-def contains(whole: JsonValue, part: JsonValue) -> bool:
-    """Whether merging the part over the whole would change nothing; raises TooDeep."""
-    return _contains(whole, part, 0)
-
-
-def same(one: JsonValue, other: JsonValue) -> bool:
-    """Whether both are equal as JSON. Unlike in Python, 1 does not equal `true`; 1 equals 1.0. Raises TooDeep."""
-    return _same(one, other, 0)
-
-
-def schema_defaults(schema: JsonValue) -> dict[str, JsonValue]:
-    """The defaults of the schema's properties. Defaults of nested properties replace an object property's own default.
-
-    Arrays and combinations (`allOf` etc.) are skipped; an invalid schema has no defaults.
-    """
-    return _defaults(schema, 0)
-
-
-def _merged(target: JsonValue, update: JsonValue, overwrite: bool, depth: int) -> JsonValue:
     below = _deeper(depth)
     if isinstance(target, dict) and isinstance(update, dict):
         merged = {
-            key: _merged(value, update[key], overwrite, below) if key in update else _copied(value, below)
+            key: merge(value, update[key], overwrite=overwrite, depth=below) if key in update else _copied(value, below)
             for key, value in target.items()
         }
         return merged | {key: _copied(value, below) for key, value in update.items() if key not in target}
     if isinstance(target, list) and isinstance(update, list):
-        both = [_merged(old, new, overwrite, below) for old, new in zip(target, update, strict=False)]
+        pairs = zip(target, update, strict=False)
+        both = [merge(old, new, overwrite=overwrite, depth=below) for old, new in pairs]
         longer = target if len(target) > len(update) else update
         return both + [_copied(element, below) for element in longer[len(both) :]]
     return _copied(update if overwrite else target, depth)
 
 
-def _contains(whole: JsonValue, part: JsonValue, depth: int) -> bool:
+def contains(whole: JsonValue, part: JsonValue, depth: int = 0) -> bool:
+    """Whether merging the part over the whole would change nothing; raises TooDeep."""
     below = _deeper(depth)
     if isinstance(whole, dict) and isinstance(part, dict):
-        return all(key in whole and _contains(whole[key], value, below) for key, value in part.items())
+        return all(key in whole and contains(whole[key], value, below) for key, value in part.items())
     if isinstance(whole, list) and isinstance(part, list):
-        return len(part) <= len(whole) and all(
-            _contains(old, new, below) for old, new in zip(whole, part, strict=False)
-        )
-    return _same(whole, part, depth)
+        pairs = zip(whole, part, strict=False)
+        return len(part) <= len(whole) and all(contains(old, new, below) for old, new in pairs)
+    return same(whole, part, depth)
 
 
-def _same(one: JsonValue, other: JsonValue, depth: int) -> bool:
+def same(one: JsonValue, other: JsonValue, depth: int = 0) -> bool:
+    """Whether both are equal as JSON. Unlike in Python, 1 does not equal `true`; 1 equals 1.0. Raises TooDeep."""
     if one is other:
         return True  # unchanged parts are shared, and comparing them would be the most expensive part
     below = _deeper(depth)
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(value, other[key], below) for key, value in one.items())
+        return one.keys() == other.keys() and all(same(value, other[key], below) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(_same(left, right, below) for left, right in zip(one, other, strict=True))
+        return len(one) == len(other) and all(same(left, right, below) for left, right in zip(one, other, strict=True))
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
-def _copied(document: JsonValue, depth: int) -> JsonValue:
-    if isinstance(document, dict):
-        below = _deeper(depth)
-        return {key: _copied(value, below) for key, value in document.items()}
-    if isinstance(document, list):
-        below = _deeper(depth)
-        return [_copied(element, below) for element in document]
-    return document
+def schema_defaults(schema: JsonValue, depth: int = 0) -> dict[str, JsonValue]:
+    """The defaults of the schema's properties. Defaults of nested properties replace an object property's own default.
 
-
-def _defaults(schema: JsonValue, depth: int) -> dict[str, JsonValue]:
+    Arrays and combinations (`allOf` etc.) are skipped; an invalid schema has no defaults.
+    """
     below = _deeper(depth)
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict):
@@ -104,9 +81,19 @@ def _defaults(schema: JsonValue, depth: int) -> dict[str, JsonValue]:
             continue
         if "default" in declared:
             defaults[name] = _copied(declared["default"], below)
-        if declared.get("type") == "object" and (nested := _defaults(declared, below)):
+        if declared.get("type") == "object" and (nested := schema_defaults(declared, below)):
             defaults[name] = nested
     return defaults
+
+
+def _copied(document: JsonValue, depth: int) -> JsonValue:
+    if isinstance(document, dict):
+        below = _deeper(depth)
+        return {key: _copied(value, below) for key, value in document.items()}
+    if isinstance(document, list):
+        below = _deeper(depth)
+        return [_copied(element, below) for element in document]
+    return document
 
 
 def _deeper(depth: int) -> int:

@@ -6,137 +6,70 @@ A process makes them from its settings, so that no code uses the default domain 
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from domain.claims.constants import VERSION
 from domain.identity import Kind
 from domain.model import Model
 
 
+class _Key:
+    """A label, an annotation or a finalizer under the domain."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, names: DomainNames, _: object) -> str:
+        return f"{names.domain}/{self._name}"
+
+
 class DomainNames(Model):
     domain: str
+
+    # Labels.
+    ignore_label: ClassVar[_Key] = _Key("ignore")
+    pool_scaling_name_label: ClassVar[_Key] = _Key("resource-pool-scaling-name")
+
+    # Labels of handles, and annotations of managed resources whose handle has a claim or a pool. The pool's name is an
+    # annotation of claims as well.
+    claim_name_key: ClassVar[_Key] = _Key("resource-claim-name")
+    claim_namespace_key: ClassVar[_Key] = _Key("resource-claim-namespace")
+    pool_name_key: ClassVar[_Key] = _Key("resource-pool-name")
+    pool_namespace_key: ClassVar[_Key] = _Key("resource-pool-namespace")
+
+    # The annotation of a claim that is present once defaults have been applied.
+    init_timestamp_annotation: ClassVar[_Key] = _Key("resource-claim-init-timestamp")
+
+    # Annotations of managed resources.
+    resource_provider_name_annotation: ClassVar[_Key] = _Key("resource-provider-name")
+    resource_provider_namespace_annotation: ClassVar[_Key] = _Key("resource-provider-namespace")
+    resource_handle_name_annotation: ClassVar[_Key] = _Key("resource-handle-name")
+    resource_handle_namespace_annotation: ClassVar[_Key] = _Key("resource-handle-namespace")
+    resource_handle_uid_annotation: ClassVar[_Key] = _Key("resource-handle-uid")
+    resource_index_annotation: ClassVar[_Key] = _Key("resource-index")
+    requester_user_annotation: ClassVar[_Key] = _Key("resource-requester-user")
+    requester_email_annotation: ClassVar[_Key] = _Key("resource-requester-email")
+    requester_name_annotation: ClassVar[_Key] = _Key("resource-requester-name")
+    requester_preferred_username_annotation: ClassVar[_Key] = _Key("resource-requester-preferred-username")
+
+    # A finalizer of Poolboy 1.14 to 1.17 in multi-pod mode, which Perdure never adds. A handle loses it in its first
+    # pass, any other object on its deletion.
+    former_finalizer: ClassVar[_Key] = _Key("handler")
 
     def of(self, kind: Kind) -> Kind:
         return kind.under(self.domain)
 
-    def _key(self, name: str) -> str:
-        return f"{self.domain}/{name}"
-
     @property
     def api_version(self) -> str:
         return f"{self.domain}/{VERSION}"
-
-    # Finalizers.
 
     @property
     def finalizer(self) -> str:
         return self.domain
 
     @property
-    def former_finalizers(self) -> tuple[str, ...]:
-        """Finalizers of Poolboy 1.14 to 1.17 in multi-pod mode, which Perdure never adds.
-
-        A handle loses them in its first pass, any other object on its deletion.
-        """
-        return (self._key("handler"),)
-
-    @property
     def our_finalizers(self) -> tuple[str, ...]:
-        return (self.finalizer, *self.former_finalizers)
-
-    # Labels.
-
-    @property
-    def ignore_label(self) -> str:
-        return self._key("ignore")
-
-    @property
-    def claim_name_label(self) -> str:
-        return self._key("resource-claim-name")
-
-    @property
-    def claim_namespace_label(self) -> str:
-        return self._key("resource-claim-namespace")
-
-    @property
-    def pool_name_label(self) -> str:
-        return self._key("resource-pool-name")
-
-    @property
-    def pool_namespace_label(self) -> str:
-        return self._key("resource-pool-namespace")
-
-    @property
-    def pool_scaling_name_label(self) -> str:
-        return self._key("resource-pool-scaling-name")
-
-    # Annotations of claims.
-
-    @property
-    def init_timestamp_annotation(self) -> str:
-        """The annotation that is present once defaults have been applied."""
-        return self._key("resource-claim-init-timestamp")
-
-    @property
-    def pool_name_annotation(self) -> str:
-        return self._key("resource-pool-name")
-
-    # Annotations of managed resources; those about claim and pool exist only if the handle has one.
-
-    @property
-    def resource_provider_name_annotation(self) -> str:
-        return self._key("resource-provider-name")
-
-    @property
-    def resource_provider_namespace_annotation(self) -> str:
-        return self._key("resource-provider-namespace")
-
-    @property
-    def resource_handle_name_annotation(self) -> str:
-        return self._key("resource-handle-name")
-
-    @property
-    def resource_handle_namespace_annotation(self) -> str:
-        return self._key("resource-handle-namespace")
-
-    @property
-    def resource_handle_uid_annotation(self) -> str:
-        return self._key("resource-handle-uid")
-
-    @property
-    def resource_index_annotation(self) -> str:
-        return self._key("resource-index")
-
-    @property
-    def resource_claim_name_annotation(self) -> str:
-        return self._key("resource-claim-name")
-
-    @property
-    def resource_claim_namespace_annotation(self) -> str:
-        return self._key("resource-claim-namespace")
-
-    @property
-    def resource_pool_name_annotation(self) -> str:
-        return self._key("resource-pool-name")
-
-    @property
-    def resource_pool_namespace_annotation(self) -> str:
-        return self._key("resource-pool-namespace")
-
-    @property
-    def requester_user_annotation(self) -> str:
-        return self._key("resource-requester-user")
-
-    @property
-    def requester_email_annotation(self) -> str:
-        return self._key("resource-requester-email")
-
-    @property
-    def requester_name_annotation(self) -> str:
-        return self._key("resource-requester-name")
-
-    @property
-    def requester_preferred_username_annotation(self) -> str:
-        return self._key("resource-requester-preferred-username")
+        return (self.finalizer, self.former_finalizer)
 
     @property
     def own_annotations_path(self) -> str:

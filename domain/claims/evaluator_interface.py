@@ -4,7 +4,7 @@ Only four pure functions render templates, in a process that can do nothing else
 (`activities/claims/evaluator.py`):
 
     plan_claim(ClaimQuestion) -> ClaimPlan       the desired claim, and its requirements for a handle
-    plan_binding(BindingQuestion) -> BindingPlan the free handle once it is bound to this claim
+    plan_binding(BindingQuestion) -> HandleBody  the free handle once it is bound to this claim
     plan_pool_handle(PoolQuestion) -> HandleBody a pool's new handle
     plan_handle(HandleQuestion) -> HandlePlan    a handle's resources, its status and its claim's status
 
@@ -16,14 +16,10 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import JsonValue
-
+from domain.claims.domain_names import DomainNames
+from domain.claims.json_objects import JsonObject
 from domain.claims.lifespan import RequestedEnd
-from domain.claims.linked_providers import NO_REQUESTER, Requester
-from domain.claims.question import Question
 from domain.model import Model
-
-JsonObject = dict[str, JsonValue]
 
 
 class Fault(Model):
@@ -31,6 +27,13 @@ class Fault(Model):
 
     reason: str
     message: str
+
+
+class Question(Model):
+    now: datetime
+    names: DomainNames
+    providers: dict[str, JsonObject] = {}
+    newer: bool = False  # the template rules of Poolboy 1.13 and later
 
 
 class ClaimQuestion(Question):
@@ -78,7 +81,7 @@ class ClaimPlan(Model):
     wanted: tuple[WantedEntry, ...] = ()
     wanted_pool: str = ""
     provider: str = ""  # `spec.provider.name`; empty in list mode
-    # A new handle without name, finalizer and claim labels; None if no handle may be created (why: `no_creation`).
+    # The spec of a new handle; None if no handle may be created (why: `no_creation`).
     creation: JsonObject | None = None
     no_creation: str = ""
     by_clock: bool = False  # only for an unbound or refused claim: whether the answer depends on time
@@ -92,15 +95,9 @@ class BindingQuestion(Question):
     wanted: tuple[WantedEntry, ...] = ()
 
 
-class BindingPlan(Model):
-    """The labels to add to the handle, and its complete spec."""
-
-    labels: dict[str, str] = {}
-    spec: JsonObject = {}
-    fault: Fault | None = None
-
-
 class HandleBody(Model):
+    """The labels to add to a handle, and its complete spec."""
+
     labels: dict[str, str] = {}
     spec: JsonObject = {}
     fault: Fault | None = None
@@ -109,6 +106,14 @@ class HandleBody(Model):
 class PoolQuestion(Question):
     pool: JsonObject
     handle_name: str = ""
+
+
+class Requester(Model):
+    user: JsonObject | None = None
+    identities: tuple[JsonObject, ...] = ()
+
+
+NO_REQUESTER = Requester()
 
 
 class HandleQuestion(Question):

@@ -14,7 +14,7 @@ from domain.claims.durations import UnreadableDuration, UnreadableMoment
 from domain.claims.evaluator_interface import Fault
 from domain.claims.provider_resources import ProviderError, ProviderMissing
 from domain.claims.resource_definitions import DefinitionError
-from domain.claims.templates import TemplateError
+from domain.claims.templates.errors import TemplateError
 from domain.claims.update_filters import BadPattern
 
 # Hundreds of resources may each contribute a message.
@@ -25,7 +25,6 @@ class Faulty(Exception):  # noqa: N818 - says what the object is
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
-        self.message = message
 
 
 # The first match counts: a ProviderMissing is a ProviderError.
@@ -44,9 +43,8 @@ FAULTS: tuple[type[Exception], ...] = (Faulty, *(kind for kind, _ in REASONS))
 
 def fault_of(error: Exception, where: str = "") -> Fault:
     message = f"{where}: {error}" if where else str(error)
-    if isinstance(error, Faulty):
-        return Fault(reason=error.reason, message=message)
-    return Fault(reason=next(reason for kind, reason in REASONS if isinstance(error, kind)), message=message)
+    found = (reason for kind, reason in REASONS if isinstance(error, kind))
+    return Fault(reason=error.reason if isinstance(error, Faulty) else next(found), message=message)
 
 
 def handle_refused(message: str) -> Fault:

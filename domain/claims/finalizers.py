@@ -32,5 +32,5 @@ def is_in_hand(names: DomainNames, obj: JsonObject) -> bool:
 def _with_ours(names: DomainNames, kind: Kind, obj: JsonObject) -> list[str]:
     held = finalizers_of(obj)
     if kind is RESOURCE_HANDLE:
-        held = [each for each in held if each not in names.former_finalizers]
+        held = [each for each in held if each != names.former_finalizer]
     return held if names.finalizer in held else [names.finalizer, *held]

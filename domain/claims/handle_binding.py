@@ -14,19 +14,19 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from domain.claims import RESOURCE_HANDLE
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
 from domain.claims.constants import HANDLE_NAME_PREFIX
 from domain.claims.domain_names import DomainNames
-from domain.claims.evaluator_interface import BindingPlan, BindingQuestion, HandleBody, PoolQuestion, WantedEntry
+from domain.claims.evaluator_interface import BindingQuestion, HandleBody, PoolQuestion, WantedEntry
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_creation import effective_provider
 from domain.claims.handle_expiry import ended
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.lifespan import end_at_binding, for_pool_handle
 from domain.claims.lifespan_templates import handle_terms
+from domain.claims.marks import reference_to
 from domain.claims.provider_resources import Scene, referring, resource_list
-from domain.claims.references import claim_reference, pool_reference
-from domain.claims.templates import TemplateError
+from domain.claims.templates.errors import TemplateError
 from domain.claims.timestamps import end_of_handle, requested_end_of
 from domain.resource import timestamp
 
@@ -34,10 +34,11 @@ _HANDED_ON = ("preferenceScore", "resourceAnnotations", "resourceLabels", "vars"
 _SOME_UID = "00000000-0000-0000-0000-000000000000"
 
 
-def plan_binding(question: BindingQuestion) -> BindingPlan:
+def plan_binding(question: BindingQuestion) -> HandleBody:
     """Labels and spec of the bound handle. If the plan has a fault, the handle must not be bound."""
     claim, handle = question.claim, question.handle
-    spec: JsonObject = {**object_at(handle, "spec"), "resourceClaim": claim_reference(question.names, claim)}
+    holder = reference_to(question.names, RESOURCE_CLAIM, claim)
+    spec: JsonObject = {**object_at(handle, "spec"), "resourceClaim": holder}
     spec["resources"] = _side_by_side(objects_at(spec, "resources"), question.wanted)
     spec = without(spec, ("provider",))
     if object_at(claim, "spec", "provider"):
@@ -52,14 +53,14 @@ def plan_binding(question: BindingQuestion) -> BindingPlan:
             now=question.now,
         )
     except FAULTS as error:
-        return BindingPlan(fault=fault_of(error))
-    return BindingPlan(labels=claim_labels(question.names, claim), spec=object_at(ended(bound, end), "spec"))
+        return HandleBody(fault=fault_of(error))
+    return HandleBody(labels=claim_labels(question.names, claim), spec=object_at(ended(bound, end), "spec"))
 
 
 def claim_labels(names: DomainNames, claim: JsonObject) -> dict[str, str]:
     return {
-        names.claim_name_label: text_at(claim, "metadata", "name"),
-        names.claim_namespace_label: text_at(claim, "metadata", "namespace"),
+        names.claim_name_key: text_at(claim, "metadata", "name"),
+        names.claim_namespace_key: text_at(claim, "metadata", "namespace"),
     }
 
 
@@ -103,8 +104,8 @@ def plan_pool_handle(question: PoolQuestion) -> HandleBody:
 
 def _pool_labels(names: DomainNames, pool: JsonObject) -> dict[str, str]:
     return {
-        names.pool_name_label: text_at(pool, "metadata", "name"),
-        names.pool_namespace_label: text_at(pool, "metadata", "namespace"),
+        names.pool_name_key: text_at(pool, "metadata", "name"),
+        names.pool_namespace_key: text_at(pool, "metadata", "namespace"),
     }
 
 
@@ -112,7 +113,7 @@ def _pool_spec(question: PoolQuestion) -> JsonObject:
     pool = question.pool
     pool_spec = object_at(pool, "spec")
     handed_on: JsonObject = {field: pool_spec[field] for field in _HANDED_ON if pool_spec.get(field)}
-    spec: JsonObject = {"resourcePool": pool_reference(question.names, pool), **handed_on}
+    spec: JsonObject = {"resourcePool": reference_to(question.names, RESOURCE_POOL, pool), **handed_on}
     provider: JsonObject | None = None
     if name := text_at(pool_spec, "provider", "name"):
         spec["provider"] = pool_spec["provider"]
@@ -120,9 +121,7 @@ def _pool_spec(question: PoolQuestion) -> JsonObject:
         spec |= _yielded(question, spec, name)
     elif resources := objects_at(pool_spec, "resources"):
         spec["resources"] = [referring(question.names, entry, question.providers) for entry in resources]
-    lifespan = for_pool_handle(
-        pool_spec.get("lifespan"), value_at(provider, "spec", "lifespan"), question.now
-    ).as_json()
+    lifespan = for_pool_handle(pool_spec.get("lifespan"), value_at(provider, "spec", "lifespan"), question.now)
     return {**spec, "lifespan": lifespan} if lifespan else spec
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import JsonValue
-
+from domain.claims import RESOURCE_CLAIM
 from domain.claims.evaluator_interface import WantedEntry
 from domain.claims.json_objects import JsonObject, object_at, objects_at, only, text_at, value_at
-from domain.claims.lifespan import Terms, for_claim, least
+from domain.claims.lifespan import for_claim, least
 from domain.claims.lifespan_templates import provider_terms
+from domain.claims.marks import reference_to
 from domain.claims.provider_resources import Scene, provider_name, reference, resource_list
-from domain.claims.references import claim_reference
 from domain.claims.timestamps import requested_end_of
 
 
@@ -54,7 +53,7 @@ def creation_forbidden(scene: Scene, resources: Sequence[JsonObject]) -> str:
 
 
 def handle_for_claim(scene: Scene, resources: Sequence[JsonObject]) -> JsonObject:
-    """The body of a new handle, without name, finalizer and labels.
+    """The spec of a new handle.
 
     Raises:
         TemplateError: a provider's lifespan cannot be rendered.
@@ -68,17 +67,15 @@ def handle_for_claim(scene: Scene, resources: Sequence[JsonObject]) -> JsonObjec
         terms = provider_terms(scene, scene.provider(provider))
         own: JsonObject = {"provider": effective_provider(claim)}
     else:
-        terms = least(_each_terms(scene, names))
+        terms = least(provider_terms(scene, scene.provider(name)) for name in dict.fromkeys(names))
         own = _present(vars=_all_vars(scene, names))
-    lifespan = for_claim(terms, requested_end_of(claim), scene.now).as_json()
-    listed: list[JsonValue] = [*resources]
-    spec: JsonObject = {
-        "resourceClaim": claim_reference(scene.names, claim),
+    lifespan = for_claim(terms, requested_end_of(claim), scene.now)
+    return {
+        "resourceClaim": reference_to(scene.names, RESOURCE_CLAIM, claim),
         **own,
-        "resources": listed,
+        "resources": [*resources],
         **_present(lifespan=lifespan),
     }
-    return {"apiVersion": scene.names.api_version, "kind": "ResourceHandle", "spec": spec}
 
 
 def effective_provider(claim: JsonObject) -> JsonObject:
@@ -86,10 +83,6 @@ def effective_provider(claim: JsonObject) -> JsonObject:
     provider: JsonObject = {"name": text_at(claim, "spec", "provider", "name")}
     values = value_at(claim, "status", "provider", "parameterValues")
     return provider if values is None else {**provider, "parameterValues": values}
-
-
-def _each_terms(scene: Scene, names: Sequence[str]) -> list[Terms]:
-    return [provider_terms(scene, scene.provider(name)) for name in dict.fromkeys(names)]
 
 
 def _all_vars(scene: Scene, names: Sequence[str]) -> JsonObject:

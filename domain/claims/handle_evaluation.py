@@ -19,21 +19,23 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from domain.claims import RESOURCE_HANDLE
 from domain.claims.claim_status import claim_status
 from domain.claims.evaluator_interface import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.faults import collected_in, each_once, summed
 from domain.claims.handle_expiry import HandleLifespan, claim_lifespan, ended, handle_lifespan
 from domain.claims.handle_resources import pushed, recomputed
-from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, text_at, value_at
 from domain.claims.lifespan_templates import handle_terms
 from domain.claims.linked_providers import Resources
+from domain.claims.marks import reference_to
 from domain.claims.periodic_evaluation import by_clock, by_objects, by_own_writes, lifespan_by_own_writes
 from domain.claims.provider_resources import Scene, provider_name, referring, resource_list
-from domain.claims.references import handle_reference
-from domain.claims.resource_definitions import WaitingFor, definitions, doubled, reference_for, reference_of, where
+from domain.claims.resource_definitions import definitions, doubled, reference_for, reference_of, where
 from domain.claims.resource_health import handle_status, health_at, overall
+from domain.claims.resources.shared import WaitingFor
 from domain.claims.stalled_condition import with_handles_stalled, with_stalled
-from domain.claims.templates import TemplateError
+from domain.claims.templates.errors import TemplateError
 from domain.claims.timestamps import end_of_handle, requested_end_of
 from domain.claims.update_filters import update, update_filters
 from domain.decision import earliest
@@ -115,15 +117,7 @@ class _Pass:
         self.scene = replace(self.scene, handle={**self.handle, "spec": updated})
 
     def _resources(self) -> Resources:
-        question = self.question
-        return Resources(
-            self.scene,
-            question.states,
-            question.requester,
-            question.unserved,
-            question.outdated,
-            question.unreadable,
-        )
+        return Resources(self.scene, self.question)
 
     def _look(self, lifespan: HandleLifespan | None) -> _Look:
         saw = self._written()
@@ -258,7 +252,7 @@ class _Pass:
     def _shown_states(self, claim: JsonObject) -> list[JsonObject | None]:
         states, before = [*self.question.states], objects_at(claim, "status", "resources")
         for index in self.question.unreadable:
-            states[index] = object_at(before[index], "state") or None if index < len(before) else None
+            states[index] = object_at(entry_at(before, index), "state") or None
         return states
 
     def _waiting_for(self, outcomes: Outcomes) -> list[str | None]:
@@ -268,7 +262,7 @@ class _Pass:
         return [outcome.value if isinstance(outcome, WaitingFor) else None for outcome in outcomes]
 
     def _repaired(self, claim: JsonObject) -> JsonObject:
-        status, reference = object_at(claim, "status"), handle_reference(self.scene.names, self.handle)
+        status, reference = object_at(claim, "status"), reference_to(self.scene.names, RESOURCE_HANDLE, self.handle)
         before = object_at(status, "resourceHandle")
         known = before if text_at(before, "name") == reference["name"] else {}
         return {**claim, "status": {**status, "resourceHandle": {**known, **reference}}}

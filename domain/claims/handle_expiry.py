@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.claims.claim_status import mirrored_lifespan
 from domain.claims.durations import UnreadableMoment, in_one_unit, parse_moment, whole_seconds
 from domain.claims.evaluator_interface import Fault
 from domain.claims.faults import collected_in
-from domain.claims.json_objects import JsonObject, object_at, text_at, value_at, without
-from domain.claims.lifespan import FirstReady, RequestedEnd, SettledEnd, Terms, first_ready, settled_end, shown
+from domain.claims.json_objects import JsonObject, object_at, only, present, text_at, value_at, with_spec, without
+from domain.claims.lifespan import RequestedEnd, SettledEnd, Terms, restarted_end, settled_end, shown
 from domain.claims.lifespan_templates import handle_terms
 from domain.claims.provider_resources import Scene
 from domain.claims.timestamps import end_of_handle, passed, requested_end_of
@@ -46,16 +45,16 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Requ
     requested, readable = _requested_end(claim, faults)
 
     over = passed(end_of_handle(handle), now)
-    fresh: FirstReady | None = None
-    if ready and _recorded(claim, "firstReady") is None:
-        fresh = FirstReady(first_ready=now)
-        was_ready = recorded is None and value_at(handle, "status", "ready") is True
-        if terms is not None and readable and not was_ready and not over:
-            with collected_in(faults):
-                fresh = first_ready(terms, requested_end=requested, start=start, now=now)
+    restarted: datetime | None = None
+    before = _recorded(claim, "firstReady")
+    first_ready = now if ready and before is None else None
+    was_ready = recorded is None and value_at(handle, "status", "ready") is True
+    if first_ready and terms is not None and readable and not was_ready and not over:
+        with collected_in(faults):
+            restarted = restarted_end(terms, requested_end=requested, start=start, first_ready=first_ready)
 
-    since = fresh.first_ready if fresh and not over else _recorded(claim, "firstReady")
-    wanted = fresh.requested_end if fresh and fresh.requested_end else requested if accepted else None
+    since = first_ready if first_ready and not over else before
+    wanted = restarted or (requested if accepted else None)
     settled: SettledEnd | None = None
     by_hand = over and _set_by_hand(claim, handle, terms, wanted, honoured)
     if terms is not None and wanted is not None and not by_hand:
@@ -71,8 +70,8 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Requ
     return HandleLifespan(
         end=settled.end if settled else None,
         start=start,
-        first_ready=fresh.first_ready if fresh else None,
-        requested_end=fresh.requested_end if fresh else None,
+        first_ready=first_ready,
+        requested_end=restarted,
         settled=settled,
         terms=terms,
         faults=tuple(faults),
@@ -98,21 +97,27 @@ def _set_by_hand(
 def ended(obj: JsonObject, end: datetime | None) -> JsonObject:
     if end is None or end == end_of_handle(obj):
         return obj
-    spec = object_at(obj, "spec")
-    return {**obj, "spec": {**spec, "lifespan": {**object_at(spec, "lifespan"), "end": timestamp(end)}}}
+    return with_spec(obj, lifespan={**object_at(obj, "spec", "lifespan"), "end": timestamp(end)})
 
 
 def claim_lifespan(claim: JsonObject, handle: JsonObject, lifespan: HandleLifespan) -> JsonObject:
+    """The claim's `status.lifespan`: the handle's end, and the maxima in force.
+
+    A recorded start or `firstReady` never changes, unless it is unreadable.
+    """
     before, terms = object_at(claim, "status", "lifespan"), lifespan.terms
-    readable = without(before, [field for field in ("start", "firstReady") if _recorded(claim, field) is None])
-    started: JsonObject = {"start": timestamp(lifespan.start), **readable}
-    return mirrored_lifespan(
-        {**claim, "status": {**object_at(claim, "status"), "lifespan": started}},
-        handle,
-        maximum=text_at(before, "maximum") or None if terms is None else shown(terms.maximum),
-        relative_maximum=text_at(before, "relativeMaximum") or None if terms is None else shown(terms.relative_maximum),
-        first_ready=timestamp(lifespan.first_ready) if lifespan.first_ready else None,
-    )
+    unreadable = [field for field in ("start", "firstReady") if _recorded(claim, field) is None]
+    first_ready = timestamp(lifespan.first_ready) if lifespan.first_ready else None
+    if terms is None:
+        maxima: JsonObject = only(before, "maximum", "relativeMaximum")
+    else:
+        maxima = present(maximum=shown(terms.maximum), relativeMaximum=shown(terms.relative_maximum))
+    return {
+        **present(start=timestamp(lifespan.start), firstReady=first_ready),
+        **without(before, (*unreadable, "end", "maximum", "relativeMaximum")),
+        **present(end=value_at(handle, "spec", "lifespan", "end")),
+        **(maxima if object_at(handle, "spec", "lifespan") else {}),
+    }
 
 
 def _terms(scene: Scene, faults: list[Fault]) -> Terms | None:

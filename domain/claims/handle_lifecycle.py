@@ -64,8 +64,8 @@ class Finding(ClaimsAction):
 
     claim: GivenObject
 
-    def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        return world.model_copy(update={self.fact: isinstance(result, Found) and result.found})
+    def fold(self, world: HandleWorld, result: Found) -> HandleWorld:  # type: ignore[override]
+        return world.model_copy(update={self.fact: result.found})
 
 
 class FindDuplicate(Finding):
@@ -164,9 +164,15 @@ def _ending(world: Handle, why: str, *, as_seen: bool = False, expired: bool = F
     return status_conditions.ending(why).doing(end)
 
 
+def refused(end: HandleEnded, now: datetime) -> Decision:
+    """The decision to observe again after a deletion that was refused in part, or whose end no wake reports."""
+    why = f"{end.why}; {end.refused[0]}" if end.refused else end.why
+    return status_conditions.ending(why, end.refused, now + status_conditions.SOON)
+
+
 def _ended(world: Handle, end: HandleEnded, now: datetime) -> Decision:
     if end.refused:
-        return status_conditions.ending(f"{end.why}; {end.refused[0]}", end.refused, now + status_conditions.SOON)
+        return refused(end, now)
     if others := others_finalizers(world.question.names, world.handle):
         return status_conditions.ending(
             f"{end.why}; waits for other finalizers", [f"finalizer {each}" for each in others]

@@ -26,7 +26,7 @@ from domain.claims.constants import NEAR_EXPIRY
 from domain.claims.deep_merge import TooDeep, contains
 from domain.claims.domain_names import DomainNames
 from domain.claims.evaluator_interface import WantedEntry
-from domain.claims.json_objects import JsonObject, object_at, objects_at, paused, text_at, value_at
+from domain.claims.json_objects import JsonObject, flag_at, object_at, objects_at, paused, text_at, value_at
 from domain.claims.marks import is_deleting, is_left_alone
 from domain.claims.timestamps import born, end_of_handle
 from domain.claims.update_filters import differences, matches
@@ -84,9 +84,6 @@ class FreeHandles:
 
     def __len__(self) -> int:
         return len(self._where)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._where
 
     def get(self, name: str) -> FreeHandle | None:
         known = self._where.get(name)
@@ -159,13 +156,10 @@ class FreeHandles:
         return total
 
 
-def serves(match: JsonValue, template: JsonObject) -> bool:
-    return isinstance(match, dict) and bool(match) and contains(template, match)
-
-
 def serving(template: JsonObject, providers: Mapping[str, JsonValue]) -> tuple[str, ...]:
     """The names of the providers whose `match` the template contains. `providers` maps names to `match`."""
-    return tuple(sorted(name for name, match in providers.items() if serves(match, template)))
+    stated = ((name, match) for name, match in providers.items() if isinstance(match, dict) and match)
+    return tuple(sorted(name for name, match in stated if contains(template, match)))
 
 
 def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: Iterable[str]) -> int | None:
@@ -188,7 +182,7 @@ def free_handle(names: DomainNames, handle: JsonObject) -> FreeHandle | None:
     held = value_at(handle, "spec", "resourceClaim")
     deleting = is_deleting(handle)
     left_alone = is_left_alone(names, handle) or paused(handle)
-    healthy = _known(value_at(handle, "status", "healthy"))
+    healthy = flag_at(handle, "status", "healthy")
     if held or deleting or left_alone or healthy is False:
         return None
     score = value_at(handle, "spec", "preferenceScore")
@@ -197,7 +191,7 @@ def free_handle(names: DomainNames, handle: JsonObject) -> FreeHandle | None:
         resources=tuple(_held(resource) for resource in objects_at(handle, "spec", "resources")),
         created=born(handle),
         healthy=healthy,
-        ready=_known(value_at(handle, "status", "ready")),
+        ready=flag_at(handle, "status", "ready"),
         preference_score=score if isinstance(score, (int, float)) else 0,
         pool=text_at(handle, "spec", "resourcePool", "name"),
         provider=text_at(handle, "spec", "provider", "name"),
@@ -219,10 +213,6 @@ def _held(resource: JsonObject) -> HeldResource:
         name=text_at(resource, "name"),
         template=object_at(resource, "template"),
     )
-
-
-def _known(value: JsonValue) -> bool | None:
-    return value if isinstance(value, bool) else None
 
 
 def _providers(resources: tuple[WantedEntry, ...] | tuple[HeldResource, ...]) -> tuple[str, ...]:

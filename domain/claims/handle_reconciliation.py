@@ -27,10 +27,10 @@ from domain.claims.domain_names import DomainNames
 from domain.claims.evaluator_interface import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.faults import each_once, summed
 from domain.claims.finalizers import in_hand
-from domain.claims.json_objects import GivenObject, JsonObject, object_at, objects_at, text_at, with_metadata, with_spec
+from domain.claims.json_objects import GivenObject, JsonObject, object_at, text_at, with_metadata, with_spec
+from domain.claims.marks import key_of, version_of
 from domain.claims.passes import Cadence, ObjectMemory
-from domain.claims.references import key_of
-from domain.claims.stalled_condition import with_handles_stalled, with_stalled
+from domain.claims.stalled_condition import shown_messages, with_handles_stalled, with_stalled
 from domain.claims.timestamps import end_of_handle, passed
 from domain.claims.write_backoff import reverted_writes, whole
 from domain.claims.writes import ClaimsAction, ObjectsWorld, PutObject, PutStatus
@@ -125,9 +125,11 @@ class HandleWorld(ObjectsWorld):
         struggle = reverted_writes(self.known.struggle, self.changed, self.question.now)
         return ObjectMemory(honoured=self.plan.wish, struggle=struggle)
 
+    def asking(self, **answers: object) -> Self:
+        return self.model_copy(update={"question": self.question.model_copy(update=answers)})
+
     def stored(self, kind: str, obj: JsonObject) -> HandleWorld:
-        field = "handle" if kind == RESOURCE_HANDLE.name else "claim"
-        return self.model_copy(update={"question": self.question.model_copy(update={field: obj})})
+        return self.asking(**{"handle" if kind == RESOURCE_HANDLE.name else "claim": obj})
 
     def state(self, index: int) -> JsonObject | None:
         states = self.question.states
@@ -138,9 +140,8 @@ class HandleWorld(ObjectsWorld):
             return self.model_copy(update={"failed": {**self.failed, index: outcome.fault}, "answer": None})
         states = [*self.question.states, *[None] * (index + 1 - len(self.question.states))]
         states[index] = outcome.state
-        question = self.question.model_copy(update={"states": tuple(states)})
         failed = {of: fault for of, fault in self.failed.items() if of != index}
-        return self.model_copy(update={"question": question, "failed": failed, "answer": None})
+        return self.asking(states=tuple(states)).model_copy(update={"failed": failed, "answer": None})
 
 
 class Read(Model):
@@ -158,8 +159,7 @@ class ReadResources(ClaimsAction):
     question: Annotated[HandleQuestion, SkipValidation]
     states_known: bool = False
 
-    def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        answer = result if isinstance(result, Read) else Read()
+    def fold(self, world: HandleWorld, answer: Read) -> HandleWorld:  # type: ignore[override]
         if answer.fault is not None:
             return world.model_copy(update={"read": True, "answer": blind_plan(world.question, answer.fault)})
         return world.model_copy(update={"read": True, "question": answer.question})
@@ -178,14 +178,13 @@ class Evaluate(ClaimsAction):
 
     question: Annotated[HandleQuestion, SkipValidation]
 
-    def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        answer = result if isinstance(result, Evaluated) else Evaluated()
+    def fold(self, world: HandleWorld, answer: Evaluated) -> HandleWorld:  # type: ignore[override]
         rest = tuple(each for each in world.wrote if each != _HANDLES_SPEC)
         if answer.fault is None:
             return world.model_copy(update={"answer": answer.plan, "wrote": rest})
         if world.conditional:
-            question = world.question.model_copy(update={"push": False})
-            return world.model_copy(update={"question": question, "conditional": False, "unevaluated": (answer.fault,)})
+            unevaluated = {"conditional": False, "unevaluated": (answer.fault,)}
+            return world.asking(push=False).model_copy(update=unevaluated)
         plan = blind_plan(world.question, answer.fault)
         return world.model_copy(update={"answer": plan, "unevaluated": (), "wrote": rest})
 
@@ -222,8 +221,7 @@ class CreateResource(ResourceAction):
     def summary(self) -> str:
         return f"create {text_at(self.definition, 'kind')} {text_at(self.definition, 'metadata', 'name')}"
 
-    def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        outcome = result if isinstance(result, ResourceOutcome) else ResourceOutcome()
+    def fold(self, world: HandleWorld, outcome: ResourceOutcome) -> HandleWorld:  # type: ignore[override]
         changed = () if outcome.fault else (whole(self.index, self.definition),)
         after = self._begun(world).with_state(self.index, outcome)
         return after.model_copy(update={"changed": (*world.changed, *changed)})
@@ -250,11 +248,9 @@ class UpdateResource(ResourceAction):
     def summary(self) -> str:
         return f"patch resource {self.operations.index}: {len(self.operations.patch)} operations"
 
-    def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        outcome = result if isinstance(result, ResourceOutcome) else ResourceOutcome()
+    def fold(self, world: HandleWorld, outcome: ResourceOutcome) -> HandleWorld:  # type: ignore[override]
         after = world.with_state(self.place, outcome)
-        version = ("metadata", "resourceVersion")
-        differs = outcome.fault is None and text_at(outcome.state, *version) != text_at(self.state, *version)
+        differs = outcome.fault is None and version_of(outcome.state) != version_of(self.state)
         tried = (*world.sent.get(self.place, ()), self.operations.patch)
         changed = (self.operations,) if differs else ()
         return after.model_copy(
@@ -274,8 +270,8 @@ class TakeBack(ClaimsAction):
     handle: GivenObject
     definitions: tuple[GivenObject, ...]
 
-    def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        return world.model_copy(update={"begun": (), "lost": isinstance(result, TakenBack) and result.ended})
+    def fold(self, world: HandleWorld, result: TakenBack) -> HandleWorld:  # type: ignore[override]
+        return world.model_copy(update={"begun": (), "lost": result.ended})
 
 
 def begun_with(plan: HandlePlan, handle: JsonObject, names: DomainNames) -> HandlePlan | None:
@@ -359,8 +355,7 @@ def _updates(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
 
 def _last(world: HandleWorld) -> Iterator[Action]:
     """Check after creations whether the handle still exists, unless a later write of the handle has succeeded."""
-    version = ("metadata", "resourceVersion")
-    if world.begun and text_at(world.handle, *version) == text_at(world.begun_upon, *version):
+    if world.begun and version_of(world.handle) == version_of(world.begun_upon):
         yield TakeBack(handle=world.handle, definitions=world.begun)
 
 
@@ -395,7 +390,7 @@ def _notices(world: HandleWorld) -> Iterator[Notice]:
     about = key_of(RESOURCE_CLAIM if claimed else RESOURCE_HANDLE, world.claim or world.handle, cluster)
     warn = partial(warning, about=about, each_time=True)
     before = world.handle_before if world.claim_before is None else world.claim_before
-    shown = " ".join(text_at(each, "message") for each in objects_at(before, "status", "conditions"))
+    shown = shown_messages(before)
     yield from (warn(fault.reason, fault.message) for fault in world.faults if fault.message not in shown)
     if plan.end_was_cut and plan.wish is not None and plan.end is not None:
         text = f"lifespan.end {timestamp(plan.wish.end)} is later than allowed, and was cut to {timestamp(plan.end)}"

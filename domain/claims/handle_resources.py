@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from domain.claims.deep_merge import merge, same
-from domain.claims.json_objects import JsonObject, object_at, objects_at, only, text_at, value_at
+from domain.claims.handle_creation import effective_provider
+from domain.claims.json_objects import JsonObject, object_at, objects_at, only, text_at
 from domain.claims.provider_resources import Scene, provider_name, reference
 from domain.model import Model
 
@@ -87,11 +88,8 @@ def pushed(scene: Scene, provider_names: Sequence[str]) -> Pushed:
     """
     claim, handle = scene.claim or {}, scene.handle or {}
     entries = objects_at(handle, "spec", "resources")
-    provider = object_at(claim, "spec", "provider")
-    if provider:
-        values = value_at(claim, "status", "provider", "parameterValues")
-        effective: JsonObject = {} if values is None else {"parameterValues": values}
-        return Pushed(provider={"name": text_at(provider, "name"), **effective}, resources=tuple(entries))
+    if object_at(claim, "spec", "provider"):
+        return Pushed(provider=effective_provider(claim), resources=tuple(entries))
     refused: list[str] = []
     for index, resource in enumerate(objects_at(claim, "spec", "resources")):
         assigned = provider_names[index]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, cast
 
 from pydantic import JsonValue, SkipValidation
@@ -33,9 +33,18 @@ def objects_at(value: JsonValue, *path: str) -> list[JsonObject]:
     return [item if isinstance(item, dict) else {} for item in found] if isinstance(found, list) else []
 
 
+def entry_at(entries: Sequence[JsonObject], index: int) -> JsonObject:
+    return entries[index] if index < len(entries) else {}
+
+
 def text_at(value: JsonValue, *path: str) -> str:
     found = value_at(value, *path)
     return found if isinstance(found, str) else ""
+
+
+def flag_at(value: JsonValue, *path: str) -> bool | None:
+    found = value_at(value, *path)
+    return found if isinstance(found, bool) else None
 
 
 def with_metadata(obj: JsonObject, **fields: object) -> JsonObject:

@@ -31,6 +31,8 @@ from domain.claims.json_objects import JsonObject, present, text_at
 from domain.model import Model
 from domain.resource import timestamp
 
+TERMS = ("default", "maximum", "relativeMaximum")
+
 
 class Setting(Model):
     raw: str
@@ -59,21 +61,6 @@ class Terms(Model):
         return self.relative_maximum.duration("lifespan.relativeMaximum") if self.relative_maximum else None
 
 
-class HandleLifespan(Model):
-    default: str = ""
-    end: datetime | None = None
-    maximum: str = ""
-    relative_maximum: str = ""
-
-    def as_json(self) -> JsonObject:
-        return present(
-            default=self.default or None,
-            end=timestamp(self.end) if self.end else None,
-            maximum=self.maximum or None,
-            relativeMaximum=self.relative_maximum or None,
-        )
-
-
 class RequestedEnd(Model):
     """An end that a claim has requested, with the relative maximum that applied to it."""
 
@@ -82,20 +69,14 @@ class RequestedEnd(Model):
 
 
 class SettledEnd(Model):
-    """The end that results from a request. `cut`: it is earlier than requested. `news`: the cut was not reported yet.
+    """The end that results from a request. `news`: it is earlier than requested, and that was not reported yet.
     `moves_at`: when to compute the end again.
     """
 
     end: datetime
     wish: RequestedEnd
-    cut: bool = False
     news: bool = False
     moves_at: datetime | None = None
-
-
-class FirstReady(Model):
-    first_ready: datetime
-    requested_end: datetime | None = None
 
 
 def terms_of(lifespan: JsonValue, rendered: Mapping[str, JsonValue]) -> Terms:
@@ -116,24 +97,21 @@ def least(terms: Iterable[Terms]) -> Terms:
     )
 
 
-def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> HandleLifespan:
+def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> JsonObject:
     """The lifespan of a handle created for a claim. Raises UnreadableDuration."""
-    now = whole_seconds(now)
     default, maximum, relative = terms.default_duration, terms.maximum_duration, terms.relative_maximum_duration
-    granted = next((duration for duration in (default, relative, maximum) if duration is not None), None)
-    if requested_end is not None:
-        end: datetime | None = settled_end(terms, requested_end=requested_end, current=None, base=now, now=now).end
-    else:
-        end = None if granted is None else after(now, granted)
-    return HandleLifespan(
-        default="" if default is None else format_duration(default),
-        end=end,
-        maximum=terms.maximum.raw if terms.maximum else "",
-        relative_maximum=terms.relative_maximum.raw if terms.relative_maximum else "",
+    granted = maximum if relative is None else relative
+    otherwise = None if granted is None else after(whole_seconds(now), granted)
+    end = end_at_binding(terms, current=otherwise, requested_end=requested_end, now=now)
+    return present(
+        default=None if default is None else format_duration(default),
+        end=timestamp(end) if end else None,
+        maximum=terms.maximum.raw if terms.maximum else None,
+        relativeMaximum=terms.relative_maximum.raw if terms.relative_maximum else None,
     )
 
 
-def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> HandleLifespan:
+def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> JsonObject:
     """The lifespan of a pool's new handle, from the `spec.lifespan` of the pool, else of its provider.
 
     The end counts from `created`, the time of the request; the caller corrects the end by the `creationTimestamp`.
@@ -142,12 +120,8 @@ def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> 
     lifespan = pool if isinstance(pool, dict) else provider
     unclaimed = text_at(lifespan, "unclaimed")
     end = after(whole_seconds(created), parse_duration(unclaimed, "lifespan.unclaimed")) if unclaimed else None
-    return HandleLifespan(
-        default=text_at(lifespan, "default"),
-        end=end,
-        maximum=text_at(lifespan, "maximum"),
-        relative_maximum=text_at(lifespan, "relativeMaximum"),
-    )
+    terms = {field: text for field in TERMS if (text := text_at(lifespan, field))}
+    return {**terms, **present(end=timestamp(end) if end else None)}
 
 
 def end_at_binding(
@@ -163,15 +137,9 @@ def end_at_binding(
     return current if default is None else after(now, default)
 
 
-def bound_status(terms: Terms, end: datetime | None, *, ready: bool, now: datetime) -> JsonObject:
+def bound_status(end: datetime | None, *, ready: bool, now: datetime) -> JsonObject:
     start = timestamp(now)
-    return present(
-        start=start,
-        end=timestamp(end) if end else None,
-        maximum=shown(terms.maximum),
-        relativeMaximum=shown(terms.relative_maximum),
-        firstReady=start if ready else None,
-    )
+    return present(start=start, end=timestamp(end) if end else None, firstReady=start if ready else None)
 
 
 def shown(setting: Setting | None) -> str | None:
@@ -216,18 +184,18 @@ def settled_end(
     return _settled(horizon, wish, honoured, moves_at=horizon - half if horizon > now else None)
 
 
-def first_ready(terms: Terms, *, requested_end: datetime | None, start: datetime, now: datetime) -> FirstReady:
-    """The lifespan at first readiness: the default restarts, unless another end is requested.
+def restarted_end(
+    terms: Terms, *, requested_end: datetime | None, start: datetime, first_ready: datetime
+) -> datetime | None:
+    """The end to request at first readiness, when the default restarts; None if another end is requested.
 
-    The caller passes the result's `requested_end` and, as `base`, its `first_ready` to `settled_end`. Raises
-    UnreadableDuration.
+    The caller passes the end and, as `base`, `first_ready` to `settled_end`. Raises UnreadableDuration.
     """
-    now = whole_seconds(now)
     default = terms.default_duration
     if default is None:
-        return FirstReady(first_ready=now)
+        return None
     by_default = requested_end is None or whole_seconds(requested_end) - whole_seconds(start) == default
-    return FirstReady(first_ready=now, requested_end=after(now, default) if by_default else None)
+    return after(whole_seconds(first_ready), default) if by_default else None
 
 
 def _shortest(settings: Iterable[Setting | None], what: str) -> Setting | None:
@@ -238,5 +206,4 @@ def _shortest(settings: Iterable[Setting | None], what: str) -> Setting | None:
 def _settled(
     end: datetime, wish: RequestedEnd, honoured: RequestedEnd | None, *, moves_at: datetime | None = None
 ) -> SettledEnd:
-    cut = end < wish.end
-    return SettledEnd(end=end, wish=wish, cut=cut, news=cut and wish != honoured, moves_at=moves_at)
+    return SettledEnd(end=end, wish=wish, news=end < wish.end and wish != honoured, moves_at=moves_at)

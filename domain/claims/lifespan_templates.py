@@ -7,10 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from domain.claims.json_objects import JsonObject, object_at, text_at
-from domain.claims.lifespan import Terms, terms_of
+from domain.claims.lifespan import TERMS, Terms, terms_of
 from domain.claims.provider_resources import Scene
-
-FIELDS = ("default", "maximum", "relativeMaximum")
 
 
 def provider_terms(scene: Scene, provider: JsonObject) -> Terms:
@@ -25,7 +23,7 @@ def handle_terms(scene: Scene) -> Terms:
 
 
 def lifespan_texts(resource: JsonObject) -> Iterator[str]:
-    return (text_at(resource, "spec", "lifespan", field) for field in FIELDS)
+    return (text_at(resource, "spec", "lifespan", field) for field in TERMS)
 
 
 def _terms(scene: Scene, resource: JsonObject, variables: Mapping[str, object], vars: JsonObject, kind: str) -> Terms:
@@ -33,7 +31,7 @@ def _terms(scene: Scene, resource: JsonObject, variables: Mapping[str, object], 
     where = f"{kind} {text_at(resource, 'metadata', 'name')}, lifespan"
     rendered = {
         field: scene.renderer.render(text, variables, what=f"{where}.{field}", lazy=vars)
-        for field in FIELDS
+        for field in TERMS
         if (text := text_at(lifespan, field))
     }
     return terms_of(lifespan, rendered)

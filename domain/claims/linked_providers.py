@@ -7,36 +7,22 @@ false) does neither.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
-from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at
+from domain.claims.evaluator_interface import HandleQuestion
+from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, text_at
 from domain.claims.provider_resources import ProviderError, Scene, link_resource_name, links, provider_name
-from domain.model import Model
-
-
-class Requester(Model):
-    user: dict[str, JsonValue] | None = None
-    identities: tuple[dict[str, JsonValue], ...] = ()
-
-
-NO_REQUESTER = Requester()
 
 
 @dataclass(frozen=True)
 class Resources:
-    """A handle's resources. `states` are the live objects, None if missing. `unserved`, `outdated` and `unreadable`:
-    see `HandleQuestion`.
-    """
+    """A handle's resources. `scene` has handle and claim as they will be written, `question` the live objects."""
 
     scene: Scene
-    states: Sequence[JsonObject | None]
-    requester: Requester = NO_REQUESTER
-    unserved: Sequence[int] = ()
-    outdated: Sequence[int] = ()
-    unreadable: Sequence[int] = ()
+    question: HandleQuestion
 
     @property
     def handle(self) -> JsonObject:
@@ -53,7 +39,8 @@ class Resources:
         return replace(self, scene=replace(self.scene, handle=handle))
 
     def state(self, index: int) -> JsonObject | None:
-        return self.states[index] if index < len(self.states) else None
+        states = self.question.states
+        return states[index] if index < len(states) else None
 
     def recorded(self, index: int) -> JsonObject:
         return recorded_reference(self.handle, index)
@@ -62,27 +49,31 @@ class Resources:
 def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
     """The reference in the spec (Poolboy up to 1.13), else in the status (1.14 and later); `{}` if there is none."""
     for part in ("spec", "status"):
-        for entry in objects_at(handle, part, "resources")[index : index + 1]:
-            if found := object_at(entry, "reference"):
-                return found
+        if found := object_at(entry_at(objects_at(handle, part, "resources"), index), "reference"):
+            return found
     return {}
+
+
+_MISSING = object()
 
 
 @dataclass(frozen=True)
 class Lent:
-    """Variables from linked resources. Variables in `missing` stay undefined, even if the provider or an earlier link
-    defines them.
+    """Variables from linked resources. One that is `_MISSING` stays undefined, even if the provider or an earlier link
+    defines it.
     """
 
-    values: Mapping[str, JsonValue]
-    missing: frozenset[str] = frozenset()
+    found: Mapping[str, object]
+
+    @property
+    def values(self) -> dict[str, object]:
+        return {name: value for name, value in self.found.items() if value is not _MISSING}
 
     def beside(self, variables: JsonObject) -> JsonObject:
-        return {name: value for name, value in variables.items() if name not in self.missing}
+        return {name: value for name, value in variables.items() if self.found.get(name) is not _MISSING}
 
     def then(self, later: Lent) -> Lent:
-        remaining = {name: value for name, value in self.values.items() if name not in later.missing}
-        return Lent({**remaining, **later.values}, (self.missing | later.missing) - later.values.keys())
+        return Lent({**self.found, **later.found})
 
 
 def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Lent | None:
@@ -138,21 +129,15 @@ def _waits(
 def _lent(provider: JsonObject, link: JsonObject, state: JsonObject | None) -> Lent:
     if state is None:
         return Lent({})
-    values: JsonObject = {}
-    missing: set[str] = set()
+    found: dict[str, object] = {}
     for variable in objects_at(link, "templateVars"):
         name, pointer = text_at(variable, "name"), text_at(variable, "from")
         if pointer and not pointer.startswith("/"):
             where = f"link to {text_at(link, 'name')}, templateVars {name}"
             raise ProviderError(text_at(provider, "metadata", "name"), f"{where}: {pointer!r} is not a JSON pointer")
-        found, value = pointed(state, pointer)
-        values.pop(name, None)
-        missing.discard(name)
-        if found:
-            values[name] = value
-        else:
-            missing.add(name)
-    return Lent(values, frozenset(missing))
+        exists, value = pointed(state, pointer)
+        found[name] = value if exists else _MISSING
+    return Lent(found)
 
 
 def pointed(document: JsonValue, pointer: str) -> tuple[bool, JsonValue]:

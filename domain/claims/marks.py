@@ -1,14 +1,20 @@
+"""What claims and handles say about themselves and about each other, and references to them."""
+
 from __future__ import annotations
 
 from domain.claims.domain_names import DomainNames
 from domain.claims.json_objects import JsonObject, object_at, text_at, value_at
-from domain.claims.references import holder_of
+from domain.identity import Key, Kind
 
 Name = tuple[str, str]
 
 
 def name_of(obj: JsonObject) -> Name:
     return text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
+
+
+def version_of(obj: JsonObject | None) -> str:
+    return text_at(obj, "metadata", "resourceVersion")
 
 
 def is_deleting(obj: JsonObject | None) -> bool:
@@ -43,3 +49,18 @@ def is_unbound(names: DomainNames, claim: JsonObject) -> bool:
 def may_end(names: DomainNames, claim: JsonObject, handle: JsonObject) -> bool:
     holds = handle_name(claim) == text_at(handle, "metadata", "name") and not is_detached(claim)
     return holds and not any(is_left_alone(names, each) for each in (claim, handle))
+
+
+def holder_of(handle: JsonObject | None) -> Name | None:
+    holder = object_at(handle, "spec", "resourceClaim")
+    return (text_at(holder, "namespace"), text_at(holder, "name")) if holder else None
+
+
+def key_of(kind: Kind, obj: JsonObject, cluster: str) -> Key:
+    namespace, name = name_of(obj)
+    return Key(kind=kind.name, namespace=namespace, name=name, uid=text_at(obj, "metadata", "uid"), cluster=cluster)
+
+
+def reference_to(names: DomainNames, kind: Kind, obj: JsonObject) -> JsonObject:
+    namespace, name = name_of(obj)
+    return {"apiVersion": names.api_version, "kind": kind.name, "name": name, "namespace": namespace}

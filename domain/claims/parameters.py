@@ -8,41 +8,38 @@ among the errors, so that a claim always shows why it waits.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from pydantic import JsonValue
 
 from domain.claims import constants
 from domain.claims.deep_merge import same
-from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.provider_resources import Scene, default_value
+from domain.claims.json_objects import JsonObject, object_at, objects_at, present, text_at, value_at
+from domain.claims.provider_resources import Scene
 from domain.claims.schema_validation import SchemaError, violation
-from domain.claims.templates import TemplateError
-from domain.model import Model
+from domain.claims.templates.errors import TemplateError
+from domain.claims.templates.views import default_value
 
 
-class Accepted(Model):
-    """All values in force, not only those in the spec."""
+class Settled(NamedTuple):
+    """All values in force, not only those in the spec. If there are errors, one for each fault in the order of the
+    parameters, the values are refused.
+    """
 
-    values: dict[str, JsonValue]
-
-
-class Rejected(Model):
-    """Refused parameter values: one line for each fault, in the order of the parameters."""
-
-    errors: tuple[str, ...]
+    values: JsonObject
+    errors: tuple[str, ...] = ()
 
 
-def settle_parameters(scene: Scene, provider: JsonObject) -> Accepted | Rejected:
+def settle_parameters(scene: Scene, provider: JsonObject) -> Settled:
     return _Settling(scene, provider).settle()
 
 
-def provider_status(claim: JsonObject, outcome: Accepted | Rejected) -> JsonObject:
+def provider_status(claim: JsonObject, settled: Settled) -> JsonObject:
     """The new `status.provider`, complete. After a rejected edit, it has the errors and the values accepted before."""
-    status: JsonObject = {"name": text_at(claim, "spec", "provider", "name")}
-    if isinstance(outcome, Accepted):
-        return {**status, "parameterValues": outcome.values}
-    accepted = _accepted(claim)
-    values: JsonObject = {} if accepted is None else {"parameterValues": accepted}
-    return {**status, **values, "validationErrors": list(outcome.errors)}
+    name = text_at(claim, "spec", "provider", "name")
+    if not settled.errors:
+        return {"name": name, "parameterValues": settled.values}
+    return {"name": name, **present(parameterValues=_accepted(claim), validationErrors=[*settled.errors])}
 
 
 def _accepted(claim: JsonObject | None) -> JsonObject | None:
@@ -62,14 +59,14 @@ class _Settling:
         self.defaulted: set[str] = set()
         self.errors: list[str] = []
 
-    def settle(self) -> Accepted | Rejected:
+    def settle(self) -> Settled:
         for parameter in self.parameters:
             if parameter["name"] not in self.values:
                 self._complete(parameter)
         for parameter in self.parameters:
             self._judge(parameter)
         self._refuse_unknown()
-        return Rejected(errors=tuple(self.errors)) if self.errors else Accepted(values=self._complete_values())
+        return Settled({**(self.accepted or {}), **self.values}, tuple(self.errors))
 
     def _complete(self, parameter: JsonObject) -> None:
         name = text_at(parameter, "name")
@@ -138,6 +135,3 @@ class _Settling:
 
     def _was_accepted(self, name: str) -> bool:
         return self.accepted is not None and name in self.accepted and same(self.accepted[name], self.values[name])
-
-    def _complete_values(self) -> JsonObject:
-        return {**(self.accepted or {}), **self.values}

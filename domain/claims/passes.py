@@ -10,7 +10,7 @@ from domain.claims.lifespan import RequestedEnd
 from domain.claims.status_conditions import BINDING
 from domain.claims.write_backoff import RevertedWrites
 from domain.continue_as_new import newest
-from domain.decision import Action, Decision, Outcome, Queue, World
+from domain.decision import Action, Queue, World
 from domain.identity import Key
 from domain.model import Model
 from domain.passes import Pass, PassedWorld
@@ -156,21 +156,3 @@ class Serve(Action):
     asked: tuple[Key, ...] = ()
     seen: dict[str, str] = {}
     dry_run: bool = False
-
-
-def idle(
-    why: str,
-    *,
-    phase: str = "Idle",
-    waits_for: tuple[str, ...] = (),
-    deadline: datetime | None = None,
-    at_deadline: str = "",
-) -> Decision:
-    return Decision(
-        phase=phase,
-        outcome=Outcome.SETTLED,
-        why=why,
-        waits_for=waits_for,
-        deadline=deadline,
-        at_deadline=at_deadline,
-    )

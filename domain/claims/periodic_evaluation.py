@@ -12,9 +12,9 @@ from pydantic import JsonValue
 
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.lifespan_templates import lifespan_texts
-from domain.claims.provider_resources import links, named_providers
-from domain.claims.templates import depends_on_time, reads_claim_or_handle, reads_what_passes_write
+from domain.claims.provider_resources import linked_names, links, named_providers
 from domain.claims.templates.renderer import condition_template
+from domain.claims.templates.time_dependence import depends_on_time, reads_claim_or_handle, reads_what_passes_write
 
 
 def by_clock(handle: JsonObject, claim: JsonObject | None, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
@@ -45,18 +45,16 @@ def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, in
 def _texts(
     handle: JsonObject, claim: JsonObject | None, providers: Mapping[str, JsonObject], newer: bool
 ) -> Iterator[str]:
-    named = named_providers(handle) | (named_providers(claim) if claim else set())
-    for provider in _reached(named, providers):
-        yield from _provider_texts(provider, newer)
+    yield from _handle_texts(handle, providers, newer, claim)
     yield from lifespan_texts(handle)
-    if newer:
-        yield from _strings(object_at(handle, "spec", "vars"))
     for field in ("autoDelete", "autoDetach"):
         yield from _conditions([text_at(claim, "spec", field, "when")])
 
 
-def _handle_texts(handle: JsonObject, providers: Mapping[str, JsonObject], newer: bool) -> Iterator[str]:
-    for provider in _reached(named_providers(handle), providers):
+def _handle_texts(
+    handle: JsonObject, providers: Mapping[str, JsonObject], newer: bool, claim: JsonObject | None = None
+) -> Iterator[str]:
+    for provider in _reached(named_providers(handle) | named_providers(claim), providers):
         yield from _provider_texts(provider, newer)
     if newer:
         yield from _strings(object_at(handle, "spec", "vars"))
@@ -69,7 +67,7 @@ def _reached(names: Iterable[str], providers: Mapping[str, JsonObject]) -> list[
         name = ahead.pop()
         if name in providers and name not in found:
             found[name] = providers[name]
-            ahead += [text_at(link, "name") for link in links(providers[name])]
+            ahead += linked_names(providers[name])
     return list(found.values())
 
 

@@ -24,7 +24,7 @@ from pydantic import JsonValue
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.domain_names import DomainNames
 from domain.claims.durations import UnreadableMoment, parse_moment, whole_seconds
-from domain.claims.json_objects import JsonObject, object_at, paused, present, text_at, value_at
+from domain.claims.json_objects import JsonObject, flag_at, object_at, paused, present, text_at, value_at
 from domain.claims.marks import is_deleting
 from domain.claims.resources.shared import ScalingState
 from domain.claims.timestamps import born
@@ -158,12 +158,11 @@ def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> Poo
     taken = value_at(handle, "spec", "resourceClaim")
     if not owner or not ours or taken or is_deleting(handle) or names.ignore_label in labels:
         return None
-    healthy, ready = (value_at(handle, "status", field) for field in ("healthy", "ready"))
     return PoolHandle(
         name=text_at(handle, "metadata", "name"),
         created=born(handle),
-        healthy=healthy if isinstance(healthy, bool) else None,
-        ready=ready if isinstance(ready, bool) else None,
+        healthy=flag_at(handle, "status", "healthy"),
+        ready=flag_at(handle, "status", "ready"),
         scaling=text_at(labels, names.pool_scaling_name_label),
         paused=paused(handle),
     )

@@ -85,8 +85,7 @@ class MakeHandle(OfPool):
     def slot(self) -> str:
         return self.new.slot(self.number)
 
-    def fold(self, world: Pool, result: Model | None) -> Pool:  # type: ignore[override]
-        made = result if isinstance(result, Made) else Made()
+    def fold(self, world: Pool, made: Made) -> Pool:  # type: ignore[override]
         if made.fault is not None:
             return world.model_copy(update={"fault": made.fault})
         there = {handle.name for handle in world.handles}

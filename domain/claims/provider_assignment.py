@@ -22,14 +22,10 @@ PROVIDER_MISSING = "ProviderMissing"
 INVALID_RESOURCES = "InvalidResources"
 
 
-class NotAssigned(Faulty):
-    pass
-
-
 def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str, ...]:
     """The provider's name for each resource: as named in the spec, else as recorded in the status, else by template.
 
-    Raises NotAssigned if a named provider does not exist, if a template matches none or several, or if a resource has
+    Raises Faulty if a named provider does not exist, if a template matches none or several, or if a resource has
     neither provider nor template.
     """
     before = [provider_name(entry) for entry in objects_at(claim, "status", "resources")]
@@ -38,10 +34,10 @@ def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str,
     for index, entry in enumerate(objects_at(claim, "spec", "resources")):
         where = _words(index, entry)
         if not provider_name(entry) and not object_at(entry, "template"):
-            raise NotAssigned(INVALID_RESOURCES, f"{where} has neither provider.name nor template")
+            raise Faulty(INVALID_RESOURCES, f"{where} has neither provider.name nor template")
         named = provider_name(entry) or (before[index] if index < len(before) else "")
         if named and named not in providers:
-            raise NotAssigned(PROVIDER_MISSING, f"{where}: ResourceProvider {named} not found")
+            raise Faulty(PROVIDER_MISSING, f"{where}: ResourceProvider {named} not found")
         assigned.append(named or _only_one(where, entry, matches))
     return tuple(assigned)
 
@@ -50,11 +46,11 @@ def _only_one(where: str, entry: JsonObject, matches: Mapping[str, JsonValue]) -
     try:
         found = serving(object_at(entry, "template"), matches)
     except TooDeep as error:
-        raise NotAssigned(NO_PROVIDER, f"{where}: the template is {error}") from error
+        raise Faulty(NO_PROVIDER, f"{where}: the template is {error}") from error
     if not found:
-        raise NotAssigned(NO_PROVIDER, f"{where}: no ResourceProvider matches the template")
+        raise Faulty(NO_PROVIDER, f"{where}: no ResourceProvider matches the template")
     if len(found) > 1:
-        raise NotAssigned(
+        raise Faulty(
             SEVERAL_PROVIDERS, f"{where}: the template matches {len(found)} ResourceProviders: {', '.join(found)}"
         )
     return found[0]

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from domain.claims.evaluator_interface import Fault
 from domain.claims.json_objects import JsonObject, object_at
-from domain.claims.stalled_condition import condition_at, with_fault
+from domain.claims.stalled_condition import with_fault
 from domain.claims.templates.renderer import is_rendered_when_used
 
 VARS_ARE_TEMPLATES = "VarsAreTemplates"
@@ -24,10 +24,6 @@ def with_vars_condition(provider: JsonObject, now: datetime, *, newer: bool) -> 
     named = sorted(name for name, value in object_at(provider, "spec", "vars").items() if is_rendered_when_used(value))
     fault = Fault(reason=RENDERED if newer else PLAIN_TEXT, message=_message(named, newer=newer)) if named else None
     return with_fault(object_at(provider, "status"), VARS_ARE_TEMPLATES, fault, now)
-
-
-def vars_condition(status: JsonObject) -> JsonObject | None:
-    return condition_at(status, VARS_ARE_TEMPLATES)
 
 
 def _message(named: list[str], *, newer: bool) -> str:

@@ -8,7 +8,7 @@ of providers are limited.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -16,10 +16,13 @@ from typing import Self
 
 from pydantic import JsonValue
 
+from domain.claims import RESOURCE_PROVIDER
 from domain.claims.domain_names import DomainNames
+from domain.claims.evaluator_interface import Question
 from domain.claims.json_objects import JsonObject, object_at, objects_at, only, text_at, value_at
-from domain.claims.question import Question
-from domain.claims.templates import ClaimView, HandleView, ProviderView, Renderer
+from domain.claims.marks import reference_to
+from domain.claims.templates.renderer import Renderer
+from domain.claims.templates.views import ClaimView, HandleView, ProviderView, parameter_defaults
 
 # Real links are one to three deep with tens of resources; each level and provider costs renderings.
 DEEPEST_LINK = 16
@@ -112,33 +115,8 @@ def accepted_values(scene: Scene) -> JsonObject:
     return object_at(scene.handle, "spec", "provider", "parameterValues")
 
 
-def parameter_defaults(provider: JsonObject) -> JsonObject:
-    """The parameters' default values, without default templates, which a pool's handles never use."""
-    defaults: JsonObject = {}
-    for parameter in objects_at(provider, "spec", "parameters"):
-        given, value = default_value(parameter)
-        if given:
-            defaults[text_at(parameter, "name")] = value
-    return defaults
-
-
-def default_value(parameter: JsonObject) -> tuple[bool, JsonValue]:
-    for holder, key in (
-        (object_at(parameter, "default"), "value"),
-        (object_at(parameter, "validation", "openAPIV3Schema"), "default"),
-    ):
-        if key in holder:
-            return True, holder[key]
-    return False, None
-
-
 def reference(names: DomainNames, provider: JsonObject) -> JsonObject:
-    return {
-        "apiVersion": names.api_version,
-        "kind": "ResourceProvider",
-        "name": text_at(provider, "metadata", "name"),
-        "namespace": text_at(provider, "metadata", "namespace"),
-    }
+    return reference_to(names, RESOURCE_PROVIDER, provider)
 
 
 def referring(names: DomainNames, entry: JsonObject, providers: Mapping[str, JsonObject]) -> JsonObject:
@@ -158,25 +136,12 @@ def named_providers(resource: JsonValue) -> set[str]:
     return names - {""}
 
 
-def providers_to_fetch(names: Iterable[str], known: Mapping[str, JsonObject]) -> set[str]:
-    """The named or linked providers that are not `known`, even if `when` is false. Repeat this until it is empty."""
-    unknown: set[str] = set()
-    reached: set[str] = set()
-    ahead = list(names)
-    while ahead:
-        name = ahead.pop()
-        if name in reached:
-            continue
-        reached.add(name)
-        if name in known:
-            ahead += [text_at(link, "name") for link in links(known[name])]
-        else:
-            unknown.add(name)
-    return unknown
-
-
 def links(provider: JsonObject) -> list[JsonObject]:
     return objects_at(provider, "spec", "linkedResourceProviders")
+
+
+def linked_names(provider: JsonObject) -> list[str]:
+    return [text_at(link, "name") for link in links(provider)]
 
 
 def link_resource_name(link: JsonObject) -> str:

@@ -18,20 +18,13 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 from domain import built_in_kinds as built_in
-from domain.claims import (
-    RESOURCE_CLAIM,
-    RESOURCE_HANDLE,
-    RESOURCE_POOL,
-    RESOURCE_POOL_SCALING,
-    RESOURCE_PROVIDER,
-)
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, RESOURCE_PROVIDER
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION, RESOURCE_FIELD_MANAGER
 from domain.claims.domain_names import DomainNames
-from domain.claims.json_objects import object_at, objects_at, paused, text_at, value_at
+from domain.claims.json_objects import flag_at, object_at, objects_at, paused, text_at, value_at
 from domain.claims.linked_providers import recorded_reference
-from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone, is_unbound
-from domain.claims.provider_resources import links, named_providers
-from domain.claims.references import holder_of
+from domain.claims.marks import handle_name, holder_of, is_deleting, is_detached, is_left_alone, is_unbound
+from domain.claims.provider_resources import linked_names, named_providers
 from domain.identity import Kind
 from domain.pause_and_retry import ABANDONED, RETRIED
 from domain.relations import AnyObject, Linked, News, On, Relation, Scope, WhileNamed, Whom, always
@@ -130,7 +123,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         Relation(
             of=RESOURCE_PROVIDER,
             to=RESOURCE_PROVIDER,
-            by=lambda provider: [(namespace, text_at(link, "name")) for link in links(provider.document)],
+            by=lambda provider: [(namespace, name) for name in linked_names(provider.document)],
             matters=News(_as_rendered, whom=Whom.NONE, onward=(uses,)),
             transitive=True,
         ),
@@ -195,8 +188,7 @@ def _spec(each: KubeObject, *path: str) -> str:
 
 
 def _health(handle: KubeObject) -> tuple[bool | None, ...]:
-    reported = (value_at(handle.document, "status", field) for field in ("healthy", "ready"))
-    return tuple(each if isinstance(each, bool) else None for each in reported)
+    return tuple(flag_at(handle.document, "status", field) for field in ("healthy", "ready"))
 
 
 def _condition(handle: KubeObject) -> Hashable:

@@ -13,24 +13,19 @@ it has another name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 
 from pydantic import JsonValue
 
 from domain.claims.deep_merge import TooDeep, merge
 from domain.claims.domain_names import DomainNames
+from domain.claims.evaluator_interface import Requester
 from domain.claims.json_objects import JsonObject, object_at, text_at, value_at
-from domain.claims.linked_providers import Lent, Requester, Resources, lent_by_links
+from domain.claims.linked_providers import Lent, Resources, lent_by_links
 from domain.claims.names import guid_of, resource_name
 from domain.claims.provider_resources import provider_name
+from domain.claims.resources.shared import WaitingFor
 
 _KIND = ("apiVersion", "kind")
-
-
-class WaitingFor(StrEnum):
-    CLAIM = "ResourceClaim"
-    LINKED = "Linked ResourceProvider"
-    DEFINITION = "Resource Definition"  # its definition has the name of another resource of the handle
 
 
 class DefinitionError(Exception):
@@ -132,7 +127,7 @@ def _override(resources: Resources, index: int, provider: JsonObject, lent: Lent
 
 def _fixed_variables(resources: Resources, index: int) -> dict[str, object]:
     """Variables that the vars of provider, handle or link cannot override."""
-    entries, requester = resources.entries, resources.requester
+    entries, requester = resources.entries, resources.question.requester
     return {
         "guid": _guid(resources.handle),
         "requester_identities": list(requester.identities),
@@ -164,12 +159,12 @@ def _metadata(resources: Resources, index: int, provider: JsonObject, merged: Js
 def _pinned(resources: Resources, index: int, merged: JsonObject) -> JsonObject:
     recorded = resources.recorded(index)
     differs = [field for field in _KIND if merged[field] != recorded.get(field)]
-    if not recorded or (differs and index in resources.unserved):
+    if not recorded or (differs and index in resources.question.unserved):
         metadata = object_at(merged, "metadata")
         name, generate_name = text_at(metadata, "name"), text_at(metadata, "generateName")
         return {"name": resource_name(name, generate_name, guid=_guid(resources.handle), index=index)}
     same_kind = differs == ["apiVersion"] and _group(merged) == _group(recorded)
-    if differs and not (same_kind and index in resources.outdated):
+    if differs and not (same_kind and index in resources.question.outdated):
         field, was = differs[0], recorded.get(differs[0])
         raise DefinitionError(f"{where(resources, index)}: {field} may not change from {was} to {merged[field]}")
     return {field: recorded[field] for field in ("name", "namespace") if recorded.get(field)}
@@ -187,12 +182,12 @@ def own_annotations(resources: Resources, index: int, provider: JsonObject) -> J
         names.resource_index_annotation: str(index),
     }
     if claim := object_at(spec, "resourceClaim"):
-        annotations[names.resource_claim_name_annotation] = text_at(claim, "name")
-        annotations[names.resource_claim_namespace_annotation] = text_at(claim, "namespace")
+        annotations[names.claim_name_key] = text_at(claim, "name")
+        annotations[names.claim_namespace_key] = text_at(claim, "namespace")
     if pool := object_at(spec, "resourcePool"):
-        annotations[names.resource_pool_name_annotation] = text_at(pool, "name")
-        annotations[names.resource_pool_namespace_annotation] = text_at(pool, "namespace")
-    return {**annotations, **_requester_annotations(names, resources.requester)}
+        annotations[names.pool_name_key] = text_at(pool, "name")
+        annotations[names.pool_namespace_key] = text_at(pool, "namespace")
+    return {**annotations, **_requester_annotations(names, resources.question.requester)}
 
 
 def _requester_annotations(names: DomainNames, requester: Requester) -> JsonObject:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
-from domain.claims.json_objects import JsonObject, object_at, objects_at, present, text_at, value_at, without
+from domain.claims.json_objects import JsonObject, entry_at, flag_at, object_at, objects_at, present, text_at, without
 from domain.claims.linked_providers import Resources
 from domain.claims.provider_resources import Scene, provider_name
-from domain.claims.templates import TemplateError
+from domain.claims.templates.errors import TemplateError
 from domain.model import Model
 
 _HANDLE_FIELDS = ("healthy", "ready", "summary", "resources")
@@ -44,10 +44,9 @@ def health_at(resources: Resources, index: int) -> tuple[Health, list[str]]:
     """The resource's health and the errors of checks; unchanged if it cannot be read or its provider is missing."""
     state = resources.state(index)
     provider = resources.scene.providers.get(provider_name(resources.entries[index]))
-    if index in resources.unreadable or (provider is None and state is not None):
-        shown = objects_at(resources.handle, "status", "resources")[index : index + 1]
-        before = shown[0] if shown else {}
-        return Health(healthy=_flag(before, "healthy"), ready=_flag(before, "ready")), []
+    if index in resources.question.unreadable or (provider is None and state is not None):
+        before = entry_at(objects_at(resources.handle, "status", "resources"), index)
+        return Health(healthy=flag_at(before, "healthy"), ready=flag_at(before, "ready")), []
     return resource_health(resources.scene, provider or {}, state)
 
 
@@ -79,10 +78,10 @@ def handle_status(resources: Resources, waits: Sequence[str | None]) -> HandleSt
     for index, entry in enumerate(resources.entries):
         health, more = health_at(resources, index)
         faults += more
-        remaining = without(entries_before[index] if index < len(entries_before) else {}, _ENTRY_FIELDS)
+        remaining = without(entry_at(entries_before, index), _ENTRY_FIELDS)
         shown = present(
             healthy=health.healthy,
-            name=value_at(entry, "name"),
+            name=entry.get("name"),
             ready=health.ready,
             reference=resources.recorded(index) or None,
             waitingFor=waits[index] if index < len(waits) else None,
@@ -90,8 +89,8 @@ def handle_status(resources: Resources, waits: Sequence[str | None]) -> HandleSt
         entries.append({**remaining, **shown})
     summary, fault = _summary(resources)
     status = present(
-        healthy=overall(_flag(entry, "healthy") for entry in entries),
-        ready=overall(_flag(entry, "ready") for entry in entries),
+        healthy=overall(flag_at(entry, "healthy") for entry in entries),
+        ready=overall(flag_at(entry, "ready") for entry in entries),
         summary=summary,
         resources=[*entries] if entries or entries_before else None,
     )
@@ -104,7 +103,7 @@ def _summary(resources: Resources) -> tuple[JsonValue, list[str]]:
     name = text_at(handle, "spec", "provider", "name") or next((provider_name(entry) for entry in entries[-1:]), "")
     provider = resources.scene.providers.get(name)
     if name and provider is None:
-        return value_at(handle, "status", "summary"), [f"ResourceProvider {name}: not found"]
+        return object_at(handle, "status").get("summary"), [f"ResourceProvider {name}: not found"]
     template = object_at(provider, "spec", "statusSummaryTemplate")
     if not template:
         return None, []
@@ -119,9 +118,4 @@ def _summary(resources: Resources) -> tuple[JsonValue, list[str]]:
         weaker = object_at(provider, "spec", "vars")
         return resources.scene.renderer.render(template, variables, what=what, lazy=weaker), []
     except TemplateError as error:
-        return value_at(handle, "status", "summary"), [str(error)]
-
-
-def _flag(entry: JsonObject, field: str) -> bool | None:
-    value = entry.get(field)
-    return value if isinstance(value, bool) else None
+        return object_at(handle, "status").get("summary"), [str(error)]

@@ -20,7 +20,8 @@ from referencing import Registry
 from domain.claims import constants
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.provider_resources import Scene
-from domain.claims.templates import TemplateError, renderer
+from domain.claims.templates import renderer
+from domain.claims.templates.errors import TemplateError
 
 # The text contains value and schema; a status must stay far below etcd's limit of 1.5 MB.
 LONGEST_TEXT = 16_000

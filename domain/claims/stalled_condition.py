@@ -36,6 +36,11 @@ def condition_at(status: JsonObject, type_: str) -> JsonObject | None:
     return next(found, None)
 
 
+def shown_messages(obj: JsonObject) -> str:
+    """The messages of the object's conditions: a fault among them was reported before."""
+    return " ".join(text_at(condition, "message") for condition in objects_at(obj, "status", "conditions"))
+
+
 def with_own_stalled(status: JsonObject, fault: Fault | None, now: datetime, *, bound: bool) -> JsonObject:
     if fault is None and bound and stalled_by_handle(status):
         return status
@@ -52,10 +57,7 @@ def with_handles_stalled(status: JsonObject, faults: Iterable[Fault], now: datet
 
 
 def stalled_by_handle(status: JsonObject) -> bool:
-    return any(
-        condition.get("type") == STALLED and condition.get("reason") == HANDLE_STALLED
-        for condition in objects_at(status, "conditions")
-    )
+    return text_at(condition_at(status, STALLED), "reason") == HANDLE_STALLED
 
 
 def _condition(before: JsonObject, type_: str, fault: Fault, now: datetime) -> JsonObject:

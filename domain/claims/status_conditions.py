@@ -67,7 +67,7 @@ def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
             outcome=Outcome.WAITING,
             why=f"the spec is not accepted: {'; '.join(shown_validation_errors(plan.status)) or 'see its status'}",
             waits_for=("a corrected spec",),
-            **_by_clock(plan, look_at),
+            **_observing_again(look_at if plan.by_clock else None),
         )
     return faulty(plan.fault or Fault(reason="Stalled", message="see its status"), look_at)
 
@@ -89,8 +89,7 @@ def faulty(fault: Fault, look_at: datetime) -> Decision:
         outcome=Outcome.WAITING,
         why=f"{fault.reason}: {fault.message}",
         waits_for=("a change of the claim or of its provider",),
-        deadline=look_at,
-        at_deadline="observe again",
+        **_observing_again(look_at),
     )
 
 
@@ -100,7 +99,7 @@ def waits_for_free(plan: ClaimPlan, look_at: datetime) -> Decision:
         outcome=Outcome.WAITING,
         why=f"no free handle matches, and no handle is created: {plan.no_creation or 'creation is disabled'}",
         waits_for=("a free ResourceHandle that matches",),
-        **_by_clock(plan, look_at),
+        **_observing_again(look_at if plan.by_clock else None),
     )
 
 
@@ -126,7 +125,7 @@ def settled(
         "deadline": deadline,
         "at_deadline": at_deadline,
         "patience": _patience(deadline, binder_ends_at),
-        "owner": owner(handle, claimed=claimed),
+        "owner": _owner(handle),
     }
     if faults:
         return Decision(
@@ -185,8 +184,7 @@ def ending(why: str, waits_for: Sequence[str] = (), look_at: datetime | None = N
         outcome=Outcome.WORKING,
         why=why,
         waits_for=tuple(waits_for),
-        deadline=look_at,
-        at_deadline="observe again" if look_at else "",
+        **_observing_again(look_at),
     )
 
 
@@ -206,8 +204,7 @@ def filled(
             outcome=Outcome.WAITING,
             why=f"{why}; {fault.reason}: {fault.message}",
             waits_for=("a change of the pool or its provider",),
-            deadline=look_at,
-            at_deadline="observe again" if look_at else "",
+            **_observing_again(look_at),
         )
     enough = len(handles) >= wants.min_available
     deadline = earliest([begins_at, look_at])
@@ -221,11 +218,9 @@ def filled(
     )
 
 
-def owner(handle: JsonObject, *, claimed: bool) -> str:
+def _owner(handle: JsonObject) -> str:
     pool = object_at(handle, "spec", "resourcePool")
-    if pool:
-        return f"ResourcePool/{text_at(pool, 'namespace')}/{text_at(pool, 'name')}"
-    return ""
+    return f"ResourcePool/{text_at(pool, 'namespace')}/{text_at(pool, 'name')}" if pool else ""
 
 
 def shown_validation_errors(status: JsonObject) -> list[str]:
@@ -234,8 +229,8 @@ def shown_validation_errors(status: JsonObject) -> list[str]:
     return [str(each) for each in (of_values if isinstance(of_values, list) else [])] + [e for e in of_entries if e]
 
 
-def _by_clock(plan: ClaimPlan, look_at: datetime) -> dict[str, Any]:
-    return {"deadline": look_at, "at_deadline": "observe again"} if plan.by_clock else {}
+def _observing_again(look_at: datetime | None) -> dict[str, Any]:
+    return {"deadline": look_at, "at_deadline": "observe again"} if look_at else {}
 
 
 def _patience(deadline: datetime | None, binder_ends_at: datetime | None) -> timedelta:
@@ -247,10 +242,8 @@ def _ends(*, claimed: bool) -> str:
 
 
 def _unready(status: JsonObject) -> tuple[str, ...]:
-    entries = value_at(status, "resources")
-    found = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
     return tuple(
         f"resource {text_at(each, 'name') or index}: {text_at(each, 'waitingFor') or 'it is not ready'}"
-        for index, each in enumerate(found)
+        for index, each in enumerate(objects_at(status, "resources"))
         if each.get("ready") is not True and ("ready" in each or text_at(each, "waitingFor"))
     )[:10]

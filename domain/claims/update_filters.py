@@ -11,11 +11,10 @@ Paths come partly from users, so patterns are matched with a timeout (then `BadP
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-import jsonpatch
 import regex
 from pydantic import JsonValue
 
@@ -55,9 +54,31 @@ class UpdateFilter(NamedTuple):
     allowed_ops: tuple[str, ...] = DEFAULT_ALLOWED_OPS
 
 
-def differences(old: JsonValue, new: JsonValue) -> Iterator[Operation]:
-    """The operations that turn `old` into `new`, in a fixed order; raises TooDeep."""
-    return _differences(old, new, "", 0)
+def differences(old: JsonValue, new: JsonValue, path: str = "", depth: int = 0) -> Iterator[Operation]:
+    """The operations that turn `old` into `new`, in a fixed order; raises TooDeep.
+
+    `path` and `depth` are for its own calls, about parts of the objects.
+    """
+    if depth > DEEPEST:
+        raise TooDeep
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key, value in old.items():
+            if key in new:
+                yield from differences(value, new[key], f"{path}/{pointer_token(key)}", depth + 1)
+            else:
+                yield Operation("remove", f"{path}/{pointer_token(key)}")
+        for key, value in new.items():
+            if key not in old:
+                yield Operation("add", f"{path}/{pointer_token(key)}", value)
+    elif isinstance(old, list) and isinstance(new, list):
+        for index, (before, after) in enumerate(zip(old, new, strict=False)):
+            yield from differences(before, after, f"{path}/{index}", depth + 1)
+        for index in range(len(old) - 1, len(new) - 1, -1):
+            yield Operation("remove", f"{path}/{index}")
+        for index in range(len(old), len(new)):
+            yield Operation("add", f"{path}/{index}", new[index])
+    elif isinstance(old, bool) != isinstance(new, bool) or old != new:
+        yield Operation("replace", path, new)
 
 
 def update_filters(update_filters: JsonValue) -> tuple[UpdateFilter, ...]:
@@ -98,36 +119,8 @@ def matches(pattern: str, path: str) -> bool:
         raise BadPattern(pattern, f"takes more than {PATTERN_SECONDS} s on {path[:100]!r}") from error
 
 
-def apply(document: JsonValue, patch: Sequence[Operation]) -> JsonValue:
-    after: JsonValue = jsonpatch.apply_patch(document, [operation.as_json() for operation in patch])
-    return after
-
-
 def pointer_token(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
-
-
-def _differences(old: JsonValue, new: JsonValue, path: str, depth: int) -> Iterator[Operation]:
-    if depth > DEEPEST:
-        raise TooDeep
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key, value in old.items():
-            if key in new:
-                yield from _differences(value, new[key], f"{path}/{pointer_token(key)}", depth + 1)
-            else:
-                yield Operation("remove", f"{path}/{pointer_token(key)}")
-        for key, value in new.items():
-            if key not in old:
-                yield Operation("add", f"{path}/{pointer_token(key)}", value)
-    elif isinstance(old, list) and isinstance(new, list):
-        for index, (before, after) in enumerate(zip(old, new, strict=False)):
-            yield from _differences(before, after, f"{path}/{index}", depth + 1)
-        for index in range(len(old) - 1, len(new) - 1, -1):
-            yield Operation("remove", f"{path}/{index}")
-        for index in range(len(old), len(new)):
-            yield Operation("add", f"{path}/{index}", new[index])
-    elif isinstance(old, bool) != isinstance(new, bool) or old != new:
-        yield Operation("replace", path, new)
 
 
 def _passes(operation: Operation, filters: Iterable[UpdateFilter]) -> bool:

@@ -68,9 +68,8 @@ class PutObject(ClaimsAction):
     def summary(self) -> str:
         return f"write {self.what} of {self.kind.name} {text_at(self.before, 'metadata', 'name')}"
 
-    def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
-        obj = result.obj if isinstance(result, Stored) else self.after
-        after = world.stored(self.kind.name, obj)
+    def fold(self, world: W, written: Stored) -> W:  # type: ignore[override]
+        after = world.stored(self.kind.name, written.obj)
         return after.model_copy(update={"wrote": (*world.wrote, self.mark)})  # type: ignore[return-value]
 
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]

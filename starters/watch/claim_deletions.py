@@ -30,10 +30,15 @@ def handle_ending(before: Projection | None, after: Projection | None, index: In
     """Whether a handle is being deleted because it or its claim expired, or with its claim, or is gone after that."""
     if after is None:
         return before is not None and before.deleting
-    namespace, _, name = after.fact("claim").partition("/")
-    claim = index.get(RESOURCE_CLAIM.name, namespace, name) if name else None
+    claim = claim_of(after, index)
     goes = _over(after) or (claim is not None and (claim.deleting or _over(claim)))
     return after.deleting and goes and not _let_go(before, after)
+
+
+def claim_of(handle: Projection, index: Index) -> Projection | None:
+    """The claim that the handle is bound to, if it exists."""
+    namespace, _, name = handle.fact("claim").partition("/")
+    return index.get(RESOURCE_CLAIM.name, namespace, name) if name else None
 
 
 def _let_go(before: Projection | None, after: Projection) -> bool:

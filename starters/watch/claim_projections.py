@@ -25,7 +25,7 @@ from domain.claims.domain_names import DomainNames
 from domain.claims.json_objects import JsonObject as ClaimsObject
 from domain.claims.linked_providers import recorded_reference
 from domain.claims.relations import UNREAD_ANNOTATIONS
-from domain.claims.resource_definitions import WaitingFor
+from domain.claims.resources.shared import WaitingFor
 from domain.claims.stalled_condition import STALLED
 from domain.resource import parse_timestamp, timestamp
 from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
@@ -47,7 +47,7 @@ class Readings:
     def claim(self, obj: JsonObject) -> View:
         status = mapping(obj, "status")
         link = mapping(status, "resourceHandle")
-        detached, ignored, paused = flag(link, "detached"), self._ignored(obj), _paused(obj)
+        detached, ignored = flag(link, "detached"), self._ignored(obj)
         served = bool(
             text(link, "name")
             and at(obj, "metadata", "annotations", self._names.init_timestamp_annotation)
@@ -56,43 +56,28 @@ class Readings:
         return View(
             fingerprint=self._content(obj),
             settled=self._left_in_peace(obj) if ignored else (served or detached) and not _retry_wanted(obj),
-            facts=_facts(
+            facts=self._facts(
+                obj,
                 handle=text(link, "name"),
-                detached=_word(detached),
-                ignored=_word(ignored),
-                paused=_word(paused),
-                stalled=_word(_stalled(obj)),
+                detached=detached,
                 end=_earliest(text(status, "lifespan", "end"), text(obj, "spec", "lifespan", "end")),
-                unbound=_word(not (text(link, "name") or detached or ignored or _deleting(obj))),
-                healthy=_truth(status, "healthy"),
-                ready=_truth(status, "ready"),
+                unbound=not (text(link, "name") or detached or ignored or _deleting(obj)),
             ),
         )
 
     def handle(self, obj: JsonObject) -> View:
-        spec, status = mapping(obj, "spec"), mapping(obj, "status")
-        bound = bool(mapping(spec, "resourceClaim"))
-        healthy, ready, ignored, paused = (
-            _truth(status, "healthy"),
-            _truth(status, "ready"),
-            self._ignored(obj),
-            _paused(obj),
-        )
-        free = not (bound or ignored or _deleting(obj))
+        spec, ignored = mapping(obj, "spec"), self._ignored(obj)
+        free = not (mapping(spec, "resourceClaim") or ignored or _deleting(obj))
         return View(
             fingerprint=self._content(obj),
-            handed=(paused,),  # the handle's own workflow writes it, but the claim's reconciles both
+            handed=(_paused(obj),),  # the handle's own workflow writes it, but the claim's reconciles both
             settled=self._left_in_peace(obj) if ignored else _complete(obj, free=free) and not _retry_wanted(obj),
-            facts=_facts(
+            facts=self._facts(
+                obj,
                 pool=_path(mapping(spec, "resourcePool")),
                 claim=_path(mapping(spec, "resourceClaim")),
                 end=_earliest(text(spec, "lifespan", "end")),
-                ignored=_word(ignored),
-                paused=_word(paused),
-                stalled=_word(_stalled(obj)),
-                healthy=healthy,
-                ready=ready,
-                free=_word(free),
+                free=free,
             ),
         )
 
@@ -100,12 +85,7 @@ class Readings:
         """The view is never settled, because a pool's status does not reveal that its counts are stale."""
         return View(
             fingerprint=self._content(obj),
-            facts=_facts(
-                ignored=_word(self._ignored(obj)),
-                paused=_word(_paused(obj)),
-                stalled=_word(_stalled(obj)),
-                minimum=_number(obj, "spec", "minAvailable"),
-            ),
+            facts=self._facts(obj, minimum=_number(obj, "spec", "minAvailable")),
         )
 
     def scaling(self, obj: JsonObject) -> View:
@@ -113,6 +93,18 @@ class Readings:
             fingerprint=self._content(obj),
             settled=text(obj, "status", "state") == "done",
         )
+
+    def _facts(self, obj: JsonObject, **facts: str | bool) -> dict[str, str]:
+        """The given facts and those that all kinds have. A fact that is empty or false is left out."""
+        found = {
+            "ignored": self._ignored(obj),
+            "paused": _paused(obj),
+            "stalled": _stalled(obj),
+            "healthy": _truth(obj, "healthy"),
+            "ready": _truth(obj, "ready"),
+            **facts,
+        }
+        return {name: _TRUE if fact is True else str(fact) for name, fact in found.items() if fact}
 
     def _content(self, obj: JsonObject) -> tuple[object, ...]:
         """Everything except what Kubernetes, kubectl and former frameworks store for themselves. The generation
@@ -154,10 +146,6 @@ def _sorted(values: Mapping[str, object], unread: frozenset[str] = frozenset()) 
     return tuple((name, values[name]) for name in sorted(values) if name not in unread)
 
 
-def _facts(**facts: str) -> dict[str, str]:
-    return {name: value for name, value in facts.items() if value}
-
-
 def _earliest(*moments: str) -> str:
     read = filter(None, map(parse_timestamp, filter(None, moments)))
     return min((timestamp(moment) for moment in read), default="")
@@ -191,10 +179,6 @@ def _number(obj: Mapping[str, object], *path: str) -> str:
     return str(value) if isinstance(value, int) else ""
 
 
-def _truth(status: Mapping[str, object], field: str) -> str:
-    value = status.get(field)
+def _truth(obj: JsonObject, field: str) -> str:
+    value = at(obj, "status", field)
     return str(value).lower() if isinstance(value, bool) else ""
-
-
-def _word(holds: bool) -> str:
-    return _TRUE if holds else ""

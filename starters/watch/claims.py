@@ -19,7 +19,7 @@ from domain.claims.relations import relations_of
 from domain.identity import Key
 from engine.kube.informer_cache import Followed
 from engine.settings import Settings
-from starters.watch.claim_deletions import claim_ending, handle_ending
+from starters.watch.claim_deletions import claim_ending, claim_of, handle_ending
 from starters.watch.claim_projections import Readings
 from starters.watch.projection import Projection
 from starters.watch.projection_index import Index
@@ -41,8 +41,7 @@ def handle_delegate(handle: Projection, index: Index) -> Key:
 
     It does so if the handle is free, its claim is gone, detached or paused, or claim or handle is ignored.
     """
-    namespace, _, name = handle.fact("claim").partition("/")
-    claim = index.get(RESOURCE_CLAIM.name, namespace, name) if name else None
+    claim = claim_of(handle, index)
     return claim.key if claim and not handle.fact("ignored") and not _gives_up(claim) else handle.key
 
 

@@ -11,11 +11,10 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.managed_resources import States
-from domain.claims.evaluator_interface import Fault, HandlePlan
+from domain.claims.evaluator_interface import NO_REQUESTER, Fault, HandlePlan, HandleQuestion, Question, Requester
 from domain.claims.handle_reconciliation import HandleWorld
-from domain.claims.linked_providers import NO_REQUESTER, Requester, Resources
+from domain.claims.linked_providers import Resources
 from domain.claims.provider_resources import Scene
-from domain.claims.question import Question
 from domain.identity import Key
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -88,7 +87,9 @@ def resources(
     newer: bool = False,
     **objects: dict[str, Any],
 ) -> Resources:
-    return Resources(scene(*providers, handle=held, newer=newer, **objects), states or [], requester)
+    asked = scene(*providers, handle=held, newer=newer, **objects)
+    answers = {"handle": held, "states": tuple(states or ()), "requester": requester}
+    return Resources(asked, HandleQuestion.model_construct(now=NOW, names=NAMES, **answers))
 
 
 class Parts:

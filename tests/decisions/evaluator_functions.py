@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from domain.claims.templates import Json, Renderer
+from domain.claims.templates.renderer import Json, Renderer
 from domain.model import Model
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

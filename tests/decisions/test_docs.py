@@ -137,7 +137,7 @@ def test_every_field_and_column_is_documented(model: type[CustomResource]) -> No
 
 
 def test_every_label_and_annotation_of_resource_claims_is_documented() -> None:
-    names = [getattr(NAMES, name) for name in vars(DomainNames) if name.endswith(("_label", "_annotation"))]
+    names = [getattr(NAMES, name) for name in vars(DomainNames) if name.endswith(("_label", "_key", "_annotation"))]
     keys = {key.removeprefix(f"{NAMES.domain}/") for key in names}
     assert len(keys) > 15
     documented = re.findall(r"`([a-z-]+)`", section("### Labels, annotations, finalizers of resource claims"))

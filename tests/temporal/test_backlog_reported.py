@@ -15,8 +15,8 @@ from temporalio.worker import Worker
 from waiting import eventually
 
 from domain.backlog import Backlog
-from domain.claims.passes import BinderWorld, Serve, idle
-from domain.decision import Queue
+from domain.claims.passes import BinderWorld, Serve
+from domain.decision import Decision, Outcome, Queue
 from engine.backlog import of_objectless, of_queues
 from engine.temporal import connect, wake
 from workers.registry import workflows_of
@@ -67,7 +67,8 @@ class Binder:
                 raise RuntimeError("the template evaluator has died")
             await asyncio.Event().wait()
         waits_for = ("880 claims to be bound, the oldest since 08:33:12",)
-        return BinderWorld(key=batch.key, decision=idle("a test", phase="Serving", waits_for=waits_for), more=True)
+        decision = Decision(phase="Serving", outcome=Outcome.SETTLED, why="a test", waits_for=waits_for)
+        return BinderWorld(key=batch.key, decision=decision, more=True)
 
 
 async def test_the_binder_reports_how_many_claims_wait_and_that_its_batch_was_interrupted(

@@ -20,8 +20,8 @@ from temporalio.worker import Worker
 from waiting import eventually
 
 from activities import attempt
-from domain.claims.passes import BinderWorld, Serve, idle
-from domain.decision import Queue
+from domain.claims.passes import BinderWorld, Serve
+from domain.decision import Decision, Outcome, Queue
 from engine.temporal import connect, wake
 from workers import activity_interceptor
 from workers.dead_worker_takeover import is_dead, take_over
@@ -47,7 +47,7 @@ class Slow:
             time.sleep(self.seconds)  # noqa: ASYNC251 - this is the point
         else:
             await asyncio.sleep(self.seconds)
-        return BinderWorld(key=batch.key, decision=idle("a test"))
+        return BinderWorld(key=batch.key, decision=Decision(phase="Idle", outcome=Outcome.SETTLED, why="a test"))
 
 
 @contextmanager

@@ -20,7 +20,8 @@ from domain.claims.resources.shared import (
     ProviderChoice,
     ProviderReference,
     ResourceReference,
-    WaitingReason,
+    ResourceState,
+    TakenOverStatus,
 )
 from domain.identity import Kind
 from domain.resource import AGE, CustomResource, Definition, PrinterColumn
@@ -101,26 +102,21 @@ class HandleLink(ObjectReference):
     detached: bool = Field(False, description="True once the claim has been detached from its resources.")
 
 
-class ClaimResourceStatus(Open):
+class ClaimResourceStatus(ResourceState):
     """The state of one resource."""
 
     name: str = Field("", description="The resource's name, unique in the claim.")
     provider: ObjectReference | None = Field(None, description="The resource's provider.")
     reference: ResourceReference | None = Field(None, description="The resource itself.")
     state: JsonObject | None = Field(None, description="The resource as last observed.")
-    healthy: bool | None = Field(None, description="The result of the provider's health check; absent if unknown.")
-    ready: bool | None = Field(None, description="The result of the provider's readiness check; absent if unknown.")
     validation_error: str = Field("", description="What is wrong with the claim's template.")
-    waiting_for: WaitingReason = Field("", description="What must happen before the resource is created.")
 
 
-class ResourceClaimStatus(Open):
+class ResourceClaimStatus(TakenOverStatus):
     """The claim's state."""
 
     approval: Approval | None = Field(None, description="Whether the claim is approved.")
-    diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
     healthy: bool | None = Field(None, description="Whether all resources are healthy; absent if unknown.")
-    kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
     lifespan: ClaimLifespanStatus | None = Field(None, description="The lifespan in force.")
     provider: ClaimProviderStatus | None = Field(
         None, description="The provider in force, and the parameter values accepted last."
@@ -149,17 +145,6 @@ class ResourceClaim(CustomResource):
 
     spec: ResourceClaimSpec = ResourceClaimSpec()
     status: Preserved[ResourceClaimStatus] = ResourceClaimStatus()
-
-    @property
-    def approved(self) -> bool:
-        """Whether an approver has approved the claim, or it has a handle."""
-        status = self.status
-        granted = status.approval is not None and status.approval.state == ApprovalState.APPROVED
-        return granted or status.resource_handle is not None
-
-    @property
-    def detached(self) -> bool:
-        return self.status.resource_handle is not None and self.status.resource_handle.detached
 
     @property
     def outside(self) -> tuple[str, ...]:

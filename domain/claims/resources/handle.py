@@ -11,29 +11,27 @@ from typing import ClassVar
 from pydantic import Field
 
 from domain.claims import RESOURCE_HANDLE
-from domain.claims.names import guid_of
 from domain.claims.resources.claim import described
 from domain.claims.resources.shared import (
     DEFINITION,
     LabelValue,
+    LifespanTerms,
     Open,
     OwnerLink,
     ProviderChoice,
     ProviderLink,
     ResourceReference,
-    WaitingReason,
+    ResourceState,
+    TakenOverStatus,
 )
 from domain.identity import Kind
 from domain.resource import AGE, CustomResource, Definition, PrinterColumn
 from domain.schema import DateTime, JsonObject, Preserved
 
 
-class HandleLifespan(Open):
+class HandleLifespan(LifespanTerms):
     """How long the handle lives, with and without a claim."""
 
-    default: str = Field("", description="Lifespan from binding, for claims that set no end.")
-    maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
-    relative_maximum: str = Field("", description="How far ahead the end may lie at any time.")
     end: DateTime[str] = Field("", description="When the handle is deleted, with its resources and its claim.")
 
 
@@ -64,24 +62,12 @@ class ResourceHandleSpec(Open):
     vars: JsonObject = Field({}, description="Variables of templates; they override the provider's.")
 
 
-class HandleResourceStatus(Open):
-    """The state of one resource."""
-
-    name: str = Field("", description="The resource's name, unique in the handle.")
-    reference: ResourceReference | None = Field(None, description="The resource itself, once it has its name.")
-    healthy: bool | None = Field(None, description="The result of the provider's health check; absent if unknown.")
-    ready: bool | None = Field(None, description="The result of the provider's readiness check; absent if unknown.")
-    waiting_for: WaitingReason = Field("", description="What must happen before the resource is created.")
-
-
-class ResourceHandleStatus(Open):
+class ResourceHandleStatus(TakenOverStatus):
     """The handle's state."""
 
-    diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
     healthy: bool | None = Field(None, description="Whether all resources are healthy; absent if unknown.")
-    kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
     ready: bool | None = Field(None, description="Whether all resources are ready; absent if unknown.")
-    resources: tuple[HandleResourceStatus, ...] = Field((), description="The state of each resource.")
+    resources: tuple[ResourceState, ...] = Field((), description="The state of each resource.")
     summary: JsonObject | None = Field(None, description="The result of the provider's summary template.")
 
 
@@ -102,10 +88,6 @@ class ResourceHandle(CustomResource):
 
     spec: ResourceHandleSpec = ResourceHandleSpec()
     status: Preserved[ResourceHandleStatus] = ResourceHandleStatus()
-
-    @property
-    def guid(self) -> str:
-        return guid_of(self.metadata.name, self.metadata.generate_name)
 
     def reference(self, index: int) -> ResourceReference | None:
         """The resource's reference in the status or, in objects of older releases, in the spec."""

@@ -15,22 +15,21 @@ from domain.claims.resources.shared import (
     Count,
     Duration,
     LabelValue,
+    LifespanTerms,
     Open,
     ProviderChoice,
     ProviderLink,
     ScalingState,
+    TakenOverStatus,
 )
 from domain.identity import Kind
 from domain.resource import AGE, CustomResource, Definition, PrinterColumn
 from domain.schema import DateTime, JsonObject, Marker, Preserved, Required
 
 
-class PoolLifespan(Open):
+class PoolLifespan(LifespanTerms):
     """The lifespan of the pool's handles; replaces the provider's entirely."""
 
-    default: str = Field("", description="Lifespan from binding, for claims that set no end.")
-    maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
-    relative_maximum: str = Field("", description="How far ahead the end may lie at any time.")
     unclaimed: Duration = Field("", description="Lifespan of a handle without a claim.")
 
 
@@ -84,11 +83,9 @@ class PooledHandle(Open):
     ready: bool | None = Field(None, description="Whether all its resources are ready; absent if unknown.")
 
 
-class ResourcePoolStatus(Open):
+class ResourcePoolStatus(TakenOverStatus):
     """The pool's state."""
 
-    diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
-    kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
     resource_handle_count: HandleCount | None = Field(None, description="How many free handles there are.")
     resource_handles: tuple[PooledHandle, ...] = Field((), description="The free handles.")
 
@@ -128,12 +125,10 @@ class ResourcePoolScalingSpec(Open):
     resource_pool: Required[PoolReference] = Field(PoolReference(), description="The pool.")
 
 
-class ResourcePoolScalingStatus(Open):
+class ResourcePoolScalingStatus(TakenOverStatus):
     """The progress of the scaling."""
 
     count: int = Field(0, description="Handles created so far.")
-    diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
-    kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
     state: Annotated[str, Marker(enum=(ScalingState.WAITING, ScalingState.SCALING, ScalingState.DONE))] = Field(
         "", description="waiting, scaling or done."
     )

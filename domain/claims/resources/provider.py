@@ -12,7 +12,7 @@ from pydantic import Field
 
 from domain.claims import RESOURCE_PROVIDER
 from domain.claims.constants import APPROVAL_PENDING_MESSAGE, DEFAULT_ALLOWED_OPS
-from domain.claims.resources.shared import DEFINITION, Duration, Open
+from domain.claims.resources.shared import DEFINITION, Duration, LifespanTerms, Open
 from domain.identity import Kind
 from domain.resource import AGE, Condition, CustomResource, Definition, KubeModel, PrinterColumn
 from domain.schema import Json, JsonObject, Marker, Preserved, Required
@@ -27,12 +27,10 @@ class ProviderApproval(Open):
     )
 
 
-class ProviderLifespan(Open):
+class ProviderLifespan(LifespanTerms):
     """The lifespan of the provider's resources; all but `unclaimed` may be templates."""
 
     default: str = Field("", description="Lifespan of a claim without an end.")
-    maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
-    relative_maximum: str = Field("", description="How far ahead the end may lie at any time.")
     unclaimed: Duration = Field("", description="Lifespan of a handle without a claim.")
 
 

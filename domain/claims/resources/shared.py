@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
@@ -32,12 +33,12 @@ class ApprovalState:
     REJECTED = "rejected"
 
 
-class WaitingFor:
+class WaitingFor(StrEnum):
     """Values of `status.resources[].waitingFor`."""
 
     CLAIM = "ResourceClaim"
-    LINKED_PROVIDER = "Linked ResourceProvider"
-    DEFINITION = "Resource Definition"
+    LINKED = "Linked ResourceProvider"
+    DEFINITION = "Resource Definition"  # its definition has the name of another resource of the handle
 
 
 class ScalingState:
@@ -48,13 +49,26 @@ class ScalingState:
     DONE = "done"
 
 
-WaitingReason = Annotated[str, Marker(enum=(WaitingFor.CLAIM, WaitingFor.LINKED_PROVIDER, WaitingFor.DEFINITION))]
+WaitingReason = Annotated[str, Marker(enum=tuple(each.value for each in WaitingFor))]
 
 
 class Open(KubeModel):
     """A part of an object that preserves unknown fields, because entries of lists are written as a whole."""
 
     model_config = {**KubeModel.model_config, "extra": "allow"}
+
+
+class TakenOverStatus(Open):
+    """The parts of a status that the replaced operator has left."""
+
+    diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
+    kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
+
+
+class LifespanTerms(Open):
+    default: str = Field("", description="Lifespan from binding, for claims that set no end.")
+    maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
+    relative_maximum: str = Field("", description="How far ahead the end may lie at any time.")
 
 
 class ObjectReference(Open):
@@ -104,3 +118,13 @@ class ProviderChoice(Open):
 
     name: Required[str] = Field("", description="The ResourceProvider's name.")
     parameter_values: JsonObject = Field({}, description="Values of the provider's parameters, by parameter.")
+
+
+class ResourceState(Open):
+    """The state of one resource."""
+
+    name: str = Field("", description="The resource's name, unique in the handle.")
+    reference: ResourceReference | None = Field(None, description="The resource itself, once it has its name.")
+    healthy: bool | None = Field(None, description="The result of the provider's health check; absent if unknown.")
+    ready: bool | None = Field(None, description="The result of the provider's readiness check; absent if unknown.")
+    waiting_for: WaitingReason = Field("", description="What must happen before the resource is created.")

@@ -10,10 +10,10 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from domain.claims import RESOURCE_WATCH
-from domain.claims.resources.shared import DEFINITION, Open
+from domain.claims.resources.shared import DEFINITION, Open, TakenOverStatus
 from domain.identity import Kind
 from domain.resource import CustomResource, Definition, PrinterColumn
-from domain.schema import JsonObject, Marker, Preserved, Required
+from domain.schema import Marker, Preserved, Required
 
 
 class ResourceWatchSpec(Open):
@@ -31,11 +31,9 @@ class WatchPod(Open):
     name: str = Field("", description="The pod's name.")
 
 
-class ResourceWatchStatus(Open):
+class ResourceWatchStatus(TakenOverStatus):
     """The status that the replaced operator has left."""
 
-    diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
-    kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
     pod: WatchPod | None = Field(None, description="Left by the replaced operator: its process for this watch.")
 
 

@@ -7,29 +7,50 @@ Poolboy's releases differ on a claim's `parameter_values`: here they are the acc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
+from pydantic import JsonValue
+
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.names import guid_of
 from domain.claims.templates.datetimes import FORMAT
 
 
-def _at(raw: object, *path: str) -> object:
-    for key in path:
-        if not isinstance(raw, Mapping):
-            return None
-        raw = raw.get(key)
-    return raw
+def _value(*path: str) -> property:
+    return property(lambda view: value_at(view._raw, *path))
 
 
-def _mapping(raw: object, *path: str) -> dict[str, object]:
-    found = _at(raw, *path)
-    return found if isinstance(found, dict) else {}
+def _is_set(*path: str) -> property:
+    return property(lambda view: bool(value_at(view._raw, *path)))
 
 
-def _list(raw: object, *path: str) -> list[object]:
-    found = _at(raw, *path)
-    return found if isinstance(found, list) else []
+def _mapping(*path: str) -> property:
+    return property(lambda view: object_at(view._raw, *path))
+
+
+def _list(*path: str) -> property:
+    """The list itself: a template may not change it, and a copy would not be recognised (`RenderingContext`)."""
+
+    def of(view: View) -> list[JsonValue]:
+        found = value_at(view._raw, *path)
+        return found if isinstance(found, list) else []
+
+    return property(of)
+
+
+def _datetime(attribute: str) -> property:
+    """The time whose text another attribute has; None if the text is not a time."""
+    return property(lambda view: _moment(getattr(view, attribute)))
+
+
+def _from_its_making(field: str) -> property:
+    def of(view: View) -> object:
+        if (found := view.metadata.get(field)) is None:
+            raise AttributeError(field)  # undefined, for a template
+        return found
+
+    return property(of)
 
 
 def _moment(text: object) -> datetime | None:
@@ -45,7 +66,7 @@ class View:
     __slots__ = ("_domain", "_now", "_raw")
     _kind: ClassVar[str]
 
-    def __init__(self, raw: Mapping[str, object], *, now: datetime | None = None, domain: str = "") -> None:
+    def __init__(self, raw: JsonObject, *, now: datetime | None = None, domain: str = "") -> None:
         """`now` is for time differences; `domain` is the API group in annotations' keys, by default the object's."""
         self._raw = raw
         self._now = now
@@ -54,14 +75,19 @@ class View:
     def __str__(self) -> str:
         return f"{self._kind} {self.name} in {self.namespace}"
 
-    def _from_its_making(self, field: str) -> object:
-        if (found := self.metadata.get(field)) is None:
-            raise AttributeError(field)  # undefined, for a template
-        return found
-
-    @property
-    def api_version(self) -> object:
-        return self._raw.get("apiVersion")
+    api_version = _value("apiVersion")
+    metadata = _mapping("metadata")
+    meta = metadata
+    spec = _mapping("spec")
+    status = _mapping("status")
+    name = _value("metadata", "name")
+    namespace = _value("metadata", "namespace")
+    uid = _from_its_making("uid")
+    annotations = _mapping("metadata", "annotations")
+    labels = _mapping("metadata", "labels")
+    creation_timestamp = _from_its_making("creationTimestamp")
+    deletion_timestamp = _value("metadata", "deletionTimestamp")
+    vars = _mapping("spec", "vars")
 
     @property
     def api_group(self) -> str:
@@ -72,52 +98,6 @@ class View:
         return self._raw.get("kind", self._kind)
 
     @property
-    def metadata(self) -> dict[str, object]:
-        return _mapping(self._raw, "metadata")
-
-    meta = metadata
-
-    @property
-    def spec(self) -> dict[str, object]:
-        return _mapping(self._raw, "spec")
-
-    @property
-    def status(self) -> dict[str, object]:
-        return _mapping(self._raw, "status")
-
-    @property
-    def name(self) -> object:
-        return _at(self._raw, "metadata", "name")
-
-    @property
-    def namespace(self) -> object:
-        return _at(self._raw, "metadata", "namespace")
-
-    @property
-    def uid(self) -> object:
-        return self._from_its_making("uid")
-
-    @property
-    def annotations(self) -> dict[str, object]:
-        return _mapping(self._raw, "metadata", "annotations")
-
-    @property
-    def labels(self) -> dict[str, object]:
-        return _mapping(self._raw, "metadata", "labels")
-
-    @property
-    def creation_timestamp(self) -> object:
-        return self._from_its_making("creationTimestamp")
-
-    @property
-    def deletion_timestamp(self) -> object:
-        return _at(self._raw, "metadata", "deletionTimestamp")
-
-    @property
-    def vars(self) -> dict[str, object]:
-        return _mapping(self._raw, "spec", "vars")
-
-    @property
     def reference(self) -> dict[str, object]:
         return {"apiVersion": self.api_version, "kind": self.kind, "name": self.name, "namespace": self.namespace}
 
@@ -125,181 +105,84 @@ class View:
         return self.reference
 
 
-class _WithLifespan(View):
-    __slots__ = ()
-
-    @property
-    def resources(self) -> list[object]:
-        return _list(self._raw, "spec", "resources")
-
-    @property
-    def status_resources(self) -> list[object]:
-        return _list(self._raw, "status", "resources")
-
-
-class ClaimView(_WithLifespan):
+class ClaimView(View):
     __slots__ = ()
     _kind = "ResourceClaim"
 
-    @property
-    def parameter_values(self) -> dict[str, object]:
-        accepted = _mapping(self._raw, "status", "provider", "parameterValues")
-        return {**accepted, **_mapping(self._raw, "spec", "provider", "parameterValues")}
+    resources = _list("spec", "resources")
+    status_resources = _list("status", "resources")
+    resource_handle_name = _value("status", "resourceHandle", "name")
+    resource_handle_namespace = _value("status", "resourceHandle", "namespace")
+    has_resource_handle = _is_set("status", "resourceHandle")
+    is_detached = _is_set("status", "resourceHandle", "detached")
+    has_resource_provider = _is_set("spec", "provider")
+    approval_state = _value("status", "approval", "state")
+    lifespan_start_datetime = _datetime("lifespan_start_timestamp")
+    lifespan_end_timestamp = _value("status", "lifespan", "end")
+    lifespan_end_datetime = _datetime("lifespan_end_timestamp")
+    lifespan_first_ready_timestamp = _value("status", "lifespan", "firstReady")
+    lifespan_first_ready_datetime = _datetime("lifespan_first_ready_timestamp")
+    requested_lifespan_end_timestamp = _value("spec", "lifespan", "end")
+    requested_lifespan_end_datetime = _datetime("requested_lifespan_end_timestamp")
+    lifespan_maximum = _value("status", "lifespan", "maximum")
+    lifespan_relative_maximum = _value("status", "lifespan", "relativeMaximum")
+    auto_delete_when = _value("spec", "autoDelete", "when")
+    auto_detach_when = _value("spec", "autoDetach", "when")
 
     @property
-    def resource_handle_name(self) -> object:
-        return _at(self._raw, "status", "resourceHandle", "name")
-
-    @property
-    def resource_handle_namespace(self) -> object:
-        return _at(self._raw, "status", "resourceHandle", "namespace")
+    def parameter_values(self) -> JsonObject:
+        accepted = object_at(self._raw, "status", "provider", "parameterValues")
+        return {**accepted, **object_at(self._raw, "spec", "provider", "parameterValues")}
 
     @property
     def resource_pool_name(self) -> object:
-        return self.annotations.get(f"{self._domain}/resource-pool-name")
+        return object_at(self._raw, "metadata", "annotations").get(f"{self._domain}/resource-pool-name")
 
     @property
     def resource_provider_name(self) -> object:
-        return _at(self._raw, "status", "provider", "name") or _at(self._raw, "spec", "provider", "name")
-
-    @property
-    def approval_state(self) -> object:
-        return _at(self._raw, "status", "approval", "state")
+        return value_at(self._raw, "status", "provider", "name") or value_at(self._raw, "spec", "provider", "name")
 
     @property
     def is_approved(self) -> bool:
-        return self.has_resource_handle or self.approval_state == "approved"
-
-    @property
-    def is_detached(self) -> bool:
-        return bool(_at(self._raw, "status", "resourceHandle", "detached"))
-
-    @property
-    def has_resource_handle(self) -> bool:
-        return bool(_at(self._raw, "status", "resourceHandle"))
-
-    @property
-    def has_resource_provider(self) -> bool:
-        return bool(_at(self._raw, "spec", "provider"))
+        return bool(self.has_resource_handle or self.approval_state == "approved")
 
     @property
     def validation_failed(self) -> bool:
-        failed = [each for each in self.status_resources if _at(each, "validationError")]
-        return bool(failed or _at(self._raw, "status", "provider", "validationErrors"))
+        failed = [each for each in self.status_resources if value_at(each, "validationError")]
+        return bool(failed or value_at(self._raw, "status", "provider", "validationErrors"))
 
     @property
     def lifespan_start_timestamp(self) -> object:
-        started = _at(self._raw, "status", "lifespan", "start") or _at(self._raw, "spec", "lifespan", "start")
-        return started or _at(self._raw, "metadata", "creationTimestamp")
-
-    @property
-    def lifespan_start_datetime(self) -> datetime | None:
-        return _moment(self.lifespan_start_timestamp)
-
-    @property
-    def lifespan_end_timestamp(self) -> object:
-        return _at(self._raw, "status", "lifespan", "end")
-
-    @property
-    def lifespan_end_datetime(self) -> datetime | None:
-        return _moment(self.lifespan_end_timestamp)
-
-    @property
-    def lifespan_first_ready_timestamp(self) -> object:
-        return _at(self._raw, "status", "lifespan", "firstReady")
-
-    @property
-    def lifespan_first_ready_datetime(self) -> datetime | None:
-        return _moment(self.lifespan_first_ready_timestamp)
-
-    @property
-    def requested_lifespan_end_timestamp(self) -> object:
-        return _at(self._raw, "spec", "lifespan", "end")
-
-    @property
-    def requested_lifespan_end_datetime(self) -> datetime | None:
-        return _moment(self.requested_lifespan_end_timestamp)
-
-    @property
-    def lifespan_maximum(self) -> object:
-        return _at(self._raw, "status", "lifespan", "maximum")
-
-    @property
-    def lifespan_relative_maximum(self) -> object:
-        return _at(self._raw, "status", "lifespan", "relativeMaximum")
-
-    @property
-    def auto_delete_when(self) -> object:
-        return _at(self._raw, "spec", "autoDelete", "when")
-
-    @property
-    def auto_detach_when(self) -> object:
-        return _at(self._raw, "spec", "autoDetach", "when")
+        started = value_at(self._raw, "status", "lifespan", "start") or value_at(self._raw, "spec", "lifespan", "start")
+        return started or value_at(self._raw, "metadata", "creationTimestamp")
 
 
-class HandleView(_WithLifespan):
+class HandleView(View):
     __slots__ = ()
     _kind = "ResourceHandle"
 
+    resources = _list("spec", "resources")
+    status_resources = _list("status", "resources")
+    parameter_values = _mapping("spec", "provider", "parameterValues")
+    is_bound = _is_set("spec", "resourceClaim")
+    is_healthy = _value("status", "healthy")
+    is_ready = _value("status", "ready")
+    is_from_resource_pool = _is_set("spec", "resourcePool")
+    resource_claim_name = _value("spec", "resourceClaim", "name")
+    resource_claim_namespace = _value("spec", "resourceClaim", "namespace")
+    resource_pool_name = _value("spec", "resourcePool", "name")
+    resource_pool_namespace = _value("spec", "resourcePool", "namespace")
+    resource_provider_name = _value("spec", "provider", "name")
+    lifespan_end_timestamp = _value("spec", "lifespan", "end")
+    lifespan_end_datetime = _datetime("lifespan_end_timestamp")
+
     @property
     def guid(self) -> str:
-        name = str(self.name or "")
-        prefix = str(_at(self._raw, "metadata", "generateName") or "")
-        if prefix and name.startswith(prefix):
-            return name[len(prefix) :]
-        return name[5:] if name.startswith("guid-") else name[-5:]
-
-    @property
-    def parameter_values(self) -> dict[str, object]:
-        return _mapping(self._raw, "spec", "provider", "parameterValues")
-
-    @property
-    def is_bound(self) -> bool:
-        return bool(_at(self._raw, "spec", "resourceClaim"))
-
-    @property
-    def is_healthy(self) -> object:
-        return _at(self._raw, "status", "healthy")
-
-    @property
-    def is_ready(self) -> object:
-        return _at(self._raw, "status", "ready")
-
-    @property
-    def is_from_resource_pool(self) -> bool:
-        return bool(_at(self._raw, "spec", "resourcePool"))
-
-    @property
-    def resource_claim_name(self) -> object:
-        return _at(self._raw, "spec", "resourceClaim", "name")
-
-    @property
-    def resource_claim_namespace(self) -> object:
-        return _at(self._raw, "spec", "resourceClaim", "namespace")
-
-    @property
-    def resource_pool_name(self) -> object:
-        return _at(self._raw, "spec", "resourcePool", "name")
-
-    @property
-    def resource_pool_namespace(self) -> object:
-        return _at(self._raw, "spec", "resourcePool", "namespace")
-
-    @property
-    def resource_provider_name(self) -> object:
-        return _at(self._raw, "spec", "provider", "name")
-
-    @property
-    def lifespan_end_timestamp(self) -> object:
-        return _at(self._raw, "spec", "lifespan", "end")
-
-    @property
-    def lifespan_end_datetime(self) -> datetime | None:
-        return _moment(self.lifespan_end_timestamp)
+        return guid_of(text_at(self._raw, "metadata", "name"), text_at(self._raw, "metadata", "generateName"))
 
     @property
     def timedelta_to_lifespan_end(self) -> timedelta | None:
-        end = self.lifespan_end_datetime
+        end = _moment(self.lifespan_end_timestamp)
         return None if end is None or self._now is None else end - self._now.astimezone(UTC)
 
 
@@ -307,39 +190,35 @@ class ProviderView(View):
     __slots__ = ()
     _kind = "ResourceProvider"
 
+    match = _mapping("spec", "match")
+    override = _mapping("spec", "override")
+    approval_required = _is_set("spec", "approval", "required")
+    create_disabled = _is_set("spec", "disableCreation")
+
     @property
-    def parameter_defaults(self) -> dict[str, object]:
-        defaults: dict[str, object] = {}
-        for each in _list(self._raw, "spec", "parameters"):
-            schema = _mapping(each, "validation", "openAPIV3Schema")
-            named = _mapping(each, "default")
-            if "value" in named:
-                defaults[str(_at(each, "name"))] = named["value"]
-            elif "default" in schema:
-                defaults[str(_at(each, "name"))] = schema["default"]
-        return defaults
+    def parameter_defaults(self) -> JsonObject:
+        return parameter_defaults(self._raw)
 
     @property
     def resource_name(self) -> object:
-        return _at(self._raw, "spec", "resourceName") or self.name
-
-    @property
-    def match(self) -> dict[str, object]:
-        return _mapping(self._raw, "spec", "match")
-
-    @property
-    def override(self) -> dict[str, object]:
-        return _mapping(self._raw, "spec", "override")
-
-    @property
-    def approval_required(self) -> bool:
-        return bool(_at(self._raw, "spec", "approval", "required"))
-
-    @property
-    def create_disabled(self) -> bool:
-        return bool(_at(self._raw, "spec", "disableCreation"))
+        return value_at(self._raw, "spec", "resourceName") or self.name
 
 
-class PoolView(View):
-    __slots__ = ()
-    _kind = "ResourcePool"
+def parameter_defaults(provider: JsonObject) -> JsonObject:
+    """The parameters' default values, without default templates, which a pool's handles never use."""
+    defaults: JsonObject = {}
+    for parameter in objects_at(provider, "spec", "parameters"):
+        given, value = default_value(parameter)
+        if given:
+            defaults[text_at(parameter, "name")] = value
+    return defaults
+
+
+def default_value(parameter: JsonObject) -> tuple[bool, JsonValue]:
+    for holder, key in (
+        (object_at(parameter, "default"), "value"),
+        (object_at(parameter, "validation", "openAPIV3Schema"), "default"),
+    ):
+        if key in holder:
+            return True, holder[key]
+    return False, None

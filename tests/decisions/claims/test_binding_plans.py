@@ -11,7 +11,6 @@ from claim_domain import NAMES
 from claim_scenes import BOUND, NOW, POOLED, asking, claim, config_map, entry, handle, link, provider, reference
 
 from domain.claims.evaluator_interface import (
-    BindingPlan,
     BindingQuestion,
     HandleBody,
     HandleQuestion,
@@ -39,7 +38,7 @@ def wanted(*entries: dict[str, Any]) -> tuple[WantedEntry, ...]:
     )
 
 
-def take(user_claim: dict[str, Any], held: dict[str, Any], *entries: dict[str, Any]) -> BindingPlan:
+def take(user_claim: dict[str, Any], held: dict[str, Any], *entries: dict[str, Any]) -> HandleBody:
     question = BindingQuestion(names=NAMES, now=NOW, claim=user_claim, handle=held, wanted=wanted(*entries))
     before = copy.deepcopy(question)
     plan = plan_binding(question)
@@ -55,7 +54,7 @@ LISTED = claim(resources=[entry("base", "mine")])
 
 def test_the_handle_is_the_claims_from_then_on() -> None:
     plan = take(LISTED, handle(entry("base", "mine"), vars={"a": 1}, **POOLED), entry("base", "mine"))
-    assert plan.labels == {NAMES.claim_name_label: "mine", NAMES.claim_namespace_label: "user-ada"}
+    assert plan.labels == {NAMES.claim_name_key: "mine", NAMES.claim_namespace_key: "user-ada"}
     assert plan.spec == {"resources": [entry("base", "mine")], "vars": {"a": 1}, **POOLED, **BOUND}
     assert plan.fault is None
 
@@ -195,7 +194,7 @@ SIZES = provider(
 def test_a_pools_handle_is_complete_from_birth() -> None:
     body = make(pool(provider={"name": "sizes", "parameterValues": {"size": 3}}, vars={"v": "pools"}), SIZES)
     assert body.fault is None
-    assert body.labels == {NAMES.pool_name_label: "spare", NAMES.pool_namespace_label: "poolboy"}
+    assert body.labels == {NAMES.pool_name_key: "spare", NAMES.pool_namespace_key: "poolboy"}
     assert body.spec == {
         "resourcePool": link("ResourcePool", "poolboy", "spare"),
         "provider": {"name": "sizes", "parameterValues": {"size": 3}},
@@ -248,7 +247,7 @@ def test_a_pools_own_lifespan_replaces_the_providers(lifespan: Any, after: Any) 
 
 def test_the_end_can_be_counted_again_from_the_moment_of_creation() -> None:
     lifespan = pool(lifespan={"unclaimed": "2h"})["spec"]["lifespan"]
-    made = for_pool_handle(lifespan, None, NOW + timedelta(seconds=1)).as_json()
+    made = for_pool_handle(lifespan, None, NOW + timedelta(seconds=1))
     assert made == {"end": "2026-11-21T14:00:01Z"}
 
 

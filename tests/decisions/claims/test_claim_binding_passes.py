@@ -20,7 +20,7 @@ from activities.claims.object_writes import Writer
 from activities.claims.tools import Tools
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
 from domain.claims.claim_evaluation import plan_claim
-from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Fault, HandlePlan, HandleQuestion
+from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, HandlePlan, HandleQuestion
 from domain.claims.json_objects import text_at, value_at
 from domain.identity import Key, Kind
 from domain.operator_domain import DEFAULT
@@ -98,7 +98,7 @@ class Binder(Parts):
             raise Shown(question.claim)
         if self.meanwhile:
             self.meanwhile()
-        raise Beyond(Fault(reason="TemplateLimit", message="took longer than 1.5 s"))
+        raise Beyond("TemplateLimit", "took longer than 1.5 s")
 
     # The rest.
 

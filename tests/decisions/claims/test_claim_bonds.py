@@ -23,10 +23,10 @@ from activities.inline_driver import Inline, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_binding import MOST_TRIES, decide
 from domain.claims.claim_validation import Claim
-from domain.claims.evaluator_interface import BindingPlan, ClaimPlan, Fault, HandlePlan, WantedEntry
+from domain.claims.evaluator_interface import ClaimPlan, Fault, HandleBody, HandlePlan, WantedEntry
 from domain.claims.handle_matching import Wanted
 from domain.claims.json_objects import text_at
-from domain.claims.references import claim_reference
+from domain.claims.marks import reference_to
 from domain.identity import Key, Kind
 from domain.runner import State
 from engine.errors import Absent, ApiError, Conflict, Unavailable, as_error
@@ -36,7 +36,7 @@ from engine.kube.informer_cache import Mirror
 from engine.settings import Settings
 
 Json = dict[str, Any]
-HOLDER = claim_reference(NAMES, cast(Any, {"metadata": {"namespace": "users", "name": "mine"}}))
+HOLDER = reference_to(NAMES, RESOURCE_CLAIM, cast(Any, {"metadata": {"namespace": "users", "name": "mine"}}))
 Knower = Callable[["Cluster"], BinderQueue]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CLAIM: Json = {"metadata": {"namespace": "users", "name": "mine", "uid": "1", "resourceVersion": "1"}, "spec": {}}
@@ -102,8 +102,9 @@ class Cluster:
 class Answers(Parts):
     """Binds without asking a template."""
 
-    async def binding(self, question: Any) -> BindingPlan:
-        return BindingPlan(spec={**question.handle["spec"], "resourceClaim": claim_reference(NAMES, question.claim)})
+    async def binding(self, question: Any) -> HandleBody:
+        holder = reference_to(NAMES, RESOURCE_CLAIM, question.claim)
+        return HandleBody(spec={**question.handle["spec"], "resourceClaim": holder})
 
     async def handle(self, question: Any) -> HandlePlan:
         return HandlePlan()
@@ -115,9 +116,9 @@ class Refuses(Answers):
     def __init__(self, *names: str) -> None:
         self.names = names
 
-    async def binding(self, question: Any) -> BindingPlan:
+    async def binding(self, question: Any) -> HandleBody:
         if question.handle["metadata"]["name"] in self.names:
-            return BindingPlan(fault=Fault(reason="DurationUnreadable", message="lifespan.default is 'soon'"))
+            return HandleBody(fault=Fault(reason="DurationUnreadable", message="lifespan.default is 'soon'"))
         return await super().binding(question)
 
 
@@ -158,13 +159,17 @@ async def bound(queue: BinderQueue, cluster: Cluster, answers: Answers | None = 
     return cast(Claim, passed.world)
 
 
+def free(queue: BinderQueue, name: str) -> bool:
+    return queue.free.get(name) is not None
+
+
 async def taken(
     queue: BinderQueue, cluster: Cluster, answers: Answers | None = None, creation: dict[str, Any] | None = None
 ) -> str:
     """The free handle that the claim gets; empty if it gets none."""
     plan = PLAN.model_copy(update={"creation": creation})
     world = await bound(queue, cluster, answers, claim_plan=plan)
-    assert not creation or world.made
+    assert creation is None or world.made
     return "" if world.made else text_at(cast(Any, world.handle), "metadata", "name")
 
 
@@ -179,7 +184,7 @@ async def test_a_claim_gets_the_best_handle_and_no_other(know: Knower, fates: li
     queue = know(cluster)
     assert await taken(queue, cluster) == "guid-best"
     assert held(cluster) == ["guid-best"]
-    assert ("guid-best" in queue.free, "guid-other" in queue.free) == (False, True)
+    assert (free(queue, "guid-best"), free(queue, "guid-other")) == (False, True)
 
 
 async def test_a_handle_that_is_always_refused_is_left_to_others(know: Knower) -> None:
@@ -187,14 +192,14 @@ async def test_a_handle_that_is_always_refused_is_left_to_others(know: Knower) -
     cluster.fates = ["refused"] * MOST_TRIES
     queue = know(cluster)
     assert await taken(queue, cluster) == "guid-other"
-    assert ("guid-best" in queue.free, "guid-other" in queue.free) == (True, False)
+    assert (free(queue, "guid-best"), free(queue, "guid-other")) == (True, False)
 
 
 async def test_a_handle_that_cannot_be_bound_keeps_no_claim_from_another(know: Knower) -> None:
     cluster = Cluster(a_handle("guid-best"), a_handle("guid-other", creationTimestamp="2026-01-01T00:00:01Z"))
     assert await taken(know(cluster), cluster, Refuses("guid-best")) == "guid-other"
     cluster = Cluster(a_handle("guid-best"))
-    assert await taken(know(cluster), cluster, Refuses("guid-best"), creation={"spec": {}}) == ""
+    assert await taken(know(cluster), cluster, Refuses("guid-best"), creation={}) == ""
     cluster = Cluster(a_handle("guid-best"))
     world = await bound(know(cluster), cluster, Refuses("guid-best"), claim_plan=PLAN)
     assert "'soon'" in str(world.validation.fault)
@@ -206,7 +211,7 @@ async def test_a_binding_that_was_seen_before_its_answer_was_missed_leaves_no_fr
     queue = know(cluster)
     with pytest.raises(ApiError):
         await taken(queue, cluster)
-    assert ("guid-best" in queue.free, "guid-other" in queue.free) == (False, True)
+    assert (free(queue, "guid-best"), free(queue, "guid-other")) == (False, True)
 
 
 async def test_a_handle_that_is_known_to_be_held_is_not_bound_again(know: Knower) -> None:
@@ -214,7 +219,7 @@ async def test_a_handle_that_is_known_to_be_held_is_not_bound_again(know: Knower
     queue = know(cluster)
     candidate = next(iter(queue.free.candidates(WANTED, NOW)))
     another = {**CLAIM, "metadata": {**CLAIM["metadata"], "name": "another"}}
-    bound = a_handle("guid-best", claim_reference(NAMES, another), resourceVersion="2")
+    bound = a_handle("guid-best", reference_to(NAMES, RESOURCE_CLAIM, another), resourceVersion="2")
     cluster.there["guid-best"] = bound
     queue.cache.learn(RESOURCE_HANDLE, bound)
     queue.free.add(candidate)
@@ -231,7 +236,7 @@ async def test_a_handle_that_is_made_without_an_answer_is_found(know: Knower, fa
     cluster = Cluster()
     cluster.fates = fates
     queue = know(cluster)
-    fields = {"claim_plan": ClaimPlan(creation={"spec": {"resourceClaim": HOLDER}}), "none_free": True}
+    fields = {"claim_plan": ClaimPlan(creation={"resourceClaim": HOLDER}), "none_free": True}
     if made:
         handle = (await bound(queue, cluster, **fields)).handle
         assert [text_at(handle, "metadata", "name")] == held(cluster)

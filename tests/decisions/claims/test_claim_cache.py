@@ -68,6 +68,17 @@ async def test_an_object_that_the_cache_lacks_is_read_before_it_counts_as_missin
     assert (claim["metadata"]["resourceVersion"] if claim else "", server.requests) == (found, requests)
 
 
+async def test_providers_are_read_with_all_that_they_link_to_and_each_once() -> None:
+    server = Server()
+    cache = unwatched_cache([], server)
+    for name, linked in (("a", ["b", "absent"]), ("b", ["a", "c"]), ("c", []), ("d", [])):
+        links = [{"name": each, "when": "false"} for each in linked]
+        metadata = {"namespace": "poolboy", "name": name, "uid": name, "resourceVersion": "1"}
+        cache.learn(RESOURCE_PROVIDER, {"metadata": metadata, "spec": {"linkedResourceProviders": links}})
+    found = await cache.providers_for({"spec": {"provider": {"name": "a"}}}, None, names=["absent"])
+    assert (found.keys(), server.requests) == ({"a", "b", "c"}, 1)
+
+
 def test_the_newest_versions_include_own_writes() -> None:
     cache = unwatched_cache([])
     assert cache.newest() == {}

@@ -11,7 +11,7 @@ from claim_scenes import claim, handle, provider, reference, scene
 from domain.claims.claim_defaults import with_defaults
 from domain.claims.provider_resources import ProviderMissing
 from domain.claims.schema_validation import validation_errors
-from domain.claims.templates import TemplateError
+from domain.claims.templates.errors import TemplateError
 
 
 def initialised(entry: dict[str, Any], newer: bool = False, **spec: Any) -> dict[str, Any]:

@@ -10,17 +10,18 @@ import pytest
 from claim_domain import NAMES
 from claim_scenes import BOUND, OPERATOR_NAMESPACE, POOLED, claim, config_map, entry, handle, provider, resources
 
-from domain.claims.linked_providers import NO_REQUESTER, Requester, pointed
+from domain.claims.evaluator_interface import NO_REQUESTER, Requester
+from domain.claims.linked_providers import pointed
 from domain.claims.provider_resources import ProviderError, ProviderMissing
 from domain.claims.resource_definitions import (
     DefinitionError,
-    WaitingFor,
     definition_or_wait,
     definitions,
     reference_for,
     reference_of,
 )
-from domain.claims.templates import TemplateError
+from domain.claims.resources.shared import WaitingFor
+from domain.claims.templates.errors import TemplateError
 
 OVERRIDING = {"enable": True}
 ADA = Requester(
@@ -396,7 +397,7 @@ def test_a_definition_that_the_api_server_does_not_know_is_not_pinned(
     reference = {**NEW, **was, "name": "old"}
     held = handle(entry("base", template={**config_map("new"), **NEW}, reference=reference))
     seen = resources(held, provider("base"))
-    seen = replace(seen, **{unknown: (0,)}) if unknown else seen
+    seen = replace(seen, question=seen.question.model_copy(update={unknown: (0,)})) if unknown else seen
     if not name:
         with pytest.raises(DefinitionError, match="may not change"):
             definitions(seen)

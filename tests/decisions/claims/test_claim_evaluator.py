@@ -15,7 +15,7 @@ from evaluator_functions import Deed, Rendered, Rendering, misbehave, render
 
 from activities.claims.evaluator import EvaluationBug, EvaluationLimit, Evaluator
 from activities.claims.evaluator_queueing import SLOW_LANE, LaneFull, Lanes
-from domain.claims.templates import TemplateError
+from domain.claims.templates.errors import TemplateError
 
 ENDLESS = "{% for a in range(90000) if range(90000) | sum == 1 %}{% endfor %}"
 

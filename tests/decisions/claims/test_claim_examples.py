@@ -12,11 +12,11 @@ from manifests import dropped, manifests
 
 from domain.claims import KINDS, RESOURCE_CLAIM, RESOURCE_POOL, RESOURCE_PROVIDER
 from domain.claims.claim_defaults import with_defaults
+from domain.claims.evaluator_interface import Question
 from domain.claims.handle_matching import serving
 from domain.claims.json_objects import value_at
-from domain.claims.parameters import Accepted, settle_parameters
+from domain.claims.parameters import settle_parameters
 from domain.claims.provider_resources import Scene, resource_list
-from domain.claims.question import Question
 from domain.claims.schema_validation import validation_errors
 
 OURS = [each for each in manifests("claims") if each["kind"] in {kind.name for kind in KINDS}]
@@ -38,7 +38,7 @@ def template_of(claim: Json) -> list[Any]:
     at = scene(claim=claim)
     name = claim["spec"]["provider"]["name"]
     settled = settle_parameters(at, PROVIDERS[name])
-    assert isinstance(settled, Accepted), settled
+    assert not settled.errors
     return [each["template"] for each in resource_list(at, name, settled.values)]
 
 

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from domain.claims.durations import UnreadableDuration, UnreadableMoment
 from domain.claims.json_objects import JsonObject
 from domain.claims.lifespan import (
-    HandleLifespan,
     RequestedEnd,
     Setting,
     SettledEnd,
     Terms,
     bound_status,
     end_at_binding,
-    first_ready,
     for_claim,
     for_pool_handle,
     least,
+    restarted_end,
     settled_end,
+    shown,
     terms_of,
 )
 from domain.claims.timestamps import end_of_detached, end_of_handle, passed, requested_end_of, start_of
@@ -86,17 +86,17 @@ def test_a_term_that_is_no_duration_is_reported_by_its_name() -> None:
     ],
 )
 def test_the_end_at_creation(granted: Terms, requested: datetime | None, end: datetime | None) -> None:
-    assert for_claim(granted, requested, NOW).end == end
+    assert for_claim(granted, requested, NOW).get("end") == (timestamp(end) if end else None)
 
 
 def test_a_handle_gets_the_default_formatted_and_the_maxima_unchanged() -> None:
-    assert for_claim(terms("26h", "2d", "1h30m"), None, NOW).as_json() == {
+    assert for_claim(terms("26h", "2d", "1h30m"), None, NOW) == {
         "default": "1d2h",
         "end": timestamp(SECOND + 26 * HOUR),
         "maximum": "raw 2d",
         "relativeMaximum": "raw 1h30m",
     }
-    assert for_claim(terms(), None, NOW).as_json() == {}
+    assert for_claim(terms(), None, NOW) == {}
 
 
 POOL: JsonObject = {"default": "{{ d }}", "maximum": "2d", "relativeMaximum": "1d", "unclaimed": "7d"}
@@ -104,25 +104,23 @@ PROVIDER: JsonObject = {"default": "3h", "maximum": "5h", "relativeMaximum": "4h
 
 
 def test_a_pools_own_lifespan_hides_the_providers() -> None:
-    assert for_pool_handle(POOL, PROVIDER, NOW) == HandleLifespan(
-        default="{{ d }}", maximum="2d", relative_maximum="1d", end=SECOND + 7 * DAY
-    )
-    assert for_pool_handle({"unclaimed": "1h"}, PROVIDER, NOW).as_json() == {"end": timestamp(SECOND + HOUR)}
-    assert for_pool_handle({}, PROVIDER, NOW).as_json() == {}
+    own = {"default": "{{ d }}", "maximum": "2d", "relativeMaximum": "1d", "end": timestamp(SECOND + 7 * DAY)}
+    assert for_pool_handle(POOL, PROVIDER, NOW) == own
+    assert for_pool_handle({"unclaimed": "1h"}, PROVIDER, NOW) == {"end": timestamp(SECOND + HOUR)}
+    assert for_pool_handle({}, PROVIDER, NOW) == {}
 
 
 def test_a_pool_without_lifespan_takes_its_providers_each_in_its_place() -> None:
-    assert for_pool_handle(None, PROVIDER, NOW).as_json() == PROVIDER
-    assert for_pool_handle(None, {"relativeMaximum": "4h"}, NOW).as_json() == {"relativeMaximum": "4h"}
-    assert for_pool_handle(None, None, NOW).as_json() == {}
+    assert for_pool_handle(None, PROVIDER, NOW) == PROVIDER
+    assert for_pool_handle(None, {"relativeMaximum": "4h"}, NOW) == {"relativeMaximum": "4h"}
+    assert for_pool_handle(None, None, NOW) == {}
 
 
 @given(st.integers(0, 10**6), st.integers(0, 3_000))
 def test_the_unclaimed_end_is_exact_to_the_creation_timestamp(unclaimed: int, late_ms: int) -> None:
     created = (NOW + timedelta(milliseconds=late_ms)).replace(microsecond=0)
-    end = for_pool_handle({"unclaimed": f"{unclaimed}s"}, None, created).end
-    assert end is not None
-    assert end - created == timedelta(seconds=unclaimed)
+    lifespan = for_pool_handle({"unclaimed": f"{unclaimed}s"}, None, created)
+    assert lifespan == {"end": timestamp(created + timedelta(seconds=unclaimed))}
 
 
 # --- binding ---
@@ -153,24 +151,20 @@ def test_the_default_is_exactly_between_start_and_end(seconds: int) -> None:
     granted = terms(f"{seconds}s")
     end = end_at_binding(granted, current=None, requested_end=None, now=NOW)
     assert end is not None
-    status = bound_status(granted, end, ready=False, now=NOW)
+    status = bound_status(end, ready=False, now=NOW)
     start = start_of({"status": {"lifespan": status}})
     assert end_of_handle({"spec": {"lifespan": {"end": status["end"]}}}) == end
     assert end - start == timedelta(seconds=seconds)
-    created = for_claim(granted, None, NOW).end
-    assert created == end
+    assert for_claim(granted, None, NOW)["end"] == status["end"]
 
 
 def test_the_claims_status_at_binding_shows_what_its_schema_takes() -> None:
-    granted = terms("1h", "1h30m", "2 days")
-    assert bound_status(granted, SECOND + HOUR, ready=True, now=NOW) == {
-        "start": timestamp(SECOND),
-        "end": timestamp(SECOND + HOUR),
-        "maximum": "90m",
-        "relativeMaximum": "2d",
-        "firstReady": timestamp(SECOND),
-    }
-    assert bound_status(terms(maximum="soon"), None, ready=False, now=NOW) == {"start": timestamp(SECOND)}
+    started = {"start": timestamp(SECOND), "firstReady": timestamp(SECOND)}
+    assert bound_status(SECOND + HOUR, ready=True, now=NOW) == {**started, "end": timestamp(SECOND + HOUR)}
+    assert bound_status(None, ready=False, now=NOW) == {"start": timestamp(SECOND)}
+    granted = terms("", "1h30m", "2 days")
+    assert (shown(granted.maximum), shown(granted.relative_maximum)) == ("90m", "2d")
+    assert shown(terms(maximum="soon").maximum) is shown(None) is None
 
 
 # --- an end asked for ---
@@ -198,20 +192,20 @@ def settle(granted: Terms, requested: datetime, **fields: object) -> SettledEnd:
 def test_a_wish_is_cut_to_the_terms(granted: Terms, requested: timedelta, base: datetime, end: timedelta) -> None:
     settled = settle(granted, SECOND + requested, base=base)
     assert settled.end == SECOND + end
-    assert settled.cut is (end < requested)
+    assert settled.news is (end < requested)
 
 
 def test_a_wish_with_fractions_of_a_second_settles_on_what_is_written() -> None:
     settled = settle(terms(), SECOND + HOUR + timedelta(milliseconds=500))
     assert settled.end == SECOND + HOUR
-    assert not settled.cut
+    assert not settled.news
 
 
 def test_a_cut_is_news_once_for_each_wish() -> None:
     first = settle(terms(maximum="1h"), SECOND + DAY)
     assert first.news
     again = settle(terms(maximum="1h"), SECOND + DAY, current=first.end, honoured=first.wish)
-    assert again.cut
+    assert again.end < again.wish.end
     assert not again.news
     assert settle(terms(maximum="1h"), SECOND + 2 * DAY, current=first.end, honoured=first.wish).news
 
@@ -294,12 +288,11 @@ def test_the_default_counts_from_first_ready(
     default: str, requested: datetime | None, expected: datetime | None
 ) -> None:
     start = SECOND - timedelta(minutes=20)
-    ready = first_ready(terms(default, "4h"), requested_end=requested, start=start, now=NOW)
-    assert ready.first_ready == SECOND
-    assert ready.requested_end == expected
+    end = restarted_end(terms(default, "4h"), requested_end=requested, start=start, first_ready=NOW)
+    assert end == expected
     if expected is not None:
-        settled = settle(terms(default, "4h"), expected, base=ready.first_ready, current=start + HOUR)
-        assert settled.end - ready.first_ready == HOUR
+        settled = settle(terms(default, "4h"), expected, base=SECOND, current=start + HOUR)
+        assert settled.end - SECOND == HOUR
 
 
 # --- moments of objects ---

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from claim_scenes import asking, claim, handle, provider, scene
 
-from domain.claims.parameters import Accepted, Rejected, provider_status, settle_parameters
+from domain.claims.parameters import Settled, provider_status, settle_parameters
 
 POSITIVE = {"name": "positive", "check": "value > 0"}
 SMALL = {"name": "small", "check": "value < 10"}
@@ -24,18 +24,18 @@ def checked(*checks: dict[str, Any], **schema: Any) -> dict[str, Any]:
 
 def settle(
     parameters: list[Any], user_claim: dict[str, Any], accepted: dict[str, Any] | None = None, **more: Any
-) -> Accepted | Rejected:
+) -> Settled:
     base = provider("base", parameters=parameters, vars=more.pop("vars", {}))
     return settle_parameters(scene(base, claim=asking(user_claim, accepted), **more), base)
 
 
-def values(outcome: Accepted | Rejected) -> dict[str, Any]:
-    assert isinstance(outcome, Accepted), outcome
+def values(outcome: Settled) -> dict[str, Any]:
+    assert not outcome.errors
     return outcome.values
 
 
-def errors(outcome: Accepted | Rejected) -> list[str]:
-    assert isinstance(outcome, Rejected), outcome
+def errors(outcome: Settled) -> list[str]:
+    assert outcome.errors
     return list(outcome.errors)
 
 
@@ -237,17 +237,20 @@ def test_the_claim_is_not_completed_in_place() -> None:
 
 def test_the_status_of_accepted_values_has_no_errors() -> None:
     rejected_before = claim({"provider": {"name": "base", "validationErrors": ["x"]}}, provider={"name": "base"})
-    status = provider_status(rejected_before, Accepted(values={"p": 1}))
+    status = provider_status(rejected_before, Settled(values={"p": 1}))
     assert status == {"name": "base", "parameterValues": {"p": 1}}
 
 
 def test_the_status_of_rejected_values_keeps_the_accepted_ones() -> None:
-    status = provider_status(asking({"p": 2}, {"p": 1}), Rejected(errors=("no",)))
+    status = provider_status(asking({"p": 2}, {"p": 1}), Settled({}, errors=("no",)))
     assert status == {"name": "base", "parameterValues": {"p": 1}, "validationErrors": ["no"]}
 
 
 def test_the_status_of_values_never_accepted_has_errors_alone() -> None:
-    assert provider_status(asking({"p": 2}), Rejected(errors=("no",))) == {"name": "base", "validationErrors": ["no"]}
+    assert provider_status(asking({"p": 2}), Settled({}, errors=("no",))) == {
+        "name": "base",
+        "validationErrors": ["no"],
+    }
 
 
 def test_settling_what_was_settled_changes_nothing() -> None:

@@ -23,9 +23,10 @@ from claim_scenes import (
 )
 
 from domain.claims.claim_evaluation import plan_claim
-from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Fault, Halt
+from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Halt
+from domain.claims.faults import Faulty, fault_of
 from domain.claims.json_objects import objects_at, text_at
-from domain.claims.provider_assignment import NotAssigned, assign
+from domain.claims.provider_assignment import assign
 
 NOW_TEXT = "2026-11-21T12:00:00Z"
 LATER = NOW + timedelta(minutes=5)
@@ -61,8 +62,8 @@ def ask(
     if "assigned" not in more and isinstance(user_claim["spec"].get("resources"), list):
         try:
             question = question.model_copy(update={"assigned": assign(user_claim, known)})
-        except NotAssigned as error:
-            question = question.model_copy(update={"unassigned": Fault(reason=error.reason, message=error.message)})
+        except Faulty as error:
+            question = question.model_copy(update={"unassigned": fault_of(error)})
     before = copy.deepcopy(question)
     plan = plan_claim(question)
     assert question == before, "the question was changed"
@@ -178,10 +179,8 @@ def test_templates_see_the_annotations_that_are_being_put() -> None:
 
 
 def test_a_pool_that_the_provider_forces_is_wanted() -> None:
-    assert (
-        ask(asking({}), provider("base", resourceClaimAnnotations={NAMES.pool_name_annotation: "x"})).wanted_pool == "x"
-    )
-    assert ask(annotated(asking({}), **{NAMES.pool_name_annotation: "y"}), provider("base")).wanted_pool == "y"
+    assert ask(asking({}), provider("base", resourceClaimAnnotations={NAMES.pool_name_key: "x"})).wanted_pool == "x"
+    assert ask(annotated(asking({}), **{NAMES.pool_name_key: "y"}), provider("base")).wanted_pool == "y"
     assert ask(asking({}), provider("base")).wanted_pool == ""
 
 
@@ -428,8 +427,7 @@ def test_a_provider_that_yields_nothing_usable_is_a_fault(spec: Any, reason: str
 
 def made(plan: ClaimPlan) -> dict[str, Any]:
     assert plan.creation is not None
-    assert set(plan.creation) == {"apiVersion", "kind", "spec"}
-    return plan.creation["spec"]  # type: ignore[return-value]
+    return plan.creation
 
 
 def test_a_provider_mode_handle_has_effective_values_and_the_providers_lifespan() -> None:

@@ -19,10 +19,10 @@ from activities.claims.tools import Tools
 from activities.inline_driver import SECOND_LOOKS, effects_of
 from domain.claims import RESOURCE_POOL
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
-from domain.claims.evaluator_interface import Fault, HandleBody, PoolQuestion
+from domain.claims.evaluator_interface import Fault, HandleBody, HandlePlan, PoolQuestion
 from domain.claims.handle_reconciliation import HandleWorld
+from domain.claims.marks import reference_to
 from domain.claims.passes import PassPool, PoolMemory, PoolWorld
-from domain.claims.references import pool_reference
 from domain.claims.status_conditions import SOON
 from domain.identity import Key, Kind
 from domain.pause_and_retry import PAUSED
@@ -88,10 +88,10 @@ class Cluster:
         return {}
 
     async def pool_handle(self, question: PoolQuestion) -> HandleBody:
-        return HandleBody(spec={"resourcePool": pool_reference(NAMES, question.pool)}, fault=self.fault)
+        return HandleBody(spec={"resourcePool": reference_to(NAMES, RESOURCE_POOL, question.pool)}, fault=self.fault)
 
-    async def with_references(self, key: Key, handle: Json, now: datetime) -> Json:
-        return handle
+    async def planned(self, key: Key, handle: Json, now: datetime) -> HandlePlan:
+        return HandlePlan()
 
     async def settle(self, world: HandleWorld) -> HandleWorld:
         name = str(cast(Json, world.handle["metadata"])["name"])
@@ -249,7 +249,7 @@ async def test_free_handles_that_the_mirror_does_not_know_go_with_the_pool(clust
     cluster.pool = leaving()
     cluster.handles = {"guid-a": free("guid-a")}
     held = free("guid-c", resourceClaim={"name": "mine"})
-    others = free("guid-d", resourcePool={**pool_reference(NAMES, cast(Any, POOL)), "name": "other"})
+    others = free("guid-d", resourcePool={**reference_to(NAMES, RESOURCE_POOL, cast(Any, POOL)), "name": "other"})
     cluster.unseen = {"guid-b": free("guid-b"), "guid-c": held, "guid-d": others}
     world = await cluster.look()
     assert (world.exists, cluster.let_go_with) == (False, ["guid-c", "guid-d"])
@@ -274,4 +274,4 @@ def leaving() -> Json:
 def free(name: str, **spec: Any) -> Json:
     """A handle of the pool."""
     metadata = {"name": name, "creationTimestamp": "2026-01-01T00:00:00Z"}
-    return {"metadata": metadata, "spec": {"resourcePool": pool_reference(NAMES, cast(Any, POOL)), **spec}}
+    return {"metadata": metadata, "spec": {"resourcePool": reference_to(NAMES, RESOURCE_POOL, cast(Any, POOL)), **spec}}

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.claims.json_objects import JsonObject
-from domain.claims.provider_conditions import vars_condition, with_vars_condition
+from domain.claims.provider_conditions import VARS_ARE_TEMPLATES, with_vars_condition
+from domain.claims.stalled_condition import condition_at
 from domain.claims.templates.renderer import Renderer
 
 NOW = datetime(2026, 11, 24, 3, 0, tzinfo=UTC)
@@ -35,7 +36,8 @@ def rendered(value: object, *, newer: bool) -> object:
 )
 def test_the_condition_is_there_exactly_where_the_rules_differ(value: object) -> None:
     differs = rendered(value, newer=True) != rendered(value, newer=False)
-    assert (vars_condition(with_vars_condition(provider(v=value), NOW, newer=True)) is not None) == differs
+    shown = condition_at(with_vars_condition(provider(v=value), NOW, newer=True), VARS_ARE_TEMPLATES)
+    assert (shown is not None) == differs
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,7 @@ def test_the_condition_is_there_exactly_where_the_rules_differ(value: object) ->
     ],
 )
 def test_the_condition_says_which_rules_are_in_effect(newer: bool, reason: str, words: str) -> None:
-    condition = vars_condition(with_vars_condition(provider(url="{{ base }}"), NOW, newer=newer))
+    condition = condition_at(with_vars_condition(provider(url="{{ base }}"), NOW, newer=newer), VARS_ARE_TEMPLATES)
     assert condition is not None
     assert (condition["status"], condition["reason"]) == ("True", reason)
     assert words in str(condition["message"])
@@ -55,7 +57,7 @@ def test_the_condition_says_which_rules_are_in_effect(newer: bool, reason: str, 
 
 def test_many_variables_are_counted_and_their_values_are_not_shown() -> None:
     values = {f"v{index}": "{{ hidden }}" for index in range(8)}
-    condition = vars_condition(with_vars_condition(provider(**values), NOW, newer=True))
+    condition = condition_at(with_vars_condition(provider(**values), NOW, newer=True), VARS_ARE_TEMPLATES)
     assert condition is not None
     assert "spec.vars.v4 and 3 more" in str(condition["message"])
     assert "hidden" not in str(condition["message"])
@@ -66,7 +68,7 @@ def test_the_transition_time_stays_while_the_reason_does() -> None:
     later = NOW + timedelta(hours=1)
     assert with_vars_condition(provider(status, url="{{ base }}"), later, newer=True) == status
     other = with_vars_condition(provider(status, url="{{ base }}"), later, newer=False)
-    assert vars_condition(other) != vars_condition(status)
+    assert condition_at(other, VARS_ARE_TEMPLATES) != condition_at(status, VARS_ARE_TEMPLATES)
 
 
 def test_the_condition_goes_with_its_cause_and_others_stay() -> None:

@@ -14,12 +14,11 @@ from domain.claims.provider_resources import (
     ProviderError,
     ProviderMissing,
     named_providers,
-    parameter_defaults,
-    providers_to_fetch,
     resource_list,
 )
 from domain.claims.provider_resources import reference as reference_to
-from domain.claims.templates import TemplateError
+from domain.claims.templates.errors import TemplateError
+from domain.claims.templates.views import parameter_defaults
 
 
 def thing(name: str, data: str = "", **spec: Any) -> dict[str, Any]:
@@ -270,18 +269,6 @@ def test_nothing_given_is_changed() -> None:
 def test_a_reference_is_of_the_configured_domain() -> None:
     foreign = {**provider("base"), "apiVersion": "other.example.com/v1"}
     assert reference_to(NAMES, foreign) == reference("base")
-
-
-@pytest.mark.parametrize(
-    ("known", "unknown"),
-    [
-        ([], {"a", "z"}),
-        ([linking("a", {"name": "b"}, {"name": "c", "when": "false"})], {"b", "c", "z"}),
-        ([linking("a", {"name": "b"}), linking("b", {"name": "a"}), thing("z")], set()),
-    ],
-)
-def test_providers_are_fetched_with_all_they_link_to(known: Any, unknown: set[str]) -> None:
-    assert providers_to_fetch(["a", "z"], {each["metadata"]["name"]: each for each in known}) == unknown
 
 
 def test_an_object_names_its_providers_in_spec_and_status() -> None:

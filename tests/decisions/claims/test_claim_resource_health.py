@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from claim_scenes import asking, claim, config_map, entry, handle, provider, reference, resources, scene
+from claim_scenes import NOW, asking, claim, config_map, entry, handle, provider, reference, resources, scene
 
-from domain.claims.claim_status import claim_resources, claim_status, mirrored_lifespan
+from domain.claims.claim_status import claim_resources, claim_status
+from domain.claims.handle_expiry import HandleLifespan, claim_lifespan
+from domain.claims.lifespan import Setting, Terms
 from domain.claims.resource_health import Health, handle_status, overall, resource_health
+from domain.resource import timestamp
 
 UP = {"metadata": {"name": "x"}, "status": {"up": True, "ready": True}}
 DOWN = {"metadata": {"name": "x"}, "status": {"up": False, "ready": True}}
@@ -141,7 +145,8 @@ def test_a_deleted_provider_says_nothing_of_existing_resources() -> None:
 
 def test_an_object_that_may_not_be_read_is_as_it_was() -> None:
     held = handle(entry("base", "first"), status=KEPT)
-    seen = replace(resources(held, provider("base", **CHECKED), states=[None]), unreadable=(0,))
+    seen = resources(held, provider("base", **CHECKED), states=[None])
+    seen = replace(seen, question=seen.question.model_copy(update={"unreadable": (0,)}))
     assert handle_status(seen, [None]).status == KEPT
 
 
@@ -262,26 +267,29 @@ def test_the_lists_may_differ_in_length(listed: int, held: int, names: str) -> N
     assert [each["name"] for each in claim_resources(mine, theirs, [])] == list(names)
 
 
-def lifespan(before: dict[str, Any], spec: dict[str, Any] | None, **times: str | None) -> dict[str, Any]:
-    given = {"maximum": None, "relative_maximum": None, "first_ready": None, **times}
-    held = handle(**({} if spec is None else {"lifespan": spec}))
-    return mirrored_lifespan(claim({"lifespan": before}), held, **given)
+MAXIMUM = Terms(maximum=Setting(raw="9m", rendered="9m"))
+RELATIVE = Terms(relative_maximum=Setting(raw="{{ r }}", rendered="2 days"))
+S, E, F, Q, R = (timestamp(NOW + timedelta(hours=hours)) for hours in range(5))
 
 
 @pytest.mark.parametrize(
-    ("before", "spec", "times", "after"),
+    ("before", "spec", "computed", "after"),
     [
-        ({}, {"end": "E"}, {"maximum": "9m"}, {"end": "E", "maximum": "9m"}),
-        ({"start": "S"}, {"end": "E"}, {"relative_maximum": "1d"}, {"start": "S", "end": "E", "relativeMaximum": "1d"}),
-        ({"end": "E", "maximum": "9m"}, {"end": "F"}, {}, {"end": "F"}),
-        ({"start": "S", "end": "E", "maximum": "9m"}, None, {"maximum": "9m"}, {"start": "S"}),
-        ({}, {"end": "E"}, {"first_ready": "R"}, {"end": "E", "firstReady": "R"}),
-        ({"firstReady": "Q"}, {"end": "E"}, {"first_ready": "R"}, {"end": "E", "firstReady": "Q"}),
-        ({"firstReady": "Q"}, None, {}, {"firstReady": "Q"}),
+        ({}, {"end": E}, {"terms": MAXIMUM}, {"start": S, "end": E, "maximum": "9m"}),
+        ({"start": Q}, {"end": E}, {"terms": RELATIVE}, {"start": Q, "end": E, "relativeMaximum": "2d"}),
+        ({"end": E, "maximum": "9m"}, {"end": F}, {"terms": Terms()}, {"start": S, "end": F}),
+        ({"end": E, "maximum": "9m"}, {"end": F}, {}, {"start": S, "end": F, "maximum": "9m"}),
+        ({"start": Q, "end": E, "maximum": "9m"}, None, {"terms": MAXIMUM}, {"start": Q}),
+        ({}, {"end": E}, {"first_ready": R}, {"start": S, "end": E, "firstReady": R}),
+        ({"firstReady": Q}, {"end": E}, {"first_ready": R}, {"start": S, "end": E, "firstReady": Q}),
+        ({"start": "soon", "firstReady": "?"}, {"end": E}, {"first_ready": R}, {"start": S, "end": E, "firstReady": R}),
+        ({"firstReady": Q}, None, {}, {"start": S, "firstReady": Q}),
     ],
 )
-def test_the_lifespan_in_force_is_the_handles(before: Any, spec: Any, times: Any, after: Any) -> None:
-    assert lifespan(before, spec, **times) == after
+def test_the_lifespan_in_force_is_the_handles(before: Any, spec: Any, computed: Any, after: Any) -> None:
+    held = handle(**({} if spec is None else {"lifespan": spec}))
+    lifespan = HandleLifespan(start=NOW, **computed)
+    assert claim_lifespan(claim({"lifespan": before}), held, lifespan) == after
 
 
 def test_mirroring_again_changes_nothing() -> None:

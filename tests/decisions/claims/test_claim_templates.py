@@ -8,8 +8,9 @@ from typing import cast
 
 import pytest
 
-from domain.claims.templates import Json, Renderer, TemplateError, depends_on_time
-from domain.claims.templates.renderer import condition_template
+from domain.claims.templates.errors import TemplateError
+from domain.claims.templates.renderer import Json, Renderer, condition_template
+from domain.claims.templates.time_dependence import depends_on_time
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 VARIABLES: dict[str, object] = {

@@ -14,7 +14,9 @@ import pytest
 from evaluator_functions import Rendered, Rendering, render
 
 from activities.claims.evaluator import EvaluationLimit, Evaluator
-from domain.claims.templates import ClaimView, Renderer, TemplateError
+from domain.claims.templates.errors import TemplateError
+from domain.claims.templates.renderer import Renderer
+from domain.claims.templates.views import ClaimView
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 # Of this process's time; without limits they would take hours.

@@ -12,11 +12,11 @@ from claim_domain import NAMES
 from claim_scenes import BOUND, NOW, POOLED, asking, claim, config_map, entry, handle, link, provider, reference
 
 from domain.claims import handle_evaluation
-from domain.claims.evaluator_interface import HandlePlan, HandleQuestion
+from domain.claims.evaluator_interface import HandlePlan, HandleQuestion, Requester
 from domain.claims.handle_evaluation import plan_handle
 from domain.claims.json_objects import objects_at, text_at
 from domain.claims.lifespan import RequestedEnd
-from domain.claims.linked_providers import Requester, Resources
+from domain.claims.linked_providers import Resources
 from domain.claims.resource_definitions import definitions
 from domain.claims.status_conditions import settled
 from domain.resource import timestamp
@@ -1061,7 +1061,7 @@ def test_a_handle_that_is_not_made_yet_is_completed() -> None:
         "kind": "ResourceHandle",
         "spec": {"provider": {"name": "busy"}, **BOUND},
     }
-    born["metadata"] = {"name": "guid-b7k2q", "generateName": "guid-", "labels": {NAMES.claim_name_label: "mine"}}
+    born["metadata"] = {"name": "guid-b7k2q", "generateName": "guid-", "labels": {NAMES.claim_name_key: "mine"}}
     plan = bound(asking({"n": 1}, accepted={"n": 1}, name="busy"), born, maps(), BUSY)
     assert [each["name"] for each in entries(plan)] == ["base", "busy"]
     assert plan.spec["provider"] == {"name": "busy", "parameterValues": {"n": 1}}
@@ -1082,7 +1082,7 @@ def test_a_name_that_the_handle_gives_only_once_it_is_made_is_not_recorded_befor
 def test_the_claim_is_named_on_what_is_made() -> None:
     plan = bound(long(), holding(), maps())
     annotations = plan.creations[0][1]["metadata"]["annotations"]  # type: ignore[index, call-overload]
-    assert annotations[NAMES.resource_claim_name_annotation] == "mine"  # type: ignore[index, call-overload]
+    assert annotations[NAMES.claim_name_key] == "mine"  # type: ignore[index, call-overload]
 
 
 def test_templates_are_only_data() -> None:

@@ -13,7 +13,6 @@ from test_binding_plans import pool, wanted
 from activities.claims.evaluator import Evaluator
 from domain.claims.claim_evaluation import plan_claim
 from domain.claims.evaluator_interface import (
-    BindingPlan,
     BindingQuestion,
     ClaimPlan,
     ClaimQuestion,
@@ -88,7 +87,7 @@ async def test_a_handle_is_bound_observed_and_its_claim_shown(evaluator: Evaluat
     binding = BindingQuestion(
         names=NAMES, now=NOW, providers=PROVIDERS, claim=user_claim, handle=held, wanted=wanted(entry("base", "base"))
     )
-    bound = await evaluator.call(plan_binding, binding, BindingPlan)
+    bound = await evaluator.call(plan_binding, binding, HandleBody)
     assert bound.fault is None
     live = {**config_map("guid0-b7k2q", at="0", n="0"), "metadata": {"name": "guid0-b7k2q", "annotations": {}}}
     question = HandleQuestion(

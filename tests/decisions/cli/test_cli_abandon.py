@@ -71,7 +71,7 @@ def abandon(kind: Kind, *arguments: str) -> Result:
 
 
 @pytest.mark.parametrize(
-    "held", [(NAMES.finalizer, *NAMES.former_finalizers), NAMES.former_finalizers, (NAMES.finalizer,)]
+    "held", [(NAMES.finalizer, NAMES.former_finalizer), (NAMES.former_finalizer,), (NAMES.finalizer,)]
 )
 def test_finalizers_of_former_installations_are_taken_off_as_well(kube: MemoryKube, held: tuple[str, ...]) -> None:
     stuck(kube, RESOURCE_CLAIM, "example.com/other", *held)
@@ -85,7 +85,7 @@ def test_finalizers_of_former_installations_are_taken_off_as_well(kube: MemoryKu
 
 
 def test_an_account_is_not_held_by_what_held_claims(kube: MemoryKube) -> None:
-    stuck(kube, ACCOUNT, *NAMES.former_finalizers)
+    stuck(kube, ACCOUNT, NAMES.former_finalizer)
     assert abandon(ACCOUNT).exit_code == 1
 
 

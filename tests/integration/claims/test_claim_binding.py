@@ -107,7 +107,7 @@ async def test_a_claim_may_name_the_pool_that_it_wants(ground: Ground) -> None:
     for word in ("first", "second"):
         await ground.pool(word, minAvailable=1, provider={"name": ground.named("lab")})
         await ground.until(f"{word} is filled", lambda: pooled(ground, word))  # noqa: B023
-    await ground.ask("mine", provider="lab", annotations={NAMES.pool_name_annotation: ground.named("second")})
+    await ground.ask("mine", provider="lab", annotations={NAMES.pool_name_key: ground.named("second")})
     handle = await ground.bound()
     assert look(handle, "spec.resourcePool.name") == ground.named("second")
 

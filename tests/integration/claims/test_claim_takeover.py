@@ -162,7 +162,7 @@ async def half_deleted_claim(ground: Ground) -> None:
 
 async def half_deleted_handle(ground: Ground) -> None:
     """The later releases' finalizer beside the old one; and only the spec knows the resource."""
-    await Left(ground).make(in_status=False, finalizers=(NAMES.finalizer, *NAMES.former_finalizers))
+    await Left(ground).make(in_status=False, finalizers=(NAMES.finalizer, NAMES.former_finalizer))
     await ground.delete(RESOURCE_HANDLE, f"guid-{ground.named('left')}")
 
 
@@ -186,7 +186,7 @@ async def full_pool(ground: Ground) -> None:
         name = f"guid-{ground.named(word)}"
         pool = link("ResourcePool", OPERATOR_NAMESPACE, ground.named("pool"))
         provider = {"name": ground.named("lab"), "parameterValues": {}}
-        metadata = {"name": name, "generateName": "guid-", "finalizers": [*NAMES.former_finalizers]}
+        metadata = {"name": name, "generateName": "guid-", "finalizers": [NAMES.former_finalizer]}
         spec = {"resourcePool": pool, "provider": provider}
         await ground.create(RESOURCE_HANDLE, {"metadata": metadata, "spec": spec})
     await ground.pool(minAvailable=2, provider={"name": ground.named("lab")})
@@ -197,7 +197,7 @@ async def full_pool(ground: Ground) -> None:
 
 CASES = {
     "1.12": left(in_status=False),
-    "1.17": left(in_spec=False, finalizers=(NAMES.former_finalizers[0],)),
+    "1.17": left(in_spec=False, finalizers=(NAMES.former_finalizer,)),
     "bound, not shown": left(shown=False),
     "shown, not bound": left(bound=False),
     "resource lost": left(gadget=False),
