@@ -4,7 +4,7 @@
     Envoy has answered ───┼──► pass ──► all well: the next pass after `requeue` (30 s)
     time ─────────────────┘         └─► not well: the next pass after 1, 2, 4 ... 30 s
 
-The agent writes the LoadBalancerMachine in each pass, so only the creation or deletion of this object starts a pass. A
+Each pass updates the LoadBalancerMachine, so an update of this object starts no pass; its creation or deletion does. A
 pass that sends something new to Envoy waits a moment for the response, so that its report is current.
 
 Without an API server passes fail, and Envoy continues with its last snapshot. The report is written with the object's

@@ -24,7 +24,7 @@ _TIMEOUT_SECONDS = 10
 
 
 async def ad_hoc_debug(balancer: LoadBalancer) -> Notice | None:
-    """Let the annotated SSH key in. Returns what came of it; None if it is not requested."""
+    """Allow SSH with the annotated key. Returns the result; None if the annotations do not request this."""
     annotations = balancer.metadata.annotations
     key = annotations.get(AD_HOC_DEBUG_KEY_ANNOTATION, "")
     if not parse_bool(annotations.get(AD_HOC_DEBUG_ANNOTATION, "")) or not key:
@@ -32,7 +32,7 @@ async def ad_hoc_debug(balancer: LoadBalancer) -> Notice | None:
     if balancer.spec.debug_settings.enabled:
         return _not_enabled("debugSettings are enabled, there is no need for ad-hoc debugging")
     if not _KEY.fullmatch(key):
-        return _not_enabled("the SSH key is not of the form `ssh-rsa KEY`, without a comment")
+        return _not_enabled("the SSH key must have the form `ssh-rsa KEY` and no comment")
     for command, given in ((WRITE_KEY, f"{key}\n"), (START_SSHD, "")):
         if fault := await _fault(command, given):
             return _not_enabled(f"{' '.join(command)}: {fault}")

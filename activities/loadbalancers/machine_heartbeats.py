@@ -1,5 +1,7 @@
-"""When each machine last reported. A parsed report is cached until its machine's version changes, because every set
-requests the reports of all machines again and again while no machine reports.
+"""When each machine last reported.
+
+While no machine reports, every set repeatedly requests the reports of all machines. So a parsed report is cached until
+its machine's version changes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Counts calls to OpenStack under yawol's metric name, and tokens and refusals under ours (`docs/metrics.md`).
 
 Dashboards select `yawol_openstack`. The Prometheus client would add `_total` to a counter's name, so a collector
-exports the counts. A call is counted before it is made; a list of several pages is one call. Unlike in yawol, calls to
-Glance exist, and are counted.
+exports the counts. A call is counted before it is made; a list of several pages is one call. Unlike yawol, Perdure also
+calls Glance; these calls are counted, too.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ A LoadBalancer takes 3 calls, and one more call each for server groups, for an e
 that use a group about to be deleted. A machine takes 2 calls, and a whole project 5. Each further page of a list is
 another call.
 
-Lists may lag. So the observation of one object reads a recorded cloud object that a list lacks by its id, and only that
-shows whether it is gone. A failed call fails the observation: a missing answer never counts as absence.
+Lists may lag. So for one load balancer or machine, a recorded cloud object that is missing from a list is read by its
+id. Only this read shows whether it is gone. A failed call fails the observation: a missing answer never counts as
+absence.
 """
 
 from __future__ import annotations

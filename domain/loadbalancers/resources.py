@@ -236,7 +236,7 @@ class LoadBalancerStatus(KubeModel):
         None, description="When the cloud was last found up to date."
     )
     openstack_reconcile_hash: str | None = Field(
-        None, description="Hash of what decides over the cloud objects, as it was when the cloud was last complete."
+        None, description="Hash of the settings that determined the cloud objects when these were last up to date."
     )
     conditions: tuple[Condition, ...] = Field((), description="What a person has to correct. yawol has no such field.")
 
@@ -468,7 +468,7 @@ class LoadBalancerSet(CustomResource):
 
 
 def belongs(found: LoadBalancerSet | LoadBalancerMachine, owner: LoadBalancer | LoadBalancerSet) -> bool:
-    """Whether the object has this owner or, without an owner of this kind, the owner's labels.
+    """Whether the object has this owner. If it has no owner of this kind, its labels must match `owner`'s selector.
 
     An empty selector selects nothing; otherwise two LoadBalancers without labels would delete each other's sets.
     """

@@ -99,7 +99,7 @@ def plan_rollout(
     hash_ = template_hash(balancer)
     current = next((each for each in sets if each.template_hash == hash_ and not each.metadata.deleting), None)
     if current is None and any(each.template_hash == hash_ for each in sets):
-        return Rollout(status=counts, why="waits until the set of this template, which is being deleted, is gone")
+        return Rollout(status=counts, why="waits for the deletion of the former set with this template")
     if current is None:
         if frozen:
             return Rollout(status=counts, problem=frozen, why=frozen)

@@ -59,9 +59,9 @@ def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Re
     retained = [f"floating IP {each.address}" for each in floating.ours if each.id not in going]
     retained += [f"port {each.id}" for each in ports.ours if keeps_port]
     retained += [f"security group {each.id}" for each in groups.ours if keeps_group]
-    retained += [f"port {each.id}, not its own despite its name" for each in ports.strangers]
-    retained += [f"security group {each.id}, not its own despite its name" for each in groups.strangers]
-    retained += [f"floating IP {each.address}, not its own despite its description" for each in floating.strangers]
+    retained += [f"port {each.id} (same name, maybe another owner)" for each in ports.strangers]
+    retained += [f"security group {each.id} (same name, maybe another owner)" for each in groups.strangers]
+    retained += [f"floating IP {each.address} (same description, maybe another owner)" for each in floating.strangers]
     return Removal(steps=next((stage for stage in stages if stage), ()), retained=tuple(retained))
 
 

@@ -51,7 +51,7 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
 def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Selection[FloatingIp]:
     """The floating IPs with this LoadBalancer's name or recorded id, split into its own and foreign ones.
 
-    The recorded floating IP, and one attached to its port, are its own. One attached to another port is foreign.
+    The recorded floating IP, and any attached to `port`, are its own. Any other attached one is foreign.
     """
     recorded = balancer.status.floating_id or ""
     named = (each for each in cloud.floating_ips if _described(balancer, each) or each.id == recorded)

@@ -99,8 +99,8 @@ def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selectio
 def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[Server]:
     """The machine's servers. Nova matches names as patterns, so they are filtered by the exact name.
 
-    A server of this name without Perdure's mark also counts as the machine's: yawol sets no mark, and records no
-    server's name before it creates the server. A machine's name ends in random characters.
+    A server of this name without Perdure's mark also counts as the machine's, because yawol neither marks servers nor
+    records their names in advance. The name suffices: it ends in random characters.
     """
     meta, recorded = machine.metadata, machine.status.server_id
     named = tuple(each for each in cloud.servers if each.name == meta.name or each.id == recorded)

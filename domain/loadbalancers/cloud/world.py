@@ -49,7 +49,7 @@ class CloudWorld(ObjectWorld):
 
     @property
     def plan(self) -> Any:
-        """What the observation of the cloud lacks; None without an observation, and for an object being deleted."""
+        """The plan for the observed cloud objects; None without an observation, and for an object being deleted."""
         raise NotImplementedError
 
     def after(self, brought: Brought) -> Any:

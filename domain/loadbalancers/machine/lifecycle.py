@@ -150,7 +150,7 @@ def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
 
 
 def _found_whole(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None, now: datetime) -> JsonPatch:
-    """The patch that records when all cloud objects were found: only the first time, and when the status changes."""
+    """Records when all cloud objects were complete. Later, the time is updated only if the status changes anyway."""
     news = bool(plan.status) or not world.machine.status.last_openstack_reconcile
     if world.cloud is None or blocker or not (plan.settled and news):
         return {}
@@ -227,7 +227,7 @@ def _mark(machine: LoadBalancerMachine) -> str:
 
 
 def _has_rights(world: MachineWorld) -> bool:
-    """Whether the status names the access objects, which it does only once all exist, or this workflow created them.
+    """Whether the access objects exist. They do if this workflow created them, or if the status names all of them.
 
     A machine that is marked for deletion may have lost them, so missing ones are recreated once for each mark.
     """

@@ -145,11 +145,10 @@ class Installation(Model):
         return self.wants(service) or (service.held and self.lets_go(service))
 
     def lets_go(self, service: Service) -> bool:
-        """Whether to remove the finalizer from a Service without a load balancer. Another installation may have added
-        it.
+        """Whether to remove the finalizer from a Service without a load balancer.
 
-        If a Service's type changes, its spec loses the class. If no annotation names a class either, the finalizer is
-        removed.
+        The finalizer may belong to another installation. After a change of the Service's type, only an annotation can
+        name the class. Without one, every installation removes the finalizer.
         """
         unclassed = service.spec.type != LOAD_BALANCER_TYPE and not class_of(service)
         return unclassed or self.release_foreign or self.serves(service)

@@ -92,7 +92,7 @@ def work_for(
     if balancer is None:
         return _creation(service, annotations, endpoints, installation, finalizer=finalizer)
     if balancer.metadata.deleting:
-        return ServiceWork(waits_for="the LoadBalancer that is being deleted is gone", notices=annotations.notices)
+        return ServiceWork(waits_for="the previous LoadBalancer is gone", notices=annotations.notices)
     synchronized = _synchronization(service, balancer, annotations, endpoints)
     return synchronized.model_copy(update={"add_finalizer": finalizer})
 
@@ -241,9 +241,7 @@ def _same_timeout(one: str | None, other: str | None) -> bool:
 def _existing_floating_ip(
     service: Service, balancer: LoadBalancer, annotations: ServiceAnnotations
 ) -> tuple[str | None, tuple[Notice, ...]]:
-    """The address to store, and warnings. After the creation, a new address is stored only if the Service has it
-    already.
-    """
+    """The address to store, and warnings. The requested one is stored only if the Service's status already has it."""
     stored, requested = balancer.spec.existing_floating_ip, annotations.existing_floating_ip
     if requested is None or requested == stored:
         return stored, ()

@@ -474,9 +474,9 @@ def test_doubles_that_are_not_known_to_be_ours_stay_and_are_named() -> None:
     remove_all(of, project)
     assert project.left == ["double", "double", "double"]
     assert remove_load_balancer(of, project.of_balancer()).retained == (
-        "port double, not its own despite its name",
-        "security group double, not its own despite its name",
-        "floating IP 203.0.113.99, not its own despite its description",
+        "port double (same name, maybe another owner)",
+        "security group double (same name, maybe another owner)",
+        "floating IP 203.0.113.99 (same description, maybe another owner)",
     )
 
 
