@@ -233,5 +233,5 @@ def _retry(world: AccountWorld) -> Decision:
     if account.failed:
         blank = account.status.model_copy(update={"state": AccountState.NEW})
         written = world.write_status(blank, note="retry: blank status.state")
-        return world.working("start again, as the retry asks", written)
+        return world.working("start again, because a retry was requested", written)
     return world.retried(retry_wanted(account.metadata))
