@@ -314,8 +314,8 @@ class Deployment:
         return os.waitstatus_to_exitcode(wait_status)
 
     def _is_held(self) -> bool:
-        """Whether a supervisor runs and is not stopping. While one starts, stops or dies, it waits, but ten seconds at
-        most; then the answer is True.
+        """Whether a supervisor runs and is not stopping. Waits while one starts, stops or dies; after ten seconds the
+        answer is True.
         """
         deadline = time.monotonic() + STOP_SECONDS
         while self.state.is_locked():

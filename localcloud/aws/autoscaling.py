@@ -49,7 +49,7 @@ def install() -> None:
 
 
 class Hook(LifecycleHook):
-    """A hook whose values `change` sets. In moto the constructor sets them."""
+    """Its values are set by `change`, in moto by the constructor."""
 
     def __init__(self, name: str, group: str) -> None:
         super().__init__(name, group, None, None, None)

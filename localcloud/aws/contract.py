@@ -1,7 +1,7 @@
 """The shapes of the control API under `/perdure/`; imports no moto, so that the client starts fast.
 
-Durations named `*_seconds` run on the emulator's clock; `latency_ms`, the delay of a `Fault`, and
-`*_propagation_seconds` are real time.
+Durations named `*_seconds` run on the emulator's clock. Real time applies to `*_propagation_seconds`, to
+`latency_ms` and to the delay of a `Fault`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ class Config(Model):
     quota_outcome: QuotaOutcome = QuotaOutcome.APPROVED
     quota_outcomes: dict[str, QuotaOutcome] = Field(default_factory=dict, description="other outcomes, by quota code")
     quota_requests_open: int | None = Field(default=20, description="limit on an account's open quota requests")
-    quota_requests_open_in_opt_in_region: int | None = Field(default=2, description="limit in an opt-in region")
+    quota_requests_open_in_opt_in_region: int | None = Field(
+        default=2, description="limit on an account's open quota requests in an opt-in region"
+    )
     regions: tuple[str, ...] = Field(default=DEFAULT_REGIONS, description="regions enabled in every account")
     opt_in_regions: tuple[str, ...] = Field(default=DEFAULT_OPT_IN_REGIONS, description="regions disabled by default")
     region_enable_seconds: Seconds = Field(default=0, description="how long a region is ENABLING or DISABLING")

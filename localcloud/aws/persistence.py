@@ -180,7 +180,7 @@ class StateFile:
         finally:
             connection.close()
         if about.get("format") != str(_FORMAT):
-            raise UnreadableStateError(f"format {about.get('format')}, this is format {_FORMAT}")
+            raise UnreadableStateError(f"it has format {about.get('format')}, this version reads format {_FORMAT}")
         config, reading = Config.model_validate_json(about["config"]), ClockReading.model_validate_json(about["clock"])
         faults = [Fault.model_validate(fault) for fault in json.loads(about["faults"])]
         event_faults = [EventFault.model_validate(fault) for fault in json.loads(about.get("event_faults", "[]"))]

@@ -1,8 +1,9 @@
-"""The quotas that AccountPools can raise, of which moto has two, and the requests to raise them (docs/emulator.md).
+"""Quotas that AccountPools can raise (moto has only VPC's), and requests to raise them (docs/emulator.md).
 
 A second open request for a quota is refused with ResourceAlreadyExistsException
-(https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestServiceQuotaIncrease.html), too many open
-requests with QuotaExceededException (https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html).
+(https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestServiceQuotaIncrease.html). If too many
+are open, a new one is refused with QuotaExceededException
+(https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html).
 """
 
 from __future__ import annotations

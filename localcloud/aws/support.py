@@ -1,7 +1,7 @@
 """AWS Support: cases stay open until they are resolved. In moto each DescribeCases changes their status.
 
-A case is resolved at the age of `case_seconds` or by a call. Resolved cases are listed only with
-`includeResolvedCases`, even by id, and an unknown id fails the whole call
+A case is resolved at the age of `case_seconds` or by a call. Without `includeResolvedCases` the answer omits
+resolved cases, even those requested by id. An unknown id fails the whole call
 (https://docs.aws.amazon.com/awssupport/latest/APIReference/API_DescribeCases.html).
 """
 
@@ -190,7 +190,7 @@ def all_cases() -> list[tuple[str, Case]]:
 
 
 def decide_case(case_id: str, resolve: str) -> Case | None:
-    """Set when a case is resolved: now, never, or auto (by age). Returns None if there is no such case."""
+    """Choose when a case is resolved: now, never, or auto (by age). Returns None if there is no such case."""
     for account_id, case in all_cases():
         if case.id == case_id:
             instants = {"now": runtime.clock.now(), "never": None, "auto": case.born_at + runtime.config().case_seconds}

@@ -97,7 +97,7 @@ class Refusal(HTTPException):
         return self._headers
 
     def get_body(self, *_args: Any, **_kwargs: Any) -> str:
-        """The body, which Flask requests if moto does not catch the exception."""
+        """The body; Flask calls this method if moto does not catch the exception."""
         return self.description or ""
 
 

@@ -1,4 +1,4 @@
-"""Row 8e: Accounts and claims as the aws-account-operator left them, taken over.
+"""Row 8e: taking over Accounts and claims as the aws-account-operator leaves them.
 
 Of every sixteen Accounts eight are Ready, four are claimed, and four were interrupted: before the id was recorded,
 during credentials, during regions, before the support case was recorded.

@@ -1,4 +1,4 @@
-"""When this process's watches first saw each state of an object: the clock of `perdure bench claims`.
+"""The clock of `perdure bench claims`: when this process's watches first saw each state of an object.
 
 States are words (`bound`, `ready`, ...); times are seconds since the epoch.
 """
@@ -56,7 +56,7 @@ class Sightings:
         return self._count[kind.name, word]
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Limit the wait with `asyncio.timeout`."""
+        """There is no time limit; use `asyncio.timeout`."""
         async with self._changed:
             await self._changed.wait_for(condition)
 

@@ -74,7 +74,7 @@ def bench(
     quota_accounts: Annotated[int, typer.Option(min=1, help="Row 8d of `accounts`: the number of accounts.")] = 200,
     starved_claims: Annotated[int, typer.Option(min=1, help="Row s of `claims`: the number of claims at once.")] = 300,
     growth_claims: Annotated[
-        int, typer.Option(min=10, help="Row x of `claims`: the most claims at once; 100, 1,000, ... are run before.")
+        int, typer.Option(min=10, help="Row x of `claims`: 100, 1,000, ... claims at once, up to this number.")
     ] = 1000,
     balancers: Annotated[
         int, typer.Option(min=1, help="Row c of `loadbalancers`: the number of load balancers with two machines each.")

@@ -211,7 +211,7 @@ async def broken(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 def disturbed(last: Mapping[str, State], states: Sequence[State], dice: random.Random) -> tuple[list[str], int]:
     """The messages of all instances and the number of malformed ones. A fifth of the messages is repeated, a tenth is
-    out of order, and a tenth as many are malformed.
+    out of order; for every ten a malformed one is added.
     """
     until = now()
     lives = [life(each, (*states[:-1], state), until) for each, state in last.items()]

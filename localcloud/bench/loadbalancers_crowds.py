@@ -104,7 +104,7 @@ async def _crowd(on: Scene, bare: Bare) -> Found:
 
 
 async def _taken_over(on: Scene, bare: Bare) -> Found:
-    step(f"what yawol leaves of {len(bare.made)} load balancers is taken over")
+    step(f"{len(bare.made)} load balancers that yawol left are taken over")
     async with on.lab.nobody_at_work(ready_seconds=_READY_SECONDS):
         await _together(_left_renamed(on, made) for made in bare.made)
         await on.lab.objects.until(lambda: len(on.of_machines()) == len(bare.made))

@@ -194,7 +194,7 @@ async def _fill(filler: Path) -> None:
 
 
 def _moved_clock(offset: Path) -> Mapping[str, str]:
-    """Variables that add the file's seconds to a process's wall clock (libfaketime), which rereads it every second."""
+    """Variables that add the file's seconds to a process's wall clock. libfaketime rereads the file every second."""
     home = cache_directory() / "faketime"
     if not home.is_dir():
         unpack("faketime", home, proof=("usr/bin/faketime", "--version"))

@@ -28,7 +28,9 @@ async def play(stage: Stage) -> None:
     await _release(stage, first, key)
     second, new_key = await _claim(stage)
     if second.metadata.name != first.metadata.name:
-        raise UnsettledError(f"the claim got {second.metadata.name}; its legal entity had left {first.metadata.name}")
+        raise UnsettledError(
+            f"the claim got {second.metadata.name}, not {first.metadata.name}, which its legal entity had used"
+        )
     if new_key.id == key.id:
         raise UnsettledError(f"{second.metadata.name} was handed over with the key that its last claim had")
     stage.say("The same legal entity got the same account, with a new key")

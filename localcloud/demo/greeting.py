@@ -20,7 +20,7 @@ LIVES = timedelta(seconds=3)
 async def play(stage: Stage) -> None:
     config_maps = Objects(stage.kube)
     await stage.delete(GREETING, NAMESPACE, NAME)
-    await stage.until("no greeting is left of an earlier run", lambda: _greeting(stage) is None)
+    await stage.until("no greeting is left from an earlier run", lambda: _greeting(stage) is None)
     async with config_maps.followed(CONFIG_MAP):
 
         def shown() -> str:

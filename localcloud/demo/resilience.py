@@ -81,7 +81,7 @@ async def _kill_during_an_account(stage: Stage) -> None:
 
 
 async def _kill_during_a_claim(stage: Stage) -> None:
-    stage.say("2. A CLAIM: the watcher is dead when what the claim waits for happens")
+    stage.say("2. A CLAIM: its resource becomes ready while the watcher is dead")
     await stage.apply("namespaces.yaml", of="claims")
     await stage.apply("providers.yaml", of="claims")
     await stage.apply("claim-exam.yaml", of="claims")

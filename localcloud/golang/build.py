@@ -131,7 +131,7 @@ def _compile(recipe: Recipe, toolchain: Toolchain, work: Path, narrator: Narrato
 
 
 def batches(programs: Mapping[str, str]) -> list[dict[str, str]]:
-    """Divide the programs into batches without equal directory names, after which `go build` names programs."""
+    """Divide the programs into batches without equal directory names: `go build` names programs after directories."""
     found: list[dict[str, str]] = []
     for name, package in programs.items():
         for batch in found:

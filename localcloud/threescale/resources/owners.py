@@ -33,7 +33,7 @@ class OwnedRoutes:
 def listed(
     call: Call, owner: Record, table: str, order: str = "id", **where: int | None
 ) -> tuple[list[Record], Page | None]:
-    """All records of a product, in this order; of a backend one page, by id."""
+    """For a product all records, in `order`; for a backend one page, by id."""
     if owner.table == tables.SERVICES:
         return call.all(table, order, **owned_by(owner), **where), None
     return call.page(table, **owned_by(owner), **where)
