@@ -27,7 +27,7 @@ from activities import attempt
 from domain.decision import Action, Decision, World
 from domain.model import Model
 from domain.passes import Pass, PassedWorld
-from domain.refusal import RETRIED_BY_SERVER, Refusal, UnusableAnswerError
+from domain.refusal import RETRIED_BY_SERVER, Refusal, UnusableAnswerError, doubled
 from domain.runner import State, blocked_by, unanswered
 from domain.writes import RecordEvents
 from engine.clock import now
@@ -187,7 +187,6 @@ def _refusal(action: Action, error: ApiError, before: Refusal | None) -> Refusal
     """The error as a refusal. A temporary error gets the pause that Temporal's server would make."""
     pause = error.delay
     if pause is None and error.type in RETRIED_BY_SERVER:
-        grown: timedelta = action.first_retry * (1 << min(before.attempts if before else 0, 10))
-        pause = min(action.longest_retry, grown)
+        pause = doubled((before.attempts if before else 0) + 1, action.first_retry, action.longest_retry)
     delay = error.delay or timedelta(0)
     return Refusal(type=error.type, message=error.message, code=error.code, at=now(), pause=pause, asked=delay)

@@ -10,7 +10,7 @@ import asyncio
 import time
 from datetime import UTC, datetime, timedelta
 
-from engine.errors import Absent
+from engine.errors import unless_absent
 from engine.kube import LEASE, KubeApi, lease_is_live
 from engine.kube.json import text
 
@@ -41,8 +41,5 @@ class Leaders:
         return f"{operator} still leads ({leader}): scale it down and remove the lease {namespace}/{lease}"
 
     async def _holder(self, namespace: str, name: str) -> str:
-        try:
-            lease = await self._kube.get(LEASE, namespace, name)
-        except Absent:
-            return ""
+        lease = await unless_absent(self._kube.get(LEASE, namespace, name)) or {}
         return text(lease, "spec", "holderIdentity") if lease_is_live(lease, datetime.now(UTC)) else ""

@@ -22,6 +22,12 @@ CUSTOM_RESOURCE_DEFINITION = _read(
 )
 # A 3scale installation in the cluster; another operator creates it.
 API_MANAGER = _read(name="APIManager", group="apps.3scale.net", version="v1alpha1", plural="apimanagers")
+SELF_SUBJECT_ACCESS_REVIEW = _read(
+    name="SelfSubjectAccessReview",
+    group="authorization.k8s.io",
+    version="v1",
+    plural="selfsubjectaccessreviews",
+)
 _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLE = _read(name="ClusterRole", group=_RBAC, version="v1", plural="clusterroles")
 CLUSTER_ROLE_BINDING = _read(name="ClusterRoleBinding", group=_RBAC, version="v1", plural="clusterrolebindings")

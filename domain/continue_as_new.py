@@ -22,7 +22,6 @@ class Carry(Model):
     refusals: dict[str, Refusal] = {}
     recorded: dict[str, datetime | None] = {}
     seen: dict[str, str] = {}
-    runs: int = 0
     world: dict[str, object] | None = None
 
 

@@ -11,10 +11,16 @@ from domain.model import Model
 from domain.refusal import Refusal
 
 
-class Pass(Action):
+class Observation(Action):
+    """The action that observes an object or makes its whole pass. The driver fills in the fields (`Entity.offered`)."""
+
     key: Key
-    woken: bool = True  # something may have changed; False: only the deadline has passed
     dry_run: bool = False  # report the actions without running them
+
+
+class Pass(Observation):
+    woken: bool = True  # something may have changed; False: only the deadline has passed
+    seen: dict[str, str] = {}  # by kind, the newest resourceVersion that a wake has named
     refusals: dict[str, Refusal] = {}  # the refusals of the last pass, by slot
     recorded: dict[str, datetime | None] = {}  # the notices that were recorded as Events (see `World`)
 
@@ -37,13 +43,11 @@ class SweptWorld(PassedWorld):
     known: SweepMemory = SweepMemory()
 
 
-class Sweep(Action):
+class Sweep(Observation):
     result: ClassVar[type[Model] | None] = SweptWorld
     compares: ClassVar[str]  # the compared objects in words, for messages
 
-    key: Key
     memory: SweepMemory = SweepMemory()
-    dry_run: bool = False
 
     def swept(self, why: str, due: datetime | None) -> SweptWorld:
         return SweptWorld(key=self.key, known=SweepMemory(next_sweep=due), decision=swept(why, due, over=self.compares))

@@ -58,6 +58,7 @@ class Marker:
     rules: tuple[tuple[str, str], ...] = ()  # CEL conditions, each with the API server's message for violations
 
 
+_UNMARKED = Marker()
 REQUIRED = Marker(required=True)
 
 Required = Annotated[T, REQUIRED]
@@ -99,34 +100,30 @@ def _marked(schema: Document, metadata: Iterable[object]) -> Document:
     return schema
 
 
+# The keyword of the schema for each field of a marker that becomes one unchanged.
+_KEYWORDS = {
+    "format": "format",
+    "enum": "enum",
+    "pattern": "pattern",
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "min_length": "minLength",
+    "max_length": "maxLength",
+    "max_items": "maxItems",
+    "default": "default",
+    "preserve": _PRESERVE,
+    "map_type": "x-kubernetes-map-type",
+    "list_type": "x-kubernetes-list-type",
+    "list_map_keys": "x-kubernetes-list-map-keys",
+}
+
+
 def _schema_of_marker(marker: Marker, schema: Document) -> Document:
     document: Document = {}
-    if marker.format:
-        document["format"] = marker.format
-    if marker.enum:
-        document["enum"] = list(marker.enum)
-    if marker.pattern:
-        document["pattern"] = marker.pattern
-    if marker.minimum is not None:
-        document["minimum"] = marker.minimum
-    if marker.maximum is not None:
-        document["maximum"] = marker.maximum
-    if marker.min_length is not None:
-        document["minLength"] = marker.min_length
-    if marker.max_length is not None:
-        document["maxLength"] = marker.max_length
-    if marker.max_items is not None:
-        document["maxItems"] = marker.max_items
-    if marker.default is not None:
-        document["default"] = marker.default
-    if marker.preserve:
-        document[_PRESERVE] = True
-    if marker.map_type:
-        document["x-kubernetes-map-type"] = marker.map_type
-    if marker.list_type:
-        document["x-kubernetes-list-type"] = marker.list_type
-    if marker.list_map_keys:
-        document["x-kubernetes-list-map-keys"] = list(marker.list_map_keys)
+    for name, keyword in _KEYWORDS.items():
+        value = getattr(marker, name)
+        if value != getattr(_UNMARKED, name):
+            document[keyword] = list(value) if isinstance(value, tuple) else value
     if marker.one_of:
         document["oneOf"] = [{"required": [name]} for name in marker.one_of]
     if marker.immutable:

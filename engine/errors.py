@@ -6,13 +6,17 @@ and pending errors after their delay; other ApiErrors reach the decision as a `R
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from datetime import timedelta
+from typing import TypeVar
 
 from temporalio.client import RPCTimeoutOrCancelledError
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError
 
 from domain.refusal import RETRIED_BY_SERVER, ErrorType, Refusal
+
+T = TypeVar("T")
 
 
 class ApiError(Exception):
@@ -68,6 +72,20 @@ def api_error(error: BaseException) -> ApiError | None:
     if isinstance(error, (RPCError, RPCTimeoutOrCancelledError)):
         return Unavailable(f"Temporal gave no answer: {error}")
     return error if isinstance(error, ApiError) else None
+
+
+async def unless_absent(answer: Awaitable[T]) -> T | None:
+    """The answer; None if the object does not exist."""
+    try:
+        return await answer
+    except Absent:
+        return None
+
+
+def asked_delay(retry_after: str) -> timedelta | None:
+    """The delay that a Retry-After header asks for; None if it is absent, a date, or longer than any wait."""
+    seconds = int(retry_after) if retry_after.isdecimal() and len(retry_after) < 10 else 0
+    return timedelta(seconds=seconds) if seconds else None
 
 
 def as_error(refusal: Refusal) -> ApiError:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from temporalio import activity
 
@@ -62,11 +63,11 @@ class Heart:
                 self._changed.wait(self.beat())
 
 
+@dataclass
 class _Beating:
-    def __init__(self, beat: Callable[[], None], interval: float, due: float) -> None:
-        self.beat = beat
-        self.interval = interval
-        self.due = due
+    beat: Callable[[], None]
+    interval: float
+    due: float
 
 
 _HEART = Heart()

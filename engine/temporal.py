@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
@@ -56,6 +56,7 @@ from engine.temporal_connection import Connection
 from engine.tracing import configure_tracing
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 
 WAKE = "wake"
 
@@ -104,8 +105,7 @@ async def wake(client: Client, key: Key, seen: Mapping[str, str] | None = None) 
         KeyError: no area has this kind.
         RPCError: Temporal refused or did not answer within 10 s.
     """
-    args = [dict(seen)] if seen else []
-    await client.start_workflow(key.kind, Carry(key=key), start_signal=WAKE, start_signal_args=args, **_known_by(key))
+    await signal_with_start(client, key, WAKE, *([dict(seen)] if seen else []))
 
 
 async def wake_open(client: Client, key: Key, seen: Mapping[str, str] | None = None) -> None:
@@ -134,8 +134,13 @@ async def _signal_open(client: Client, workflow_id: str, signal: str, *about: Ba
 
 
 async def described(client: Client, key: Key) -> WorkflowExecutionDescription | None:
+    return await unless_not_found(client.get_workflow_handle(key.workflow_id).describe())
+
+
+async def unless_not_found(answer: Awaitable[T]) -> T | None:
+    """Temporal's answer; None if Temporal does not have what was asked for."""
     try:
-        return await client.get_workflow_handle(key.workflow_id).describe()
+        return await answer
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             return None
@@ -170,9 +175,9 @@ def shown(phase: str, decision: Decision) -> list[SearchAttributePair[Any]]:
     return found + ([SearchAttributePair(OP_OWNER, decision.owner)] if decision.owner else [])
 
 
-async def signal_with_start(client: Client, key: Key, signal: str, about: BaseModel) -> None:
+async def signal_with_start(client: Client, key: Key, signal: str, *about: BaseModel | dict[str, str]) -> None:
     await client.start_workflow(
-        key.kind, Carry(key=key), start_signal=signal, start_signal_args=[about], **_known_by(key)
+        key.kind, Carry(key=key), start_signal=signal, start_signal_args=about, **_known_by(key)
     )
 
 

@@ -25,6 +25,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from domain.model import Model
 from engine.search_attributes import SEARCH_ATTRIBUTE_TYPES
+from engine.temporal import unless_not_found
 
 # How long closed lifecycles stay readable by default.
 RETENTION = timedelta(days=30)
@@ -99,12 +100,10 @@ async def ensure_search_attributes(client: Client) -> Mapping[str, str]:
 
 
 async def _retention(client: Client) -> timedelta | None:
-    try:
-        found = await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return None
-        raise
+    request = DescribeNamespaceRequest(namespace=client.namespace)
+    found = await unless_not_found(client.workflow_service.describe_namespace(request))
+    if found is None:
+        return None
     retention: timedelta = found.config.workflow_execution_retention_ttl.ToTimedelta()
     return retention
 

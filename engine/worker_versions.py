@@ -28,12 +28,11 @@ from temporalio.api.workflowservice.v1 import (
 )
 from temporalio.client import Client
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
-from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig
 
 from domain.model import Model
 from engine.settings import Settings
-from engine.temporal import wake_listed
+from engine.temporal import unless_not_found, wake_listed
 
 UNVERSIONED = "unversioned"
 _KINDS = {
@@ -92,14 +91,10 @@ async def versions_in_use(client: Client, deployment: str) -> list[str]:
 
 
 async def _statuses(client: Client, deployment: str) -> list[tuple[str, VersionStatus]]:
-    try:
-        found = await client.workflow_service.describe_worker_deployment(
-            DescribeWorkerDeploymentRequest(namespace=client.namespace, deployment_name=deployment)
-        )
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return []
-        raise
+    request = DescribeWorkerDeploymentRequest(namespace=client.namespace, deployment_name=deployment)
+    found = await unless_not_found(client.workflow_service.describe_worker_deployment(request))
+    if found is None:
+        return []
     summaries = sorted(
         found.worker_deployment_info.version_summaries, key=lambda each: each.create_time.ToDatetime(), reverse=True
     )
@@ -108,17 +103,11 @@ async def _statuses(client: Client, deployment: str) -> list[tuple[str, VersionS
 
 async def polled_queues(client: Client, deployment: str, build_id: str) -> set[tuple[str, str]]:
     """The task queues that the version polls, each with `workflow` or `activity`."""
-    try:
-        found = await client.workflow_service.describe_worker_deployment_version(
-            DescribeWorkerDeploymentVersionRequest(
-                namespace=client.namespace,
-                deployment_version=WireVersion(deployment_name=deployment, build_id=build_id),
-            )
-        )
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return set()
-        raise
+    version = WireVersion(deployment_name=deployment, build_id=build_id)
+    request = DescribeWorkerDeploymentVersionRequest(namespace=client.namespace, deployment_version=version)
+    found = await unless_not_found(client.workflow_service.describe_worker_deployment_version(request))
+    if found is None:
+        return set()
     return {(each.name, _KINDS.get(each.type, "other")) for each in found.version_task_queues}
 
 

@@ -83,7 +83,6 @@ class Entity(Generic[W]):
 
     def __init__(self, carry: Carry, before: W, decide: Callable[[W, datetime], Decision]) -> None:
         self.key: Key = carry.key
-        self.runs = carry.runs
         self._seen = dict(carry.seen)
         memory = type(before.known).model_validate(carry.known)
         world: W = before.model_copy(update={"known": memory, "refusals": carry.refusals, "recorded": carry.recorded})
@@ -351,7 +350,6 @@ class Entity(Generic[W]):
             refusals=self.world.refusals,
             recorded=self.world.recorded,
             seen=self._seen,
-            runs=self.runs + 1,
         )
 
     # --- what people see ---

@@ -26,8 +26,9 @@ from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, Me
 from domain.notices import Notice, normal, warning
 from engine.errors import ApiError, Conflict
 from engine.kube import JsonObject, KubeApi
-from engine.kube.informer_cache import Followed, Mirror
+from engine.kube.informer_cache import Mirror
 from engine.kube.json import mapping
+from engine.kube.reflector import Followed
 from yawollet import conditions, keepalived, measurements
 from yawollet.admin import EnvoyAdmin
 from yawollet.conditions import Finding

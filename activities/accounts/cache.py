@@ -23,10 +23,11 @@ from domain.pause_and_retry import retry_wanted
 from domain.reading import read_all
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
-from engine.errors import Absent
+from engine.errors import unless_absent
 from engine.kube import CONFIG_MAP, JsonObject, KubeApi, leader_lock_holder
-from engine.kube.informer_cache import Followed, Mirror, Store, reached
+from engine.kube.informer_cache import Mirror, Store, reached
 from engine.kube.json import mapping, text
+from engine.kube.reflector import Followed
 from engine.pauses import held
 from engine.settings import Settings
 
@@ -60,10 +61,8 @@ class Reader:
         return ORGANIZATION.model_copy(update={"cluster": self.settings.cluster})
 
     async def one(self, model: type[R], namespace: str, name: str) -> R | None:
-        try:
-            return model.model_validate(await self.kube.get(model.kind_of, namespace, name))
-        except Absent:
-            return None
+        found = await unless_absent(self.kube.get(model.kind_of, namespace, name))
+        return None if found is None else model.model_validate(found)
 
     async def same(self, model: type[R], key: Key) -> R | None:
         """The object with the key's uid; None if it does not exist, or was created again."""
@@ -143,10 +142,7 @@ class Reader:
         mirror = await _as_new_as(self._config_map, seen)
         if mirror is not None:
             return self._parse(mirror.get(OPERATOR_NAMESPACE, CONFIG_MAP_NAME))
-        try:
-            return self._parse(await self.kube.get(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME))
-        except Absent:
-            return self._parse(None)
+        return self._parse(await unless_absent(self.kube.get(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME)))
 
     def _parse(self, found: JsonObject | None) -> OperatorConfig:
         if found is not self._parsed[0]:

@@ -15,7 +15,7 @@ from domain.accounts.observed import AccountWorld, ClaimWorld, InputSecret
 from domain.accounts.passes import ObserveAccount, ObserveClaim
 from domain.accounts.pool import offered
 from domain.accounts.resources import Account, AccountClaim, AccountPool
-from engine.errors import Absent, Denied
+from engine.errors import Absent, Denied, unless_absent
 from engine.kube import NAMESPACE, SECRET, JsonObject
 from engine.kube.json import mapping, sequence, text
 
@@ -129,10 +129,7 @@ class ObserveActivities(Activities):
     async def _secret(self, namespace: str, name: str) -> JsonObject | None:
         if not name:
             return None
-        try:
-            return await self._read.kube.get(SECRET, namespace, name)
-        except Absent:
-            return None
+        return await unless_absent(self._read.kube.get(SECRET, namespace, name))
 
     async def _bound_to(self, claim: AccountClaim) -> Account | None:
         return next(iter(await self._read.accounts_held_by(claim.key)), None)

@@ -22,7 +22,7 @@ from botocore.exceptions import ConnectionError as BotoConnectionError
 from botocore.parsers import ResponseParserError
 
 from domain.model import Model
-from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable, asked_delay
 
 # The caller is not authenticated: its key is deleted or not known to AWS yet, or its session has expired.
 UNAUTHENTICATED = frozenset(
@@ -210,7 +210,8 @@ def _refusal(call: Call, error: ClientError) -> ApiError:
     kind = error_class(code, status)
     hint = _HINTS.get(code) or _hint(kind, code)
     message = f"{call}: {code}: {text} [request {request}]{' ' + hint if hint else ''}"
-    return kind(message, code=code, delay=_delay(metadata.get("HTTPHeaders", {}), code))
+    delay = asked_delay(metadata.get("HTTPHeaders", {}).get("retry-after", "")) or _DELAYS.get(code)
+    return kind(message, code=code, delay=delay)
 
 
 def _hint(kind: type[ApiError], code: str) -> str:
@@ -219,13 +220,6 @@ def _hint(kind: type[ApiError], code: str) -> str:
     if code in UNAUTHENTICATED:
         return "The caller's credentials are unknown to AWS or have expired."
     return "Allow the action to the caller in IAM, and check the organization's service control policies."
-
-
-def _delay(headers: Mapping[str, str], code: str) -> timedelta | None:
-    delay = str(headers.get("retry-after", ""))
-    if delay.isdecimal() and int(delay) > 0:
-        return timedelta(seconds=int(delay))
-    return _DELAYS.get(code)
 
 
 def _cut(text: str) -> str:

@@ -33,16 +33,6 @@ from engine.kube.informer_cache import Store
 from engine.settings import present_variables
 from engine.temporal import open_with, signal_if_open, signal_with_start, wake, wake_open
 
-ACTIVITIES = (
-    ClaimActivities,
-    HandleActivities,
-    PoolActivities,
-    BinderActivities,
-    WriteActivities,
-    Reconciliation,
-    Binding,
-)
-
 log = logging.getLogger(__name__)
 
 

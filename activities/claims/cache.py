@@ -22,7 +22,8 @@ from domain.claims.provider_resources import linked_names, named_providers
 from domain.identity import Key, Kind
 from engine import kube
 from engine.kube import KubeApi
-from engine.kube.informer_cache import LONGEST_BEHIND, Followed, InformerCache, Listener, Store, reached
+from engine.kube.informer_cache import LONGEST_BEHIND, InformerCache, Listener, Store, reached
+from engine.kube.reflector import Followed
 from engine.settings import Settings
 
 Wake = Callable[[Key], Awaitable[None]]

@@ -20,7 +20,7 @@ from domain.claims.marks import is_deleting, name_of, version_of
 from domain.claims.writes import LetGo, PutObject, PutStatus, Stored
 from domain.identity import Kind
 from engine import kube
-from engine.errors import Absent
+from engine.errors import Absent, unless_absent
 from engine.kube import KubeApi
 
 
@@ -58,13 +58,10 @@ class Writer:
         if is_deleting(obj):
             return obj
         version = version_of(obj) if as_seen else ""
-        try:
-            answer = await self.api.delete(
-                kind, *name_of(obj), uid=text_at(obj, "metadata", "uid"), resource_version=version
-            )
-        except Absent:
-            return obj
-        return self._learnt(kind, answer) if answer.get("kind") == kind.name else obj
+        left = await unless_absent(
+            self.api.delete(kind, *name_of(obj), uid=text_at(obj, "metadata", "uid"), resource_version=version)
+        )
+        return obj if left is None else self._learnt(kind, left)
 
     async def let_go(self, kind: Kind, obj: JsonObject) -> None:
         """Remove our finalizers, including those of Poolboy's multi-pod mode."""

@@ -25,17 +25,6 @@ from engine.kube.informer_cache import Store
 
 # How often EC2 is asked about all instances in bulk, because events may be lost.
 SWEEP = timedelta(minutes=10)
-ACTIVITIES = (
-    LookActivities,
-    MachineActivities,
-    AskActivities,
-    NodeActivities,
-    TerminationActivities,
-    NotificationActivities,
-    GroupActivities,
-    SweepActivities,
-    TopologyActivities,
-)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:

@@ -32,9 +32,9 @@ from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionP
 from domain.reading import read_all
 from engine.errors import Unavailable
 from engine.kube import KubeApi
-from engine.kube.informer_cache import Followed, InformerCache, Mirror, Store
+from engine.kube.informer_cache import InformerCache, Mirror, Store
 from engine.kube.json import JsonObject, mapping, sequence, text
-from engine.kube.reflector import newer
+from engine.kube.reflector import Followed, newer
 
 _NODES = Followed(NODE, without=frozenset({"images"}))
 _FIRST_LIST = 20.0

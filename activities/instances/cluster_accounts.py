@@ -12,9 +12,9 @@ from domain.instances import AWS_CLUSTER, AWS_CLUSTER_ROLE_IDENTITY, AWS_MANAGED
 from domain.instances.constants import CLUSTER_LABEL
 from domain.instances.names import parse_arn
 from domain.instances.resources import AWSMachine, Node
-from engine.kube.informer_cache import Followed, Mirror, Store
+from engine.kube.informer_cache import Mirror, Store
 from engine.kube.json import JsonObject, sequence, text
-from engine.kube.reflector import Name
+from engine.kube.reflector import Followed, Name
 
 CLUSTER_KINDS = (AWS_CLUSTER, AWS_MANAGED_CONTROL_PLANE)
 

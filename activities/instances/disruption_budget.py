@@ -21,7 +21,7 @@ from domain.instances.names import instance_of_provider_id
 from domain.instances.resources import Machine, Node
 from domain.reading import read_all
 from engine.clock import now
-from engine.errors import Absent, ApiError, Conflict, Unavailable
+from engine.errors import Absent, ApiError, Conflict, Unavailable, unless_absent
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, sequence, text
 
@@ -119,10 +119,7 @@ class Disruptions:
         ]
 
     async def _read(self) -> tuple[JsonObject | None, Ledger]:
-        try:
-            lease = await self._kube.get(LEASE, self._namespace, LEASE_NAME)
-        except Absent:
-            return None, Ledger()
+        lease = await unless_absent(self._kube.get(LEASE, self._namespace, LEASE_NAME))
         try:
             return lease, Ledger.model_validate_json(
                 text(lease, "metadata", "annotations", DISRUPTIONS_ANNOTATION) or "{}"

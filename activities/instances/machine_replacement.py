@@ -45,9 +45,8 @@ from domain.instances.resources import Machine, MachineDeployment, MachineSet
 from domain.notices import Notice, Reported, normal, warning
 from domain.resource import ObjectMeta
 from engine.clock import now
-from engine.errors import Absent, Conflict, Denied, Invalid, Unavailable
+from engine.errors import Absent, Conflict, Denied, Invalid, Unavailable, unless_absent
 from engine.kube import KubeApi
-from engine.kube.json import mapping
 
 _ATTEMPTS = 10
 _REPLACE = "replace-first"
@@ -127,7 +126,7 @@ class MachineActivities(Activities):
             answer = await self._kube.delete(MACHINE, deletion.namespace, deletion.name, uid=deletion.uid)
         except (Absent, Conflict):
             return
-        if mapping(answer, "metadata").get("uid") == deletion.uid:
+        if answer is not None:
             self._cache.learn(MACHINE, answer)
         metrics.reacted("delete-machine", deletion.because, timed=not deletion.deployment)
         notices += self._taken(deletion)
@@ -292,10 +291,8 @@ class MachineActivities(Activities):
         name = next((each.name for each in owners if each.kind == MACHINE_SET.name), "")
         if not name:
             return None
-        try:
-            return MachineSet.model_validate(await self._kube.get(MACHINE_SET, machine.metadata.namespace, name))
-        except Absent:
-            return None
+        found = await unless_absent(self._kube.get(MACHINE_SET, machine.metadata.namespace, name))
+        return MachineSet.model_validate(found) if found else None
 
     async def _written(self, deployment: MachineDeployment, mark: Mark) -> bool:
         meta = deployment.metadata

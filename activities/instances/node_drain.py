@@ -47,7 +47,7 @@ from domain.instances.resources import Machine, Node
 from domain.notices import Notice, normal, warning
 from domain.refusal import without_request
 from engine.clock import now
-from engine.errors import Absent, Conflict
+from engine.errors import Absent, Conflict, unless_absent
 from engine.kube import KubeApi
 from engine.kube.informer_cache import Store
 from engine.kube.json import JsonObject, mapping, sequence, text
@@ -179,10 +179,8 @@ class NodeActivities(Activities):
     async def _machine(self, node: CordonNode) -> Machine | None:
         if not node.machine:
             return None
-        try:
-            return Machine.model_validate(await self._kube.get(MACHINE, node.namespace, node.machine))
-        except Absent:
-            return None
+        found = await unless_absent(self._kube.get(MACHINE, node.namespace, node.machine))
+        return Machine.model_validate(found) if found else None
 
     async def _own(self, node: CordonNode) -> Node | None:
         found = await _node_of_instance(self._kube, node)
@@ -199,11 +197,8 @@ def _known(node: JsonObject) -> KnownNode:
 
 
 async def _node_of_instance(api: KubeApi, node: CordonNode | EmptyNode | FindNode | ReleaseNode) -> JsonObject | None:
-    try:
-        found = await api.get(NODE, "", node.node)
-    except Absent:
-        return None
-    return found if instance_of(found) == node.key.name else None
+    found = await unless_absent(api.get(NODE, "", node.node))
+    return found if found and instance_of(found) == node.key.name else None
 
 
 async def _changed(api: KubeApi, node: CordonNode | ReleaseNode, change: Callable[[JsonObject], JsonObject]) -> bool:

@@ -17,8 +17,9 @@ from domain.resource import parse_timestamp, timestamp
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube import KubeApi
-from engine.kube.informer_cache import Followed, Store
+from engine.kube.informer_cache import Store
 from engine.kube.json import JsonObject, at, mapping, sequence, text
+from engine.kube.reflector import Followed
 
 # Kubernetes' default for Pods that do not set one.
 _POD_GRACE = timedelta(seconds=30)

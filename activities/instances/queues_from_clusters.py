@@ -22,8 +22,9 @@ from domain.instances.queues_from_clusters import (
 )
 from engine.errors import ApiError, Unavailable
 from engine.kube.api import KubeApi
-from engine.kube.informer_cache import Followed, Store
+from engine.kube.informer_cache import Store
 from engine.kube.json import JsonObject, text
+from engine.kube.reflector import Followed
 from engine.settings import Settings
 
 # Seconds. The wait after a change, so that clusters which are created together end a process only once.

@@ -29,7 +29,7 @@ from domain.notices import warning
 from domain.refusal import RETRIED_BY_SERVER
 from domain.resource import timestamp
 from engine.clock import now
-from engine.errors import ApiError, Invalid, Throttled, Unavailable
+from engine.errors import ApiError, Invalid, Throttled, Unavailable, asked_delay
 from engine.kube import SECRET, KubeApi
 from engine.kube.secrets import secret_content
 
@@ -149,7 +149,7 @@ def _body(channel: Notification, notice: Notify) -> str:
 
 
 def _refusal(message: str, status: int, pause: str) -> ApiError:
-    wait = timedelta(seconds=int(pause)) if pause.isdecimal() and len(pause) < 6 else None
+    wait = asked_delay(pause)
     delay = min(wait, LONGEST_PAUSE) if wait else None
     if status == 429:
         return Throttled(message, code=str(status), delay=delay)

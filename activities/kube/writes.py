@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from temporalio import activity
 from temporalio.client import Client
-from temporalio.service import RPCError, RPCStatusCode
 
 from activities.activity_class import Activities
 from activities.clients import OnWrite
-from domain.identity import Key, Kind, all_kinds
+from domain.identity import Kind, all_kinds
 from domain.writes import Delete, Patch, RecordEvents, Written
 from engine import metrics
 from engine.errors import Absent, Conflict
 from engine.kube import KubeApi
 from engine.kube.events import record_events
 from engine.kube.json import JsonObject, mapping, text
+from engine.temporal import signal_if_open
 
 
 class KubeActivities(Activities):
@@ -34,7 +34,7 @@ class KubeActivities(Activities):
     async def patch(self, write: Patch) -> Written:
         """Patch the object if it has the key's uid."""
         key = write.key
-        body = {**write.patch, "metadata": {**_metadata(write.patch), "uid": key.uid}}
+        body = {**write.patch, "metadata": {**mapping(write.patch, "metadata"), "uid": key.uid}}
         kind = all_kinds()[key.kind]
         try:
             answer = await self._of(kind).patch(
@@ -58,7 +58,8 @@ class KubeActivities(Activities):
         """Delete the object if it has the key's uid. A `dependent` lifecycle is signalled first."""
         key = deletion.key
         if deletion.dependent is not None:
-            await self._notify(deletion.dependent, key)
+            # A lifecycle that has ended has lost its count anyway.
+            await signal_if_open(self._client, deletion.dependent, "died", key)
         kind = all_kinds()[key.kind]
         try:
             await self._of(kind).delete(kind, key.namespace, key.name, uid=key.uid)
@@ -73,25 +74,8 @@ class KubeActivities(Activities):
     def _of(self, kind: Kind) -> KubeApi:
         return self._served if kind.served else self._kube
 
-    async def _notify(self, dependent: Key, dead: Key) -> None:
-        """Signal the deletion to a lifecycle if it is open. A lifecycle that has ended has lost its count anyway."""
-        try:
-            await self._client.get_workflow_handle(dependent.workflow_id).signal("died", dead)
-        except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:
-                raise
-
 
 def dropped_fields(patch: dict[str, object], answer: JsonObject) -> tuple[str, ...]:
     """Status fields that were not stored, because the installed CRD lacks them."""
-    patched, stored = patch.get("status"), mapping(answer, "status")
-    return (
-        tuple(name for name, value in patched.items() if value and name not in stored)
-        if isinstance(patched, dict)
-        else ()
-    )
-
-
-def _metadata(patch: dict[str, object]) -> dict[str, object]:
-    metadata = patch.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
+    patched, stored = mapping(patch, "status"), mapping(answer, "status")
+    return tuple(name for name, value in patched.items() if value and name not in stored)

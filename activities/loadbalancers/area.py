@@ -18,7 +18,6 @@ from activities.openstack.projects import Projects
 from engine.kube.informer_cache import Store
 
 FROM_CONTEXT = (LoadBalancerActivities, MachineActivities, CloudActivities, SweepActivities)
-ACTIVITIES = (*FROM_CONTEXT, SetActivities, ServiceActivities)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:

@@ -14,9 +14,9 @@ from domain.identity import Key, Kind
 from domain.loadbalancers import CUSTOM_KINDS
 from domain.resource import CustomResource
 from engine.kube import KubeApi
-from engine.kube.informer_cache import Followed, InformerCache, Mirror, Store, reached
+from engine.kube.informer_cache import InformerCache, Mirror, Store, reached
 from engine.kube.json import JsonObject, mapping, text
-from engine.kube.reflector import newer
+from engine.kube.reflector import Followed, newer
 
 R = TypeVar("R", bound=CustomResource)
 

@@ -20,7 +20,7 @@ from domain.pause_and_retry import is_paused
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
 from engine.clock import now
-from engine.errors import Absent, Conflict
+from engine.errors import Absent, Conflict, unless_absent
 from engine.kube import BlockingKube, KubeApi
 from engine.kube.json import JsonObject, mapping, text
 from engine.pauses import held
@@ -111,14 +111,9 @@ class PassContext:
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
         """Delete the object. Returns the object while finalizers delay its deletion, None if it is gone."""
-        try:
-            left = await self.kube.delete(kind, namespace, name)
-        except Absent:
-            log.info("%s %s/%s is gone", kind.name, namespace, name)
-            return None
-        if text(left, "kind") != kind.name:  # a Status: it is gone
-            return None
-        self.cache.learn(kind, left)
+        left = await unless_absent(self.kube.delete(kind, namespace, name))
+        if left is not None:
+            self.cache.learn(kind, left)
         return left
 
     def hold(self, meta: ObjectMeta) -> str:

@@ -32,7 +32,7 @@ from domain.loadbalancers.services.world import (
 from domain.notices import NoticeType
 from domain.resource import ObjectMeta
 from engine.clock import now
-from engine.errors import Absent, Denied, Invalid
+from engine.errors import Absent, Denied, Invalid, unless_absent
 from engine.kube import EVENT, NODE, KubeApi
 from engine.kube.events import EventContent, Subject, event, lasting_name, named, record
 from engine.kube.json import JsonObject, text
@@ -83,12 +83,10 @@ class ServiceActivities(Activities):
         installation, key = self._installation, look.key
         if installation is None:
             return ServiceWorld(key=key, hold=NOT_SERVED)
-        try:
-            service = Service.model_validate(await self._served.get(SERVICE, key.namespace, key.name))
-        except Absent:
+        found = await unless_absent(self._served.get(SERVICE, key.namespace, key.name))
+        if found is None or text(found, "metadata", "uid") != key.uid:
             return ServiceWorld(key=key, exists=False)
-        if service.metadata.uid != key.uid:
-            return ServiceWorld(key=key, exists=False)
+        service = Service.model_validate(found)
         hold = "" if look.dry_run else held(LOAD_BALANCER.area, service.metadata.annotations, self._settings)
         left_to = "" if hold or look.dry_run else await self._yawol.leads(SERVICE)
         return ServiceWorld(
@@ -103,11 +101,8 @@ class ServiceActivities(Activities):
 
     async def _balancer(self, service: Service, installation: Installation) -> LoadBalancer | None:
         name = load_balancer_name(service.metadata)
-        try:
-            found = await self._kube.get(LOAD_BALANCER, installation.namespace, name)
-        except Absent:
-            return None
-        return LoadBalancer.model_validate(found)
+        found = await unless_absent(self._kube.get(LOAD_BALANCER, installation.namespace, name))
+        return None if found is None else LoadBalancer.model_validate(found)
 
     async def _list_nodes(self) -> tuple[Node, ...]:
         listing = await self._served.list(NODE)
@@ -135,12 +130,10 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=DeleteBalancer.activity)
     async def delete_load_balancer(self, deletion: DeleteBalancer) -> FoundBalancer:
-        try:
-            answer = await self._kube.delete(LOAD_BALANCER, deletion.namespace, deletion.name, uid=deletion.uid)
-        except Absent:
-            return FoundBalancer()
-        goes = text(answer, "kind") == LOAD_BALANCER.name  # otherwise a Status: the LoadBalancer is gone
-        return FoundBalancer(balancer=LoadBalancer.model_validate(answer) if goes else None)
+        left = await unless_absent(
+            self._kube.delete(LOAD_BALANCER, deletion.namespace, deletion.name, uid=deletion.uid)
+        )
+        return FoundBalancer(balancer=LoadBalancer.model_validate(left) if left else None)
 
     # --- Events ---
 

@@ -17,7 +17,7 @@ from datetime import timedelta
 
 from domain.loadbalancers.blockers import QUOTA
 from domain.model import Model
-from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable, asked_delay
 from engine.kube.json import at, mapping, text
 
 UNAUTHORIZED = "Unauthorized"
@@ -61,9 +61,11 @@ def refusal(call: Call, status: int, body: object, headers: Mapping[str, str]) -
     kind, code = _class(status, code, answer)
     request = headers.get("x-openstack-request-id") or headers.get("x-compute-request-id") or "unknown"
     hint = _HINTS.get(code, "")
+    slow = _SLOW if code == QUOTA or code in _EXHAUSTED else None
+    delay = asked_delay(headers.get("retry-after", "")) or slow
     words = shortened(answer.message) or "no message"
     message = f"{call}: {status} {code}: {words} [request {request}]{' ' + hint if hint else ''}"
-    return kind(message, code=code, delay=_delay(kind, code, headers))
+    return kind(message, code=code, delay=delay)
 
 
 def no_answer(call: Call, error: BaseException) -> Unavailable:
@@ -111,10 +113,3 @@ def _class(status: int, code: str, answer: _ErrorBody) -> tuple[type[ApiError], 
         return Unavailable, code
     known: dict[int, type[ApiError]] = {403: Denied, 404: Absent, 409: Conflict}
     return known.get(status, Invalid), code
-
-
-def _delay(kind: type[ApiError], code: str, headers: Mapping[str, str]) -> timedelta | None:
-    delay = str(headers.get("retry-after", ""))
-    if delay.isdecimal() and int(delay) > 0:
-        return timedelta(seconds=int(delay))
-    return _SLOW if code == QUOTA or code in _EXHAUSTED else None

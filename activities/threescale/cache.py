@@ -18,8 +18,9 @@ from domain.threescale import CUSTOM_KINDS
 from domain.threescale.reference_names import called, known_as, refers_to
 from engine.errors import Unavailable
 from engine.kube import KubeApi
-from engine.kube.informer_cache import Followed, InformerCache, Store, reached
+from engine.kube.informer_cache import InformerCache, Store, reached
 from engine.kube.json import JsonObject, text
+from engine.kube.reflector import Followed
 
 # In seconds, longer than any list takes. A kind that is not listed by then is denied, or the API server is unavailable.
 LISTED = 60.0

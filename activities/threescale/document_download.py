@@ -13,9 +13,8 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 import httpx
 
-from activities.threescale.errors import retry_after
 from domain.threescale.open_api_document import MOST_BYTES
-from engine.errors import Absent, ApiError, Denied, Invalid, Throttled, Unavailable
+from engine.errors import Absent, ApiError, Denied, Invalid, Throttled, Unavailable, asked_delay
 
 _TIMEOUT_SECONDS = 30.0  # in total, redirects included
 _MOST_REDIRECTS = 5
@@ -56,7 +55,8 @@ async def _read(answer: httpx.Response, url: str) -> str:
     if not answer.is_success:
         kind = _KINDS.get(answer.status_code, Unavailable)
         code = f"HTTP {answer.status_code}"
-        raise kind(f"{_shown(url)}: {answer.status_code}", code=code, delay=retry_after(answer.headers))
+        delay = asked_delay(answer.headers.get("retry-after", ""))
+        raise kind(f"{_shown(url)}: {answer.status_code}", code=code, delay=delay)
     body = bytearray()
     async for part in answer.aiter_bytes():
         body += part

@@ -44,7 +44,7 @@ from domain.threescale.passes import LONGEST_PASS, SweepTenants, ThreescaleWorld
 from domain.threescale.provider_account import NoAccount, ProviderAccount, plain
 from domain.threescale.resources import DeveloperAccount
 from engine.clock import now
-from engine.errors import Absent, ApiError, Denied
+from engine.errors import ApiError, Denied, unless_absent
 from engine.pauses import held
 
 # How long a sweep compares objects completely. Objects that it does not reach wait for their next turn.
@@ -199,11 +199,9 @@ class SweepActivities(Activities):
         if await self._is_left_alone(differs):
             return
         patch: dict[str, object] = {"metadata": {"annotations": {DRIFT: timestamp(moment)}}}
-        try:
-            answer = await self._context.kube.patch(differs.kind_of, meta.namespace, meta.name, patch)
-        except Absent:
-            return
-        self._context.cache.learn(differs.kind_of, answer)
+        answer = await unless_absent(self._context.kube.patch(differs.kind_of, meta.namespace, meta.name, patch))
+        if answer is not None:
+            self._context.cache.learn(differs.kind_of, answer)
 
     async def _is_left_alone(self, each: CustomResource) -> bool:
         """Whether the sweep skips the object: its own pass will compare it, or it must not be changed."""

@@ -15,13 +15,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import timedelta
 
 from pydantic import ValidationError
 
 from domain.threescale.calls import shortened, unexpected
 from domain.threescale.remote_state import UnexpectedAnswerError
-from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable, asked_delay
 
 NO_ANSWER = "NoAnswer"
 UNREADABLE = "UnreadableAnswer"
@@ -44,7 +43,7 @@ def refusal(call: str, status: int, text: str, headers: Mapping[str, str]) -> Ap
     if kind is Denied and not _is_validation(body):
         code, hint = ACCESS_DENIED, f" {_TOKEN}"
     message = shortened(_body_message(body) or ("" if text.lstrip().startswith("<") else text)) or "no message"
-    delay = retry_after(headers) if kind in (Throttled, Unavailable) else None
+    delay = asked_delay(headers.get("retry-after", "")) if kind in (Throttled, Unavailable) else None
     return kind(f"{call}: {status}: {message}{hint}", code=code, delay=delay)
 
 
@@ -103,8 +102,3 @@ def _parsed(text: str) -> object:
         return json.loads(text)
     except ValueError:
         return None
-
-
-def retry_after(headers: Mapping[str, str]) -> timedelta | None:
-    delay = str(headers.get("retry-after", ""))
-    return timedelta(seconds=int(delay)) if delay.isdecimal() and int(delay) > 0 else None

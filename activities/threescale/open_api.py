@@ -14,7 +14,6 @@ from domain.threescale.open_api import WATCHED_BY, LabelSource, ObservedOpenApi,
 from domain.threescale.reference_names import made_by
 from domain.threescale.resources import Backend, OpenApi, Product
 from engine.errors import Absent, ApiError, Conflict
-from engine.kube.json import text
 
 log = logging.getLogger(__name__)
 
@@ -96,5 +95,5 @@ class OpenApiSubject(Subject[OpenApi]):
         except (Conflict, Absent):
             await self.cache.fresh(kind, self.namespace, child.name)
             raise
-        if text(answer, "kind") == child.kind:  # otherwise a Status, because the object is gone
+        if answer is not None:
             self.cache.learn(kind, answer)

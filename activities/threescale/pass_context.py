@@ -35,7 +35,7 @@ from domain.threescale.resources import (
     Tenant,
 )
 from domain.writes import JsonPatch
-from engine.errors import Absent
+from engine.errors import unless_absent
 from engine.kube import JsonObject, KubeApi
 from engine.kube.json import text
 from engine.settings import Settings
@@ -108,11 +108,7 @@ class PassContext:
     async def deleted(self, obj: CustomResource) -> JsonObject | None:
         """Delete the object. Returns the object if finalizers delay the deletion; otherwise None."""
         meta = obj.metadata
-        try:
-            left = await self.kube.delete(obj.kind_of, meta.namespace, meta.name, uid=meta.uid)
-        except Absent:
-            return None
-        if text(left, "kind") != obj.kind_of.name:  # a Status, because the object is gone
-            return None
-        self.cache.learn(obj.kind_of, left)
+        left = await unless_absent(self.kube.delete(obj.kind_of, meta.namespace, meta.name, uid=meta.uid))
+        if left is not None:
+            self.cache.learn(obj.kind_of, left)
         return left

@@ -27,7 +27,7 @@ from domain.threescale.provider_account import (
     SecretView,
     provider_account,
 )
-from engine.errors import Absent, Conflict
+from engine.errors import Conflict, unless_absent
 from engine.kube import SECRET, JsonObject, KubeApi
 from engine.kube.json import mapping, text
 
@@ -118,10 +118,8 @@ class Secrets:
         return SecretView(name=name, keys=tuple(sorted(values)), admin_url=url, version=content.version)
 
     async def _installation(self, namespace: str) -> Installation | None:
-        try:
-            found = (await self._kube.list(API_MANAGER, namespace)).items
-        except Absent:
-            return None
+        listing = await unless_absent(self._kube.list(API_MANAGER, namespace))
+        found = listing.items if listing else ()
         first = min(found, key=lambda each: text(each, "metadata", "name"), default=None)
         if first is None:
             return None
@@ -131,9 +129,8 @@ class Secrets:
         )
 
     async def _fetched(self, namespace: str, name: str) -> Content | None:
-        try:
-            found = await self._kube.get(SECRET, namespace, name)
-        except Absent:
+        found = await unless_absent(self._kube.get(SECRET, namespace, name))
+        if found is None:
             return None
         values = {key: _decoded(str(value)) for key, value in mapping(found, "data").items()}
         version, uid = text(found, "metadata", "resourceVersion"), text(found, "metadata", "uid")

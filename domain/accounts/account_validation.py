@@ -16,10 +16,9 @@ from typing import ClassVar
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import OWNER_TAG
 from domain.accounts.resources import Account, AccountSpec, AccountState, ServiceQuota
-from domain.decision import Action, Queue
-from domain.identity import Key
+from domain.decision import Queue
 from domain.model import Model
-from domain.passes import PassedWorld
+from domain.passes import Observation, PassedWorld
 from domain.pause_and_retry import paused
 
 # The pause after a failed correction.
@@ -60,7 +59,7 @@ class ValidationWorld(PassedWorld):
     known: ValidationMemory = ValidationMemory()
 
 
-class PassValidation(Action):
+class PassValidation(Observation):
     activity: ClassVar[str] = "accounts.pass_validation"
     title: ClassVar[str] = "validate the OUs, tags and quotas of all accounts"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
@@ -68,9 +67,7 @@ class PassValidation(Action):
     start_to_close: ClassVar[timedelta] = timedelta(hours=1)
     heartbeat: ClassVar[timedelta] = timedelta(minutes=1)
 
-    key: Key
     memory: ValidationMemory
-    dry_run: bool = False
 
 
 def enabled(config: OperatorConfig) -> frozenset[Check]:

@@ -17,7 +17,7 @@ from domain.accounts.pool import FailedAccounts, Room
 from domain.decision import Action, Decision, Queue
 from domain.identity import Key
 from domain.model import Model
-from domain.passes import PassedWorld, passed
+from domain.passes import Observation, PassedWorld, passed
 
 
 class Look(Action):
@@ -60,16 +60,14 @@ class PoolWorld(PassedWorld):
         return self.model_copy(update={"refusals": before.refusals, "known": known})
 
 
-class PassPool(Action):
+class PassPool(Observation):
     activity: ClassVar[str] = "accounts.pass_pool"
     result: ClassVar[type[Model] | None] = PoolWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
     heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
 
-    key: Key
     memory: PoolMemory
     seen: dict[str, str] = {}
-    dry_run: bool = False
 
     @property
     def summary(self) -> str:
@@ -88,7 +86,7 @@ class OrganizationWorld(PassedWorld):
         return self.model_copy(update={"refusals": before.refusals, "known": known})
 
 
-class PassOrganization(Action):
+class PassOrganization(Observation):
     activity: ClassVar[str] = "accounts.pass_organization"
     title: ClassVar[str] = "count the organization's accounts, grant permits, check support cases"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
@@ -96,11 +94,9 @@ class PassOrganization(Action):
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
     heartbeat: ClassVar[timedelta] = timedelta(seconds=30)
 
-    key: Key
     memory: OrganizationMemory
     seen: dict[str, str] = {}
     woken: bool = True  # False if only the deadline has passed
-    dry_run: bool = False
 
 
 class TellPools(Action):

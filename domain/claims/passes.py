@@ -102,13 +102,10 @@ class BinderWorld(PassedWorld):
 
 
 class _Pass(Pass):
-    """`seen` has, by kind, the newest resourceVersion that a wake has named."""
-
     queue: ClassVar[str] = Queue.CLAIMS
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
 
     memory: _Memory = _Memory()
-    seen: dict[str, str] = {}
 
     @property
     def versions(self) -> dict[str, str]:

@@ -11,11 +11,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar, Self
 
-from domain.decision import Action, Queue
-from domain.identity import Key
+from domain.decision import Queue
 from domain.instances.auto_scaling_groups import GroupRecord, merged
 from domain.model import Model
-from domain.passes import PassedWorld, Sweep
+from domain.passes import Observation, PassedWorld, Sweep
 
 
 class GroupWorld(PassedWorld):
@@ -28,7 +27,7 @@ class GroupWorld(PassedWorld):
         return self.model_copy(update={"known": merged(self.known, record)})
 
 
-class LookAtGroup(Action):
+class LookAtGroup(Observation):
     """Observe a group and label its machine pools. `memory` has results of launches and terminations from events."""
 
     activity: ClassVar[str] = "instances.look_at_group"
@@ -37,9 +36,7 @@ class LookAtGroup(Action):
     result: ClassVar[type[Model] | None] = GroupWorld
     start_to_close: ClassVar[timedelta] = timedelta(seconds=90)
 
-    key: Key
     memory: GroupRecord = GroupRecord()
-    dry_run: bool = False
 
 
 class SweepInstances(Sweep):

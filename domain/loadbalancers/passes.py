@@ -22,7 +22,6 @@ class _ObjectPass(KubeAction, Pass):
     result: ClassVar[type[Model] | None] = LoadBalancerWorld
 
     memory: ObjectMemory = ObjectMemory()
-    seen: dict[str, str] = {}
 
 
 class PassService(_ObjectPass):

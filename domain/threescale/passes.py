@@ -13,10 +13,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar
 
-from domain.decision import Action, Queue
-from domain.identity import Key
+from domain.decision import Queue
 from domain.model import Model
-from domain.passes import Pass, PassedWorld
+from domain.passes import Observation, Pass, PassedWorld
 from domain.threescale.observed import Memory, Phase
 
 # A large product takes some hundred calls, each of which may take its whole timeout.
@@ -39,23 +38,20 @@ class PassObject(Pass):
     heartbeat: ClassVar[timedelta] = HEARTBEAT
 
     memory: Memory = Memory()
-    seen: dict[str, str] = {}
 
     @property
     def summary(self) -> str:
         return "reconcile the object with 3scale"
 
 
-class SweepTenants(Action):
+class SweepTenants(Observation):
     activity: ClassVar[str] = "threescale.sweep_tenants"
     queue: ClassVar[str] = Queue.THREESCALE
     result: ClassVar[type[Model] | None] = ThreescaleWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
     heartbeat: ClassVar[timedelta] = HEARTBEAT
 
-    key: Key
     memory: Memory = Memory()
-    dry_run: bool = False
 
     @property
     def summary(self) -> str:

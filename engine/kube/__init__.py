@@ -13,7 +13,6 @@ from engine.kube.leader_election import (
     LeaderElection,
     LeadershipLost,
     leader_lock_holder,
-    leader_lock_is_live,
     lease_is_live,
 )
 
@@ -35,6 +34,5 @@ __all__ = [
     "Listing",
     "WatchEvent",
     "leader_lock_holder",
-    "leader_lock_is_live",
     "lease_is_live",
 ]

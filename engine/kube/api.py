@@ -10,12 +10,14 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import NamedTuple, Self
+from functools import partial
+from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
 import aiohttp
 from yarl import URL
 
+from domain.built_in_kinds import SELF_SUBJECT_ACCESS_REVIEW
 from domain.identity import Kind
 from engine import metrics
 from engine.errors import Denied
@@ -193,19 +195,19 @@ class KubeApi:
 
     async def get(self, kind: Kind, namespace: str, name: str) -> JsonObject:
         """Read the object; raises Absent if it does not exist. Namespace is empty for cluster-scoped kinds."""
-        return await self._send(
-            Request("GET", _attempt("get", kind, namespace, name), self.path(kind, namespace, name))
-        )
+        return await self._send(self._request_to("get", "GET", kind, namespace, name))
 
     async def list(
         self, kind: Kind, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
     ) -> Listing:
         """All objects of a kind, in one namespace or in all, read in pages of `limit` objects (0: in one page)."""
+        pages = partial(self.pages, kind, namespace, label_selector=label_selector, field_selector=field_selector)
         try:
-            return await self._list(kind, namespace, label_selector, field_selector, limit)
+            found = [page async for page in pages(limit=limit)]
         except Expired:
             # The continue token outlived etcd's five minutes: one page cannot expire.
-            return await self._list(kind, namespace, label_selector, field_selector, 0)
+            found = [page async for page in pages(limit=0)]
+        return Listing([item for page in found for item in page.items], found[-1].resource_version)
 
     async def pages(
         self,
@@ -221,7 +223,7 @@ class KubeApi:
 
         With `metadata_only` the server sends no content, not even that of Secrets.
         """
-        attempt = _attempt("list", kind, namespace, "")
+        accept = _METADATA_LIST if metadata_only else ""
         following = ""
         while True:
             parameters = _parameters(
@@ -230,15 +232,8 @@ class KubeApi:
                 limit=str(limit) if limit else "",
                 **{"continue": following},
             )
-            answer = await self._send(
-                Request(
-                    "GET",
-                    attempt,
-                    self.path(kind, namespace),
-                    parameters,
-                    accept=_METADATA_LIST if metadata_only else "",
-                )
-            )
+            request = self._request_to("list", "GET", kind, namespace, parameters=parameters, accept=accept)
+            answer = await self._send(request)
             items = [item for item in sequence(answer, "items") if isinstance(item, dict)]
             yield Listing(items, text(answer, "metadata", "resourceVersion"))
             following = text(answer, "metadata", "continue")
@@ -266,7 +261,6 @@ class KubeApi:
             Expired: the version is too old, or an ERROR event came; list again.
             Unavailable: the stream broke, or was silent for `silence`; continue from the last version.
         """
-        attempt = _attempt("watch", kind, namespace, "")
         parameters = _parameters(
             watch="true",
             allowWatchBookmarks="true",
@@ -275,15 +269,13 @@ class KubeApi:
             fieldSelector=field_selector,
             timeoutSeconds=str(int(duration.total_seconds())),
         )
+        accept = _METADATA_OBJECT if metadata_only else ""
+        request = self._request_to("watch", "GET", kind, namespace, parameters=parameters, accept=accept)
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=self._timeout.total_seconds(), sock_read=silence.total_seconds()
         )
         try:
-            accept = _METADATA_OBJECT if metadata_only else ""
-            response = await self._answered(
-                Request("GET", attempt, self.path(kind, namespace), parameters, accept=accept), timeout
-            )
-            async with response:
+            async with await self._answered(request, timeout) as response:
                 if opened is not None:
                     opened()
                 try:
@@ -291,37 +283,23 @@ class KubeApi:
                         self._heard = time.monotonic()
                         event = parsed(line)
                         if text(event, "type") == "ERROR":
-                            raise _watch_error(attempt, at(event, "object"))
+                            raise _watch_error(request.attempt, at(event, "object"))
                         yield WatchEvent(text(event, "type"), dict(mapping(event, "object")))
                 finally:
                     _hang_up(response)
         except _NO_ANSWER as error:
             self._failed = time.monotonic()
-            raise no_answer(attempt, error, silence) from error
+            raise no_answer(request.attempt, error, silence) from error
 
     async def may(self, verbs: Iterable[str], kind: Kind, namespace: str = "") -> bool:
         """Whether we may use all these verbs on the kind; without a namespace, in the whole cluster."""
-        attempt = _attempt("ask for our rights to", kind, namespace, "")
+        attempt = _attempt("ask for our rights to", kind, namespace)
         group = kind.under(self.operator_domain).group
         for verb in verbs:
-            review = {
-                "verb": verb,
-                "group": group,
-                "resource": kind.plural,
-                "namespace": namespace,
-            }
-            answer = await self._send(
-                Request(
-                    "POST",
-                    attempt,
-                    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-                    body={
-                        "apiVersion": "authorization.k8s.io/v1",
-                        "kind": "SelfSubjectAccessReview",
-                        "spec": {"resourceAttributes": review},
-                    },
-                )
-            )
+            asked = {"verb": verb, "group": group, "resource": kind.plural, "namespace": namespace}
+            review = self._typed(SELF_SUBJECT_ACCESS_REVIEW, {"spec": {"resourceAttributes": asked}})
+            path = self.path(SELF_SUBJECT_ACCESS_REVIEW, "")
+            answer = await self._send(Request("POST", attempt, path, body=review))
             if at(answer, "status", "allowed") is not True:
                 return False
         return True
@@ -331,12 +309,9 @@ class KubeApi:
     ) -> JsonObject:
         """The object as a server-side apply would write it, validated and with defaults (a dry run)."""
         name = text(obj, "metadata", "name")
-        body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
+        request = self._request_to("apply (dry run)", "PATCH", kind, namespace, name, content_type=_APPLY)
         parameters = {"fieldManager": field_manager, "dryRun": "All", "force": "true"}
-        attempt = _attempt("apply (dry run)", kind, namespace, name)
-        return await self._send(
-            Request("PATCH", attempt, self.path(kind, namespace, name), parameters, body, content_type=_APPLY)
-        )
+        return await self._send(request._replace(parameters=parameters, body=self._typed(kind, obj)))
 
     # Writing.
 
@@ -347,15 +322,13 @@ class KubeApi:
         `apiVersion` and `kind`.
         """
         name = text(obj, "metadata", "name") or text(obj, "metadata", "generateName")
-        body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
-        attempt = self._mutation(_attempt("create", kind, namespace, name))
-        return await self._send(Request("POST", attempt, self.path(kind, namespace), _written_by(field_manager), body))
+        request = self._request_to("create", "POST", kind, namespace, name)._replace(path=self.path(kind, namespace))
+        return await self._write(request._replace(parameters=_written_by(field_manager), body=self._typed(kind, obj)))
 
     async def create_under(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Mapping[str, object]
     ) -> JsonObject:
-        attempt = self._mutation(_attempt("create", kind, namespace, name, subresource))
-        return await self._send(Request("POST", attempt, self.path(kind, namespace, name, subresource), body=obj))
+        return await self._write(self._request_to("create", "POST", kind, namespace, name, subresource, body=obj))
 
     async def patch(
         self,
@@ -376,11 +349,8 @@ class KubeApi:
         body = dict(patch)
         if resource_version:
             body["metadata"] = {**mapping(patch, "metadata"), "resourceVersion": resource_version}
-        attempt = self._mutation(_attempt("patch", kind, namespace, name, subresource))
-        path = self.path(kind, namespace, name, subresource)
-        return await self._send(
-            Request("PATCH", attempt, path, _written_by(field_manager), body, content_type=_MERGE_PATCH)
-        )
+        request = self._request_to("patch", "PATCH", kind, namespace, name, subresource, content_type=_MERGE_PATCH)
+        return await self._write(request._replace(parameters=_written_by(field_manager), body=body))
 
     async def json_patch(
         self,
@@ -395,21 +365,15 @@ class KubeApi:
         """A JSON Patch (RFC 6902); with `resource_version`, only if the object is still at that version."""
         expected = {"op": "add", "path": "/metadata/resourceVersion", "value": resource_version}
         body = [*operations, expected] if resource_version else [*operations]
-        attempt = self._mutation(_attempt("patch", kind, namespace, name))
-        path = self.path(kind, namespace, name)
-        return await self._send(
-            Request("PATCH", attempt, path, _written_by(field_manager), body, content_type=_JSON_PATCH)
-        )
+        request = self._request_to("patch", "PATCH", kind, namespace, name, content_type=_JSON_PATCH)
+        return await self._write(request._replace(parameters=_written_by(field_manager), body=body))
 
     async def replace(
         self, kind: Kind, namespace: str, name: str, obj: Mapping[str, object], *, subresource: str = ""
     ) -> JsonObject:
         """Replace the object; with `metadata.resourceVersion` only if it is still at that version."""
-        body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
-        attempt = self._mutation(_attempt("replace", kind, namespace, name, subresource))
-        return await self._send(
-            Request("PUT", attempt, self.path(kind, namespace, name, subresource), _written_by(FIELD_MANAGER), body)
-        )
+        request = self._request_to("replace", "PUT", kind, namespace, name, subresource)
+        return await self._write(request._replace(parameters=_written_by(FIELD_MANAGER), body=self._typed(kind, obj)))
 
     async def delete(
         self,
@@ -420,10 +384,11 @@ class KubeApi:
         uid: str = "",
         resource_version: str = "",
         grace_period: int | None = None,
-    ) -> JsonObject:
+    ) -> JsonObject | None:
         """Delete the object; raises Absent if it does not exist, Conflict if its uid or version differs.
 
-        `grace_period` (seconds) replaces the object's own. Returns the object where finalizers keep it, else a Status.
+        `grace_period` (seconds) replaces the object's own. Returns the object if finalizers delay its deletion; None
+        if it is gone.
         """
         preconditions = _parameters(uid=uid, resourceVersion=resource_version)
         body: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
@@ -431,28 +396,29 @@ class KubeApi:
             body["preconditions"] = preconditions
         if grace_period is not None:
             body["gracePeriodSeconds"] = grace_period
-        attempt = self._mutation(_attempt("delete", kind, namespace, name))
-        return await self._send(Request("DELETE", attempt, self.path(kind, namespace, name), body=body))
+        left = await self._write(self._request_to("delete", "DELETE", kind, namespace, name, body=body))
+        return left if text(left, "kind") == kind.name else None
 
     # The wire.
 
-    def _mutation(self, attempt: str) -> str:
+    def _request_to(
+        self, verb: str, method: str, kind: Kind, namespace: str, name: str = "", subresource: str = "", **more: Any
+    ) -> Request:
+        """The request for one object, or for all objects if it has no name; `more` are further fields."""
+        attempt = _attempt(verb, kind, namespace, name, subresource)
+        return Request(method, attempt, self.path(kind, namespace, name, subresource), **more)
+
+    async def _write(self, request: Request) -> JsonObject:
         if self._observing:
-            raise Denied(f"{attempt}: not sent, Perdure runs in observe mode", code=OBSERVE_MODE)
-        refuse_if_paused(attempt)
-        return attempt
+            raise Denied(f"{request.attempt}: not sent, Perdure runs in observe mode", code=OBSERVE_MODE)
+        refuse_if_paused(request.attempt)
+        return await self._send(request)
+
+    def _typed(self, kind: Kind, obj: Mapping[str, object]) -> JsonObject:
+        return {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
 
     def path(self, kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
         return path_of(kind.under(self.operator_domain), namespace, name, subresource)
-
-    async def _list(self, kind: Kind, namespace: str, label_selector: str, field_selector: str, limit: int) -> Listing:
-        items: list[JsonObject] = []
-        resource_version = ""
-        pages = self.pages(kind, namespace, label_selector=label_selector, field_selector=field_selector, limit=limit)
-        async for page in pages:
-            items += page.items
-            resource_version = page.resource_version
-        return Listing(items, resource_version)
 
     async def _send(self, request: Request) -> JsonObject:
         try:
@@ -467,50 +433,40 @@ class KubeApi:
 
         `stream` has the timeouts of a watch.
         """
-        encoded = None if request.body is None else json.dumps(request.body).encode()
-        headers = {"Content-Type": request.content_type} if encoded is not None else {}
-        if request.accept:
-            headers["Accept"] = request.accept
-        sent = request.method, request.path, request.parameters, encoded, headers, stream
         seen = self._connection.generation
-        response = await self._request(*sent)
+        response = await self._request(request, stream)
         if response.status == 401:
             response.release()
             await self._connection.load(seen)
-            response = await self._request(*sent)
+            response = await self._request(request, stream)
         if response.status < 400:
             return response
         async with response:
             body = await response.text(errors="replace")
         raise api_error(request.attempt, response.status, body, response.headers.get("Retry-After", ""))
 
-    async def _request(
-        self,
-        method: str,
-        path: str,
-        parameters: Mapping[str, str] | None,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        stream: aiohttp.ClientTimeout | None,
-    ) -> aiohttp.ClientResponse:
+    async def _request(self, request: Request, stream: aiohttp.ClientTimeout | None) -> aiohttp.ClientResponse:
         connection, session = self._connection, self._session if stream is None else self._streams
-        sent = dict(headers)
+        body = None if request.body is None else json.dumps(request.body).encode()
+        headers = {"Content-Type": request.content_type} if body is not None else {}
+        if request.accept:
+            headers["Accept"] = request.accept
         if authorization := await connection.authorization():
-            sent["Authorization"] = authorization
-        url = URL(connection.host + path, encoded=True)
+            headers["Authorization"] = authorization
+        url = URL(connection.host + request.path, encoded=True)
         try:
-            with metrics.requesting(method, metrics.nameless(path)) as request:
+            with metrics.requesting(request.method, metrics.nameless(request.path)) as exchange:
                 response = await session.request(
-                    method,
-                    url.with_query(parameters) if parameters else url,
+                    request.method,
+                    url.with_query(request.parameters) if request.parameters else url,
                     data=body,
-                    headers=sent,
+                    headers=headers,
                     ssl=connection.ssl,
                     server_hostname=connection.server_hostname,
                     proxy=connection.proxy,
                     timeout=stream or session.timeout,
                 )
-                request.status = response.status
+                exchange.status = response.status
         except _NO_ANSWER:
             self._failed = time.monotonic()
             raise
@@ -545,7 +501,7 @@ def _watch_error(attempt: str, status: object) -> Expired:
     return Expired(f"{attempt}: {text(status, 'message') or status}", code=text(status, "reason"))
 
 
-def _attempt(verb: str, kind: Kind, namespace: str, name: str, subresource: str = "") -> str:
+def _attempt(verb: str, kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
     what = f"{kind.name}/{subresource}" if subresource else kind.name
     where = "/".join(part for part in (namespace, name) if part)
     return f"{verb} {what} {where}".rstrip()

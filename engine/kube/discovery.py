@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from domain.identity import Kind
-from engine.errors import Absent
+from engine.errors import Absent, unless_absent
 from engine.kube.api import KubeApi
 from engine.kube.errors import NO_SUCH_KIND
 from engine.kube.json import JsonObject, flag, sequence, text
@@ -61,18 +61,13 @@ class Discovery:
     async def in_any_version(self, api_version: str, kind: str) -> Served | None:
         """The kind in a version that is served; None if there is none. Raises ApiError as `served` does."""
         for each in await self._versions_of(api_version.rpartition("/")[0]):
-            try:
-                return await self.served(each, kind)
-            except Absent:
-                continue
+            if served := await unless_absent(self.served(each, kind)):
+                return served
         return None
 
     async def _versions_of(self, group: str) -> list[str]:
         listed = Kind(name="APIGroup" if group else "APIVersions", group=group, version="", plural="", area="")
-        try:
-            answer = await self._api.get(listed, "", "")
-        except Absent:
-            return []
+        answer = await unless_absent(self._api.get(listed, "", ""))
         if not group:
             return [str(each) for each in sequence(answer, "versions")]
         preferred = text(answer, "preferredVersion", "groupVersion")
@@ -87,10 +82,7 @@ class Discovery:
     async def _read(self, api_version: str) -> list[Served]:
         group, _, version = api_version.rpartition("/")
         listed = Kind(name="APIResourceList", group=group, version=version, plural="", area="")
-        try:
-            return list(_kinds(group, version, await self._api.get(listed, "", "")))
-        except Absent:
-            return []
+        return list(_kinds(group, version, await unless_absent(self._api.get(listed, "", "")) or {}))
 
 
 def _kinds(group: str, version: str, answer: JsonObject) -> Iterator[Served]:

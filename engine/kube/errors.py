@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import aiohttp
 
-from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable, asked_delay
 from engine.kube.json import at, mapping, sequence, text
 
 NO_SUCH_KIND = "NoSuchKind"
@@ -74,4 +74,4 @@ def _delay(details: object, retry_after: str) -> timedelta | None:
     seconds = at(details, "retryAfterSeconds")
     if isinstance(seconds, int) and seconds > 0:
         return timedelta(seconds=seconds)
-    return timedelta(seconds=int(retry_after)) if retry_after.isdecimal() and int(retry_after) > 0 else None
+    return asked_delay(retry_after)

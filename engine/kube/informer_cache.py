@@ -19,38 +19,14 @@ from sys import intern
 
 from domain.identity import Kind
 from domain.resource import newest_version
-from engine.errors import Absent
+from engine.errors import unless_absent
 from engine.kube.api import KubeApi
 from engine.kube.indexer import Indexer, IndexFunction
 from engine.kube.json import JsonObject, mapping, text
-from engine.kube.reflector import Name, Reflector, Timing, newer
+from engine.kube.reflector import Followed, Name, Reflector, newer
 
 # Called with the object before and after a change; None if it does not exist.
 Listener = Callable[[JsonObject | None, JsonObject | None], None]
-
-
-@dataclass(frozen=True)
-class Followed:
-    """The objects of one mirror; `called` is the mirror's name if the kind's name would be ambiguous.
-
-    `without` are status fields that no reader needs, such as a Node's images: five sixths of the Node (measured).
-    """
-
-    kind: Kind
-    namespace: str = ""
-    label_selector: str = ""
-    field_selector: str = ""
-    metadata_only: bool = False
-    called: str = ""
-    without: frozenset[str] = frozenset()
-
-    @property
-    def name(self) -> str:
-        if self.called:
-            return self.called
-        where = f" in {self.namespace}" if self.namespace else ""
-        return f"{self.kind.name}.{self.kind.group}{where}" if self.kind.group else f"{self.kind.name}{where}"
-
 
 # A mirror is behind by milliseconds; after this long its stream must be hanging.
 LONGEST_BEHIND = 2.0
@@ -67,30 +43,19 @@ class Entry:
     object: JsonObject
 
 
-class Mirror:
-    def __init__(self, api: KubeApi, followed: Followed, timing: Timing | None = None) -> None:
-        self.followed = followed
+class Mirror(Reflector[Entry]):
+    def __init__(self, api: KubeApi, followed: Followed) -> None:
         self.entries: Indexer[Entry] = Indexer()
         self._gone: dict[str, None] = {}  # uids, in the order of deletion
         self._listeners: list[Listener] = []
         self._learned = ""
         self._known = asyncio.Event()
-        self._read = partial(entry_of, without=followed.without)
-        self.reflector: Reflector[Entry] = Reflector(api, followed, self._read, self.entries, self, timing=timing)
-
-    @property
-    def listed(self) -> bool:
-        return self.reflector.listed
-
-    @property
-    def trouble(self) -> str:
-        """Why the cache may be empty or stale; empty while its stream runs."""
-        return self.reflector.trouble
+        super().__init__(api, followed, partial(entry_of, without=followed.without), self.entries, self)
 
     @property
     def newest(self) -> str:
         """The version of the newest change that the mirror shows, own writes included."""
-        return newest_version(self.reflector.newest, self._learned)
+        return newest_version(self.received, self._learned)
 
     async def settled(self) -> None:
         """Wait until the mirror is complete, or the kind is found not to be installed."""
@@ -98,21 +63,14 @@ class Mirror:
 
     async def served(self) -> None:
         """Wait like `settled`; raises ApiError if the first list failed, or the right to list or watch is missing."""
-        await self.reflector.attempted.wait()
-        if (failure := self.reflector.failure) and (self.reflector.denied or not self.listed):
-            raise failure
+        await self.attempted.wait()
+        if self.failure and (self.denied or not self.listed):
+            raise self.failure
         await self.settled()
 
     async def current(self) -> None:
         """Wait until the watch runs, so that the mirror is only milliseconds behind."""
-        await self.reflector.running.wait()
-
-    async def reach(self, version: str) -> None:
-        await self.reflector.reach(version)
-
-    async def refresh(self, version: str) -> None:
-        """List the objects, unless the version is reached; for a hanging stream, or after versions were reset."""
-        await self.reflector.refresh(version)
+        await self.running.wait()
 
     def get(self, namespace: str, name: str) -> JsonObject | None:
         entry = self.entries.get((namespace, name))
@@ -155,10 +113,7 @@ class Mirror:
         """Call `listener` at each change, our own writes included."""
         self._listeners.append(listener)
 
-    async def run(self) -> None:
-        await self.reflector.run()
-
-    # Called by the reflector.
+    # Called by `Reflector`.
 
     def started(self, objects: list[Entry]) -> None:
         self._known.set()
@@ -196,18 +151,15 @@ class InformerCache:
         return {mirror.followed.kind.name: mirror.newest for mirror in mirrors if mirror.newest}
 
     async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        try:
-            answer = await self._api.get(kind, namespace, name)
-        except Absent:
-            return None
-        self.learn(kind, answer)
+        answer = await unless_absent(self._api.get(kind, namespace, name))
+        if answer is not None:
+            self.learn(kind, answer)
         return answer
 
 
 class Store:
-    def __init__(self, api: KubeApi, timing: Timing | None = None) -> None:
+    def __init__(self, api: KubeApi) -> None:
         self._api = api
-        self._timing = timing
         self._mirrors: dict[Followed, Mirror] = {}
         self._tasks: dict[Followed, asyncio.Task[None]] = {}
 
@@ -223,7 +175,7 @@ class Store:
     def follow(self, followed: Followed, indexes: Mapping[str, IndexFunction[JsonObject]] | None = None) -> Mirror:
         """The kind's mirror, started at the first request; `Mirror.settled` waits for its first list."""
         if followed not in self._mirrors:
-            mirror = Mirror(self._api, followed, self._timing)
+            mirror = Mirror(self._api, followed)
             self._mirrors[followed] = mirror
             self._tasks[followed] = asyncio.create_task(mirror.run(), name=f"mirror {followed.name}")
         for name, function in (indexes or {}).items():

@@ -23,7 +23,7 @@ from datetime import UTC, datetime, timedelta
 
 from domain.built_in_kinds import CONFIG_MAP, LEASE, POD
 from domain.resource import parse_timestamp
-from engine.errors import Absent, ApiError, Conflict
+from engine.errors import Absent, ApiError, Conflict, unless_absent
 from engine.kube.api import KubeApi, WatchEvent
 from engine.kube.json import JsonObject, at, mapping, sequence, text
 
@@ -212,10 +212,7 @@ class LeaderElection:
         self._observe(await self._write(self._seen, holder="", lease=timedelta(seconds=1)))
 
     async def _read(self) -> JsonObject:
-        try:
-            return await self._api.get(LEASE, self._namespace, self._name)
-        except Absent:
-            return {}
+        return await unless_absent(self._api.get(LEASE, self._namespace, self._name)) or {}
 
     def _observe(self, lease: JsonObject) -> None:
         # Only a changed spec counts: an announcement is no renewal.
@@ -273,24 +270,14 @@ def lease_is_live(lease: JsonObject, now: datetime) -> bool:
     return held and renewed is not None and now < renewed + lease_duration(lease) + CLOCK_TOLERANCE
 
 
-async def leader_lock_is_live(api: KubeApi, namespace: str, name: str) -> bool:
-    return bool(await leader_lock_holder(api, namespace, name))
-
-
 async def leader_lock_holder(api: KubeApi, namespace: str, name: str) -> str:
     """The holder of this Lease or ConfigMap; empty if there is none. On an ApiError the caller must not act."""
     now = datetime.now(UTC)
-    try:
-        lease = await api.get(LEASE, namespace, name)
-        if lease_is_live(lease, now):
-            return text(lease, "spec", "holderIdentity")
-    except Absent:
-        pass
-    try:
-        lock = await api.get(CONFIG_MAP, namespace, name)
-    except Absent:
-        return ""
-    return _annotated_leader(lock, now) or await _leader_for_life(api, namespace, lock)
+    lease = await unless_absent(api.get(LEASE, namespace, name))
+    if lease is not None and lease_is_live(lease, now):
+        return text(lease, "spec", "holderIdentity")
+    lock = await unless_absent(api.get(CONFIG_MAP, namespace, name))
+    return "" if lock is None else _annotated_leader(lock, now) or await _leader_for_life(api, namespace, lock)
 
 
 def _annotated_leader(lock: JsonObject, now: datetime) -> str:
@@ -306,10 +293,7 @@ async def _leader_for_life(api: KubeApi, namespace: str, lock: JsonObject) -> st
     for owner in sequence(lock, "metadata", "ownerReferences"):
         if text(owner, "kind") != "Pod":
             continue
-        try:
-            pod = await api.get(POD, namespace, text(owner, "name"))
-        except Absent:
-            continue
+        pod = await unless_absent(api.get(POD, namespace, text(owner, "name")))
         if text(pod, "metadata", "uid") == text(owner, "uid") and text(pod, "status", "phase") not in _ENDED:
             return f"pod {text(owner, 'name')}"
     return ""

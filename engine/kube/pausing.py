@@ -15,8 +15,9 @@ from domain.built_in_kinds import CONFIG_MAP
 from domain.pauses import CONFIG_MAP_NAME, Pauses, pauses_in
 from engine.health import Health
 from engine.kube.api import KubeApi
-from engine.kube.informer_cache import Followed, Mirror, Store
+from engine.kube.informer_cache import Mirror, Store
 from engine.kube.json import JsonObject
+from engine.kube.reflector import Followed
 from engine.pauses import set_pauses
 from engine.settings import Settings
 

@@ -79,30 +79,27 @@ class Changes(Protocol[M]):
         pass
 
 
-class Selection(Protocol):
-    @property
-    def kind(self) -> Kind:
-        pass
+@dataclass(frozen=True)
+class Followed:
+    """The objects of one mirror; `called` is the mirror's name if the kind's name would be ambiguous.
+
+    `without` are status fields that no reader needs, such as a Node's images: five sixths of the Node (measured).
+    """
+
+    kind: Kind
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+    metadata_only: bool = False
+    called: str = ""
+    without: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
-        pass
-
-    @property
-    def namespace(self) -> str:
-        pass
-
-    @property
-    def label_selector(self) -> str:
-        pass
-
-    @property
-    def field_selector(self) -> str:
-        pass
-
-    @property
-    def metadata_only(self) -> bool:
-        pass
+        if self.called:
+            return self.called
+        where = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.kind.name}.{self.kind.group}{where}" if self.kind.group else f"{self.kind.name}{where}"
 
 
 @dataclass(frozen=True)
@@ -117,7 +114,7 @@ class Reflector(Generic[M]):
     def __init__(
         self,
         api: KubeApi,
-        selection: Selection,
+        followed: Followed,
         read: Callable[[JsonObject], M],
         objects: MutableMapping[Name, M],
         changes: Changes[M],
@@ -125,7 +122,7 @@ class Reflector(Generic[M]):
         timing: Timing | None = None,
         installed: bool = True,
     ) -> None:
-        self.selection = selection
+        self.followed = followed
         self._api = api
         self._objects = objects
         self._read = read
@@ -135,7 +132,7 @@ class Reflector(Generic[M]):
         self.position = ""  # the resource version up to which all changes are applied
         # The resource version of the newest change: of an object or event, or of a list from which a known object is
         # missing. Bookmarks advance only `position`.
-        self.newest = ""
+        self.received = ""
         self._moved = asyncio.Event()
         self._refreshing = asyncio.Lock()
         self.listed = False
@@ -176,9 +173,9 @@ class Reflector(Generic[M]):
         """Why only a restart revives this watch; an outage of the API server is no reason."""
         ago = time.monotonic() - self._last_turn
         if self._ended_by is not None:
-            yield f"the watch of {self.selection.name} has ended: {self._ended_by!r}"
+            yield f"the watch of {self.followed.name} has ended: {self._ended_by!r}"
         elif ago > max(LONGEST_TURN, 3 * self._timing.silence.total_seconds()):
-            yield f"the watch of {self.selection.name} has made no progress for {ago:.0f} s"
+            yield f"the watch of {self.followed.name} has made no progress for {ago:.0f} s"
 
     @property
     def unserved(self) -> float:
@@ -191,7 +188,7 @@ class Reflector(Generic[M]):
         if self.unserved > self._timing.unserved.total_seconds():
             lacks = "has had no watch" if self.listed else "has not been listed"
             why = self.trouble or "no answer"
-            yield f"{self.selection.name} {lacks} for {self.unserved:.0f} s, and its changes are not noticed: {why}"
+            yield f"{self.followed.name} {lacks} for {self.unserved:.0f} s, and its changes are not noticed: {why}"
 
     async def _mirror(self) -> None:
         failures = 0
@@ -211,10 +208,10 @@ class Reflector(Generic[M]):
                 await asyncio.sleep(self._backoff(failures))
 
     async def refresh(self, version: str) -> None:
-        """List again, unless `version` is already reached. Callers share a list.
+        """List again, unless `version` is already reached; for a hanging stream, or after versions were reset.
 
-        A list that is older than the stream is dropped. Raises ApiError if the list fails; a kind that is not installed
-        counts as a kind without objects.
+        Callers share a list. A list that is older than the stream is dropped. Raises ApiError if the list fails; a kind
+        that is not installed counts as a kind without objects.
         """
         async with self._refreshing:
             if version and newer(version, self.position):
@@ -224,7 +221,7 @@ class Reflector(Generic[M]):
     async def _list(self) -> None:
         seen: dict[Name, M] = {}
         position = ""
-        selected = self.selection
+        selected = self.followed
         pages = self._api.pages(
             selected.kind,
             selected.namespace,
@@ -249,11 +246,11 @@ class Reflector(Generic[M]):
         before = set(self._objects)
         self._replace(seen, position)
         newest = max((each.resource_version for each in seen.values()), key=_number, default="")
-        self.newest = position if before - self._objects.keys() else newest
+        self.received = position if before - self._objects.keys() else newest
         self._move(position)
 
     async def _watch(self) -> None:
-        selected = self.selection
+        selected = self.followed
         duration = self._timing.duration * random.uniform(1.0, 1.1)  # noqa: S311 - so that streams do not end together
         events = self._api.watch(
             selected.kind,
@@ -280,9 +277,9 @@ class Reflector(Generic[M]):
         if not newer(version, self.position):
             return
         if event.type != "BOOKMARK":
-            EVENTS.labels(self.selection.name).inc()
+            EVENTS.labels(self.followed.name).inc()
             self._change(self._read(event.object), deleted=event.type == "DELETED")
-            self.newest = version
+            self.received = version
         self._move(version)
 
     def _move(self, position: str) -> None:
@@ -336,7 +333,7 @@ class Reflector(Generic[M]):
         elif isinstance(error, Absent):
             self._not_installed(error)
         else:
-            RECONNECTS.labels(self.selection.name).inc()
+            RECONNECTS.labels(self.followed.name).inc()
             log.info("%s; continuing from version %s", error, self.position or "none")
             self._broken_streams += 1
             if self._broken_streams >= STREAMS_BEFORE_RELIST:
@@ -350,7 +347,7 @@ class Reflector(Generic[M]):
 
     def _not_installed(self, error: Absent) -> None:
         if self.installed:
-            log.warning("%s is not installed in the cluster, trying again: %s", self.selection.name, error)
+            log.warning("%s is not installed in the cluster, trying again: %s", self.followed.name, error)
         self.installed = False
         self.position = ""
         if self.listed:
@@ -373,7 +370,7 @@ class Reflector(Generic[M]):
         self.last_sign = self._last_turn = time.monotonic()
 
     def _count(self) -> None:
-        OBJECTS.labels(self.selection.name).set(len(self._objects))
+        OBJECTS.labels(self.followed.name).set(len(self._objects))
 
 
 def _number(version: str) -> int:

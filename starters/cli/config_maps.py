@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.errors import Absent, Conflict
+from engine.errors import Absent, Conflict, unless_absent
 from engine.kube import CONFIG_MAP, NAMESPACE
 from engine.kube.json import JsonObject
 from starters.cli.output import CommandError
@@ -14,10 +14,7 @@ _TIMES = 3
 
 
 async def read_config_map(session: ClusterSession, name: str) -> JsonObject | None:
-    try:
-        return await session.kube.get(CONFIG_MAP, _namespace(session), name)
-    except Absent:
-        return None
+    return await unless_absent(session.kube.get(CONFIG_MAP, _namespace(session), name))
 
 
 async def write_config_map(

@@ -23,9 +23,8 @@ from domain.instances.names import (
 )
 from engine.kube.api import KubeApi
 from engine.kube.indexer import Indexer
-from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, at, sequence, text
-from engine.kube.reflector import Name, Reflector, Timing
+from engine.kube.reflector import Followed, Name, Reflector, Timing
 
 # More objects than are deleted while events of an unknown instance are kept.
 _GONE_REMEMBERED = 10_000
@@ -160,7 +159,7 @@ class Feed:
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             for reflector in self._reflectors:
-                group.create_task(reflector.run(), name=f"reflector {reflector.selection.name}")
+                group.create_task(reflector.run(), name=f"reflector {reflector.followed.name}")
 
     async def settled(self) -> None:
         await self._settled.wait()
@@ -194,11 +193,11 @@ class Feed:
     def unlisted(self) -> Iterable[str]:
         for each in self._reflectors:
             if not each.listed and each.installed:
-                yield f"{each.selection.name} is not listed yet{f': {each.trouble}' if each.trouble else ''}"
+                yield f"{each.followed.name} is not listed yet{f': {each.trouble}' if each.trouble else ''}"
 
     def notes(self) -> Iterable[str]:
         for each in self._reflectors:
             if not each.installed:
-                yield f"{each.selection.name} is not installed in the cluster"
+                yield f"{each.followed.name} is not installed in the cluster"
             elif each.listed and each.trouble:
-                yield f"{each.selection.name}: {each.trouble}"
+                yield f"{each.followed.name}: {each.trouble}"

@@ -23,8 +23,8 @@ from domain.accounts.relations import CLOSE_BACKOFF, CONFIG, PAYER, POOL_ANNOTAT
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
 from domain.identity import Kind
 from domain.relations import Relation
-from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, at, mapping, sequence, text
+from engine.kube.reflector import Followed
 from starters.watch.projection import Projection, View, chosen, generation, others_finalizers
 from starters.watch.watched_kinds import Pacing, Watched, read_nothing
 

@@ -12,8 +12,8 @@ from prometheus_client.core import GaugeMetricFamily
 
 from domain.audit_report import CONFIG_MAP_NAME, AreaReport, reports_in
 from engine.kube import CONFIG_MAP
-from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject
+from engine.kube.reflector import Followed
 from engine.settings import Settings
 from starters.watch.projection import View
 from starters.watch.projection_index import Index

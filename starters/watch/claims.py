@@ -17,7 +17,7 @@ from domain.claims import (
 from domain.claims.domain_names import DomainNames
 from domain.claims.relations import relations_of
 from domain.identity import Key
-from engine.kube.informer_cache import Followed
+from engine.kube.reflector import Followed
 from engine.settings import Settings
 from starters.watch.claim_deletions import claim_ending, claim_of, handle_ending
 from starters.watch.claim_projections import Readings

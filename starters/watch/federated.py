@@ -19,8 +19,8 @@ from domain.accounts.federated.relations import is_settled
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole, RoleState
 from domain.accounts.relations import RELATIONS
 from domain.resource import ObjectMeta
-from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject
+from engine.kube.reflector import Followed
 from starters.watch.gauges import lifecycles
 from starters.watch.projection import View, chosen, generation, others_finalizers
 from starters.watch.projection_index import Index

@@ -13,8 +13,8 @@ from domain.instances.events import InstanceState
 from domain.instances.names import group_of_arn, instance_of_node, instance_of_provider_id
 from domain.instances.relations import WatchedNode, relations_of
 from domain.instances.served_queues import places, served, with_queues
-from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, mapping, text
+from engine.kube.reflector import Followed
 from engine.settings import Settings
 from starters.watch.projection import View
 from starters.watch.watched_kinds import Pacing, Watched, read_nothing

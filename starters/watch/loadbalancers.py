@@ -16,8 +16,8 @@ from domain.loadbalancers.constants import (
 from domain.loadbalancers.machine_health import RELEVANT
 from domain.loadbalancers.relations import RELATIONS
 from domain.resource import parse_timestamp
-from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, mapping, sequence, text
+from engine.kube.reflector import Followed
 from starters.watch.loadbalancer_metric_facts import balancer_figures, machine_figures, set_figures
 from starters.watch.projection import Projection, View, generation
 from starters.watch.watched_kinds import Watched

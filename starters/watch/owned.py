@@ -11,8 +11,8 @@ from domain.identity import Kind
 from domain.pause_and_retry import LEVERS
 from domain.relations import News, Relation, version
 from domain.resource import KubeObject
-from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, mapping
+from engine.kube.reflector import Followed
 from starters.watch.projection import View, chosen, generation
 from starters.watch.watched_kinds import Watched, read_nothing
 

@@ -19,9 +19,8 @@ from dataclasses import dataclass, field, replace
 from engine.errors import ApiError, Denied
 from engine.kube.api import KubeApi
 from engine.kube.discovery import Discovery
-from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject
-from engine.kube.reflector import OBJECTS, Changes, Reflector, Timing
+from engine.kube.reflector import OBJECTS, Changes, Followed, Reflector, Timing
 from starters.watch import metrics
 from starters.watch.projection import Projection
 from starters.watch.projection_index import Index
@@ -313,7 +312,7 @@ class Mirrors:
         apart = {one.entry.name for one in self._declared.values() if not one.entry.whole}
         names = (name for name, of in self._areas.items() if of == area and name not in apart)
         mirrors = [self.reflectors[name] for name in names]
-        return {each.selection.kind.name: each.newest for each in mirrors if each.listed and each.newest}
+        return {each.followed.kind.name: each.received for each in mirrors if each.listed and each.received}
 
     def names(self) -> set[str]:
         """The names of the watches, without parts that a cluster-wide watch replaces."""

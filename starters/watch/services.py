@@ -20,8 +20,8 @@ from domain.loadbalancers.services.objects import Installation, Service
 from domain.pause_and_retry import LEVERS
 from domain.resource import ObjectMeta
 from engine.kube import EVENT, NODE
-from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject
+from engine.kube.reflector import Followed
 from engine.settings import settings
 from starters.watch.loadbalancer_metric_facts import service_figures
 from starters.watch.projection import Projection, View, others_finalizers

@@ -15,8 +15,8 @@ from domain.threescale.conditions import IN_SYNC, ORPHAN, WAITING
 from domain.threescale.digests import DRIFT
 from domain.threescale.relations import MODELS, RELATIONS, is_settled, phase_of
 from engine.kube import JsonObject
-from engine.kube.informer_cache import Followed
 from engine.kube.json import mapping, sequence, text
+from engine.kube.reflector import Followed
 from starters.watch.projection import View, generation, others_finalizers
 from starters.watch.watched_kinds import Watched
 

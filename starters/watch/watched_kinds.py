@@ -15,8 +15,8 @@ from domain.built_in_kinds import SECRET
 from domain.identity import Key, Kind, all_kinds
 from domain.relations import ANY_KIND, Relation, Scope, WhileNamed, kind_name
 from engine.kube.api import FIELD_MANAGER
-from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject
+from engine.kube.reflector import Followed
 from engine.settings import Settings
 from starters.watch import areas
 from starters.watch.projection import Place, Projection, Read, Side, View, project

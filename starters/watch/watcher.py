@@ -331,7 +331,7 @@ class Watcher:
         installation may have only one area's CRDs.
         """
         if missing := self.mirrors.unlisted():
-            return [f"{mirror.selection.name} is not listed: {mirror.trouble or 'in progress'}" for mirror in missing]
+            return [f"{mirror.followed.name} is not listed: {mirror.trouble or 'in progress'}" for mirror in missing]
         if not self._first_wakes_acknowledged:
             return [f"{len(self.queue)} first wakes are not acknowledged"]
         return list(self.mirrors.denied())

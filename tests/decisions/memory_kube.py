@@ -21,9 +21,9 @@ from domain.writes import merge
 from engine.errors import Absent, Conflict
 from engine.kube.api import Listing, WatchEvent
 from engine.kube.indexer import IndexFunction
-from engine.kube.informer_cache import Followed, Mirror, entry_of
+from engine.kube.informer_cache import Mirror, entry_of
 from engine.kube.json import JsonObject, text
-from engine.kube.reflector import newer
+from engine.kube.reflector import Followed, newer
 
 Json = dict[str, Any]
 
@@ -149,12 +149,12 @@ class MemoryKube:
             return before
         return self._store(kind, after)
 
-    async def delete(self, kind: Kind, namespace: str, name: str, **_: Any) -> Json:
-        """Gone, or on its way."""
+    async def delete(self, kind: Kind, namespace: str, name: str, **_: Any) -> Json | None:
+        """The object while finalizers delay its deletion; None if it is gone."""
         found = await self.get(kind, namespace, name)
         found["metadata"].setdefault("deletionTimestamp", timestamp(datetime.now(UTC)))
         left = self._store(kind, found)
-        return left if left["metadata"].get("finalizers") else {"kind": "Status"}
+        return left if left["metadata"].get("finalizers") else None
 
     def _store(self, kind: Kind, obj: Json) -> Json:
         meta = obj["metadata"]

@@ -9,7 +9,8 @@ from activities.claims.binder_queue import BinderQueue
 from activities.claims.cache import ClaimCache
 from domain.identity import Key
 from engine.kube import KubeApi
-from engine.kube.informer_cache import Followed, Mirror, Store
+from engine.kube.informer_cache import Mirror, Store
+from engine.kube.reflector import Followed
 from engine.settings import Settings
 
 # Short, for the pauses of the process before it wakes a lifecycle.

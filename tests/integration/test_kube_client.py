@@ -41,7 +41,6 @@ from engine.kube import (
     LeaderElection,
     LeadershipLost,
     leader_lock_holder,
-    leader_lock_is_live,
     lease_is_live,
 )
 from engine.kube.errors import NAMESPACE_TERMINATING, NO_SUCH_KIND, api_error
@@ -542,11 +541,11 @@ async def test_an_annotated_config_map_is_a_leader_lock_while_it_is_fresh(kube: 
             "metadata": {"name": "old", "annotations": {"control-plane.alpha.kubernetes.io/leader": json.dumps(held)}}
         }
 
-    assert not await leader_lock_is_live(kube, namespace, "old")
+    assert not await leader_lock_holder(kube, namespace, "old")
     await kube.create(CONFIG_MAP, record(datetime.now(UTC)), namespace)
     assert await leader_lock_holder(kube, namespace, "old") == "old-operator"
     await kube.patch(CONFIG_MAP, namespace, "old", record(datetime.now(UTC) - timedelta(minutes=5)))
-    assert not await leader_lock_is_live(kube, namespace, "old")
+    assert not await leader_lock_holder(kube, namespace, "old")
 
 
 async def test_a_config_map_owned_by_a_living_pod_is_a_leader_lock(kube: KubeApi, namespace: str) -> None:
@@ -567,4 +566,4 @@ async def test_a_config_map_owned_by_a_living_pod_is_a_leader_lock(kube: KubeApi
     await kube.create(CONFIG_MAP, {"metadata": {"name": "lock", "ownerReferences": [owner]}}, namespace)
     assert await leader_lock_holder(kube, namespace, "lock") == "pod operator"
     await kube.patch(POD, namespace, "operator", {"status": {"phase": "Failed"}}, subresource="status")
-    assert not await leader_lock_is_live(kube, namespace, "lock")
+    assert not await leader_lock_holder(kube, namespace, "lock")

@@ -14,8 +14,9 @@ from waiting import PATIENT, eventually
 from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.identity import Kind
 from engine.kube import CONFIG_MAP, KubeApi, reflector
-from engine.kube.informer_cache import Followed, Store
+from engine.kube.informer_cache import Store
 from engine.kube.json import JsonObject, text
+from engine.kube.reflector import Followed
 from engine.settings import Settings
 from localcloud.deployment import Deployment
 

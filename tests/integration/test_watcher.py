@@ -31,9 +31,8 @@ from domain.identity import Key, Kind
 from domain.relations import Relation, Scope, WhileNamed
 from engine.errors import Absent, ApiError
 from engine.kube import LEASE, KubeApi
-from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, at, mapping, text
-from engine.kube.reflector import Timing
+from engine.kube.reflector import Followed, Timing
 from engine.settings import Settings
 from engine.temporal import connect, wake
 from localcloud.deployment import Deployment

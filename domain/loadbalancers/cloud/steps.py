@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, TypeVar
 
 from domain.decision import Action, Queue, WhenUnwanted
-from domain.identity import Key
 from domain.loadbalancers.blockers import with_pause
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
 from domain.loadbalancers.cloud.step_results import Brought
@@ -23,6 +22,7 @@ from domain.loadbalancers.cloud.world import CloudWorld
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import Flavor, Image, LoadBalancerReference
 from domain.model import Model
+from domain.passes import Observation
 from domain.refusal import ErrorType, Refusal
 
 W = TypeVar("W", bound=CloudWorld)
@@ -32,14 +32,12 @@ LONGEST_STEP = timedelta(minutes=5)
 HEARTBEAT = timedelta(seconds=10)
 
 
-class Observe(Action):
+class Observe(Observation):
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     heartbeat: ClassVar[timedelta] = HEARTBEAT
 
-    key: Key
     seen: dict[str, str] = {}
     outdated: bool = False
-    dry_run: bool = False
 
 
 class CloudAction(Action):

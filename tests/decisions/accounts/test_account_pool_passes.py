@@ -29,7 +29,8 @@ from domain.resource import CustomResource
 from engine.errors import Absent
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.api import Listing
-from engine.kube.informer_cache import Followed, Store
+from engine.kube.informer_cache import Store
+from engine.kube.reflector import Followed
 from engine.settings import Settings
 from starters.watch.accounts import WATCHED
 

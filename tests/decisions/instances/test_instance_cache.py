@@ -16,7 +16,8 @@ from domain.instances.names import GroupKey
 from domain.instances.resources import AWSMachinePool
 from engine.errors import Unavailable
 from engine.kube import KubeApi
-from engine.kube.informer_cache import Followed, Store
+from engine.kube.informer_cache import Store
+from engine.kube.reflector import Followed
 
 
 class _Mirror:

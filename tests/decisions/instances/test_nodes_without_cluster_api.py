@@ -73,8 +73,8 @@ from domain.instances.policy_selection import choose, selected
 from domain.instances.resources import InterruptionPolicy, Node
 from engine.errors import Absent, Invalid
 from engine.kube import KubeApi
-from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, mapping
+from engine.kube.reflector import Followed
 from engine.settings import Settings
 from starters.events.machine_index import Holder, Index
 from starters.events.machine_index import node as read_node

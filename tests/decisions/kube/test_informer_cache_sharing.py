@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from domain.identity import Kind
 from engine.kube.api import KubeApi
-from engine.kube.informer_cache import Followed, Mirror, entry_of
+from engine.kube.informer_cache import Mirror, entry_of
+from engine.kube.reflector import Followed
 
 LISTS = frozenset({"images"})
 KIND = Kind(name="Thing", group="things.example", version="v1", plural="things", area="")

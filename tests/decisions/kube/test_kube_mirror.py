@@ -11,7 +11,8 @@ import pytest
 from domain.claims import RESOURCE_CLAIM
 from engine.kube import JsonObject, KubeApi, informer_cache
 from engine.kube.api import Listing, WatchEvent
-from engine.kube.informer_cache import Followed, Mirror, entry_of, reached
+from engine.kube.informer_cache import Mirror, entry_of, reached
+from engine.kube.reflector import Followed
 
 
 def an_object(uid: str = "1", version: str = "7") -> JsonObject:
@@ -58,7 +59,7 @@ def test_another_object_of_the_name_is_learnt() -> None:
 
 async def test_a_version_is_reached_by_an_event_or_a_bookmark_and_waited_for_until_then() -> None:
     mirror = Mirror(cast(KubeApi, None), Followed(RESOURCE_CLAIM))
-    take = mirror.reflector.take
+    take = mirror.take
     take(WatchEvent("ADDED", an_object(version="9")))
     versions = {RESOURCE_CLAIM.name: "10", "AnotherKind": "700"}
     waiting = asyncio.create_task(reached([mirror], versions))
@@ -66,7 +67,7 @@ async def test_a_version_is_reached_by_an_event_or_a_bookmark_and_waited_for_unt
     assert not waiting.done()
     take(WatchEvent("BOOKMARK", {"metadata": {"resourceVersion": "11"}}))
     assert await waiting
-    assert mirror.reflector.newest == "9", "a reader that has seen nothing newer waits for no bookmark"
+    assert mirror.received == "9", "a reader that has seen nothing newer waits for no bookmark"
 
 
 async def test_caches_must_reach_the_list_that_showed_a_deletion() -> None:
@@ -74,7 +75,7 @@ async def test_caches_must_reach_the_list_that_showed_a_deletion() -> None:
     mirror = Mirror(cast(KubeApi, Lists(lists)), Followed(RESOURCE_CLAIM))
     for newest in ("9", "12", "13"):
         await mirror.refresh(lists[0].resource_version)
-        assert mirror.reflector.newest == newest
+        assert mirror.received == newest
 
 
 async def test_a_stream_that_hangs_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,8 @@ from domain.loadbalancers.resources import LoadBalancerMachine
 from engine.kube import KubeApi
 from engine.kube import informer_cache as store_module
 from engine.kube.api import WatchEvent
-from engine.kube.informer_cache import Followed, Store
+from engine.kube.informer_cache import Store
+from engine.kube.reflector import Followed
 
 MANY = 20
 COMMON = {"app": "balancer"}
@@ -27,7 +28,7 @@ class Worker:
     def __init__(self) -> None:
         self.kube = MemoryKube()
         self.cache = self.another()
-        self.kube.follow(MACHINES).reflector.listed = True
+        self.kube.follow(MACHINES).listed = True
         self.lists = 0
         listed = self.kube.list
 
@@ -94,7 +95,7 @@ async def test_of_many_objects_only_possible_matches_are_read(monkeypatch: pytes
 
 async def test_a_pass_waits_until_the_cache_shows_what_has_woken_it(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = Worker()
-    reflector = worker.kube.follow(MACHINES).reflector
+    reflector = worker.kube.follow(MACHINES)
     reflector.take(WatchEvent("BOOKMARK", {"metadata": {"resourceVersion": "100"}}))
     assert not (await worker.view(LoadBalancerMachine="99", Service="700")).fresh
     monkeypatch.setattr(store_module, "LONGEST_BEHIND", 0.0)

@@ -36,7 +36,8 @@ from domain.resource import parse_timestamp, timestamp
 from domain.runner import State
 from engine.errors import Invalid
 from engine.kube import EVENT, LEASE, BlockingKube, KubeApi
-from engine.kube.informer_cache import Followed, Store
+from engine.kube.informer_cache import Store
+from engine.kube.reflector import Followed
 from engine.settings import Settings
 
 NAME = "web--shop-aaaa-00001"
@@ -58,7 +59,7 @@ class Installation:
         api, store = cast(KubeApi, self.kube), cast(Store, self.kube)
         cache = LoadBalancerCache(api, store)
         for kind in (LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET):
-            self.kube.follow(Followed(kind)).reflector.listed = True
+            self.kube.follow(Followed(kind)).listed = True
         ground = PassContext(api, cast(BlockingKube, None), cast(Projects, NoProjects()), Settings(), cache)
         of_area = (*MachineActivities(ground).all(), *CloudActivities(ground).all())
         self._activities = (*of_area, *KubeActivities(api, cast(Client, None), wrote=cache.wrote).all())

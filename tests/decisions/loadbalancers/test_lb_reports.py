@@ -19,7 +19,8 @@ from domain.loadbalancers.fleet_silence import AskFleet, Fleet, report_of
 from domain.loadbalancers.machine_health import DEFAULT_TIMINGS
 from domain.loadbalancers.resources import LoadBalancerMachine
 from engine.kube import BlockingKube, KubeApi
-from engine.kube.informer_cache import Followed, Store
+from engine.kube.informer_cache import Store
+from engine.kube.reflector import Followed
 from engine.settings import Settings
 
 Json = dict[str, Any]
@@ -83,7 +84,7 @@ async def test_a_set_that_a_person_has_paused_is_no_scout() -> None:
         cast(KubeApi, kube), *nobody, Settings(), LoadBalancerCache(cast(KubeApi, kube), cast(Store, kube))
     )
     for kind in (LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET):
-        kube.follow(Followed(kind)).reflector.listed = True
+        kube.follow(Followed(kind)).listed = True
     for body in (document("a", 1, hours=2), document("b", 2, hours=1)):
         await kube.create(LOAD_BALANCER_MACHINE, body, "lbs")
     for name in ("set-of-a", "set-of-b"):

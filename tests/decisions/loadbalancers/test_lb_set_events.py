@@ -24,7 +24,8 @@ from domain.loadbalancers.machine_health import MARKED
 from domain.loadbalancers.passes import PassSet
 from domain.resource import timestamp
 from engine.kube import EVENT, BlockingKube, KubeApi
-from engine.kube.informer_cache import Followed, Store
+from engine.kube.informer_cache import Store
+from engine.kube.reflector import Followed
 from engine.settings import Settings
 
 SET = "web--shop-aaaa"
@@ -46,7 +47,7 @@ class Installation:
         writes = KubeActivities(api, cast(Client, None), wrote=cache.wrote)
         self._sets = SetActivities(PassContext(api, *nobody, Settings(), cache), writes)
         self.mirror = self.kube.follow(Followed(LOAD_BALANCER_MACHINE))
-        self.mirror.reflector.listed = True
+        self.mirror.listed = True
 
     async def passed(self) -> Recorded:
         """The Events after one more pass."""

@@ -17,9 +17,10 @@ from engine.health import Health, Progress
 from engine.kube import KubeApi
 from engine.kube import reflector as reflectors
 from engine.kube.connection import Connection
-from engine.kube.informer_cache import Followed, Store
+from engine.kube.informer_cache import Store
 from engine.kube.json import JsonObject
 from engine.kube.leader_election import LeaderElection
+from engine.kube.reflector import Followed
 from engine.reachability import api_server_reached
 from starters.watch.main import stand_by
 from starters.watch.wake_queue import WakeQueue

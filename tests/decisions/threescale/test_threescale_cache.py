@@ -81,4 +81,4 @@ async def test_a_pass_lists_what_its_cache_does_not_reach(ground: Ground, monkey
     assert ground.cache.get(Backend, "shop", "store") is None
     await ground.cache.reached({BACKEND.name: version})
     assert ground.cache.get(Backend, "shop", "store") is not None
-    assert mirror.reflector.position == version
+    assert mirror.position == version

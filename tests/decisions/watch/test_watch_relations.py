@@ -14,7 +14,7 @@ from domain.identity import Key, Kind
 from domain.relations import AnyObject, Linked, News, On, Relation, Scope, WhileNamed, Whom, version
 from domain.resource import KubeModel, ObjectMeta
 from engine.kube.api import FIELD_MANAGER
-from engine.kube.informer_cache import Followed
+from engine.kube.reflector import Followed
 from starters.watch.owned import objects, owned
 from starters.watch.projection import Projection, View
 from starters.watch.projection_index import Index

@@ -14,8 +14,7 @@ from domain.identity import Key, Kind
 from domain.relations import News, Relation
 from domain.resource import timestamp
 from engine.kube.api import KubeApi
-from engine.kube.informer_cache import Followed
-from engine.kube.reflector import newer
+from engine.kube.reflector import Followed, newer
 from starters.watch.checkpoint import Checkpoint
 from starters.watch.missing_workflows import key_of
 from starters.watch.projection import Projection, Shown, Side, View

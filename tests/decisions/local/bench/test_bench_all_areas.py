@@ -99,7 +99,7 @@ async def test_a_name_that_was_taken_before_is_told(serve: Serve) -> None:
 
 async def test_a_deletion_whose_answer_was_lost_counts_as_done(serve: Serve) -> None:
     client, sent = serve(AWAY, GONE)
-    assert await client.delete(RESOURCE_CLAIM, "users", "one") == {}
+    assert await client.delete(RESOURCE_CLAIM, "users", "one") is None
     assert sent == ["DELETE", "DELETE"]
 
 
