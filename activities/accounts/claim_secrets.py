@@ -1,4 +1,4 @@
-"""A claim's Secret. One that exists is written and deleted only if its annotation has the claim's uid.
+"""A claim's Secret. An existing Secret is written or deleted only if its annotation has the claim's uid.
 
 There are two exceptions. The replaced operator wrote no annotation: such a Secret is recognised by its content. In a
 restored cluster, claims have new uids: a Secret whose annotation names no existing claim may be written, and is deleted

@@ -92,7 +92,7 @@ class ObserveActivities(Activities):
         return await self._with_pool(world) if look.dry_run else world
 
     async def _accesses(self, claim: AccountClaim, account: Account) -> tuple[str, ...]:
-        """Federated accesses to the account that are being deleted, or will be because the claim's namespace is."""
+        """Federated accesses to the account: those being deleted, or all if the claim's namespace is being deleted."""
         namespace = claim.metadata.namespace
         found = await self._read.all(AWSFederatedAccountAccess, namespace)
         into = [each for each in found if each.place.account_id == account.spec.aws_account_id]

@@ -199,8 +199,8 @@ class OrganizationActivities(Activities):
         budget: Budget,
         moment: datetime,
     ) -> Verdicts:
-        """The permits. Pools are read only if little room is left, because they record when the create budget was
-        reset.
+        """The permits. If few accounts may still be created, the pools are read too, because they record when the
+        create budget was reset.
         """
         domain = self._read.settings.accounts_email_domain
         counted = await asyncio.to_thread(census, self._sessions, moment - budget.window)

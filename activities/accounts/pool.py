@@ -200,8 +200,8 @@ class PoolActivities(Activities):
         return await self._read.write(account, {"metadata": uid, "spec": spec})
 
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
-        """Hand the account over now. If that fails, wake the workflows of claim and Account; otherwise the watcher
-        wakes them soon.
+        """Hand the account over now. After a success, the watcher soon wakes the workflows of claim and Account; after
+        a failure, they are woken here.
         """
         world = ClaimWorld(
             key=self._read.key(claim),

@@ -38,8 +38,8 @@ def customer_in(sessions: Sessions, secret: SecretReference, partition: str, acc
     opened = found.ask_identity().account_id
     if opened != account_id:
         raise Denied(
-            f"the keys in Secret {secret.namespace}/{secret.name} open account {opened}, not {account_id}, where this "
-            "object was set up: nothing is changed. Restore keys of that account, or create the object again.",
+            f"the keys in Secret {secret.namespace}/{secret.name} open account {opened}, but this object was set up in "
+            f"account {account_id}: nothing is changed. Restore keys of {account_id}, or create the object again.",
             code=WRONG_ACCOUNT,
         )
     return found

@@ -1,7 +1,7 @@
 """Revokes a federated access: deletes its role and custom policies in the customer's account.
 
-Tenants can write an access's spec. So with its own rights the payer deletes only objects with the access's tag or, if
-they have no tag (the replaced operator's), with the access's principal or policy name.
+Tenants can write an access's spec. So with its own rights the payer deletes only objects with the access's tag. The
+replaced operator set no tag: an object without one must have the access's principal or policy name.
 """
 
 from __future__ import annotations
@@ -104,9 +104,9 @@ def _clean(caller: Services, action: RevokeAccess, *, own: bool) -> None:
     if role is not None:
         if not (own or _is_the_accesses(role, action)):
             raise Denied(
-                f"role {action.role} in account {action.account_id} is not this access's: its tag {ACCESS_TAG} "
-                f"does not name the access, nor, without a tag, does it trust {action.principal}. It is not deleted. "
-                "Delete it in the account, or release the access with `perdure abandon`.",
+                f"role {action.role} in account {action.account_id} is not this access's: either its tag "
+                f"{ACCESS_TAG} names another access, or it has no such tag and does not trust {action.principal}. "
+                "It is not deleted. Delete it in the account, or release the access with `perdure abandon`.",
                 code=FOREIGN_ROLE,
             )
         _strip(iam, action, attached)

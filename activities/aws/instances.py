@@ -146,7 +146,7 @@ def terminate(caller: Services, region: str, account: str, instance_id: str) -> 
                     continue
                 zone, owner = text(each, "Placement", "AvailabilityZone"), text(reservation, "OwnerId")
                 if owner != account or not zone.startswith(region):
-                    where = f"account {owner}'s in {zone}, not {account}'s in {region}"
+                    where = f"in account {owner} and zone {zone}, not in account {account} and region {region}"
                     raise Invalid(f"{instance_id} is {where}: it is not terminated", code="NotTheInstance")
                 if text(each, "State", "Name") in _ENDING:
                     return False

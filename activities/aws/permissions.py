@@ -157,7 +157,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         role=Role.PAYER,
         action="sts:AssumeRole",
-        why="enter the member accounts, and customers' by their support role",
+        why="enter member accounts, and customers' accounts through their support roles",
         resource=(f"arn:*:iam::*:role/{ACCESS_ROLE}", f"arn:*:iam::*:role/{SUPPORT_ROLE_PREFIX}*"),
     ),
     Permission(

@@ -1,5 +1,5 @@
-"""Initialises a region: launches a micro instance, proves that it ran, and terminates it in any case. If need be, a
-later attempt terminates it, which finds it by its tags.
+"""Initialises a region: launches a micro instance, proves that it ran, and terminates it in any case. If an attempt
+leaves the instance behind, a later attempt finds it by its tags.
 
     RunInstances ─► it boots ─► TerminateInstances ─► it was running before: initialised
                                         └─► it was not ─► DescribeInstances ─► ended by EC2: refused
@@ -179,9 +179,9 @@ class RegionInitializer:
     def _see_through(
         self, ec2: EC2Client, action: InitializeRegion, launched: Launched, *, timed: bool = False
     ) -> RegionOutcome | None:
-        """Prove that an instance ran, and terminate all of them. None if we had terminated them before, or EC2 no
-        longer knows them. With `timed` and a known boot time, the answer to the termination is the proof; EC2 is polled
-        only if that answer shows that no instance ran.
+        """Prove that one of the instances ran, and terminate all. None if we had terminated them before, or EC2 no
+        longer knows them. With `timed` and a known boot time, the instances are terminated without polling, and AWS's
+        answer contains their previous states. EC2 is polled only if these show that no instance ran.
         """
         outcome: RegionOutcome | None = None
         try:
@@ -237,9 +237,7 @@ class RegionInitializer:
 
 
 def raise_unless_definite(error: ApiError) -> None:
-    """Raise a refusal that may be temporary: the region does not know the credentials yet, or it is one of the first
-    denials.
-    """
+    """Raise a refusal that may be temporary: an early denial, or credentials that the region does not know yet."""
     if error.code in UNAUTHENTICATED and attempt.number() < _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS:
         raise attempt.settling(error)
     if attempt.age() < attempt.SETTLING and not attempt.definite(error, _ATTEMPTS_BEFORE_DENIAL_COUNTS):

@@ -40,7 +40,7 @@ def deleting(world: AccountWorld, now: datetime) -> Decision:
     if not account.spec.aws_account_id and known.request_id and not known.created_account_id:
         return world.working("AWS is still creating the account", await_account(world))
     if account.customers and not world.is_protected:
-        why = "nothing that Perdure created is left or reachable"
+        why = "everything that Perdure created is gone or out of reach"
         return _in_customers_account(world, now) or world.working(why, world.drop_finalizer())
     if why := release_reason(account):
         return world.working(f"release without a clean-up: {why}", world.drop_finalizer())

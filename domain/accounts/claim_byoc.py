@@ -1,7 +1,7 @@
 """The lifecycle of a claim on a customer's account: BYOC with the customer's key, or STS with a role.
 
     ""  --> input Secret protected --> Account created --> Account Ready --> claim Ready --> support role ARN, Secret
-    deleted --> federated accesses deleted with it are gone --> its Secret is deleted
+    deleted --> waits for federated accesses that are being deleted too --> its Secret is deleted
             --> its Account and our IAM objects are deleted --> the customer's Secret is released --> finalizer removed
 
 Clients depend on the order: the state stays blank until Ready or Error, and Ready precedes the Secret. Only an Account
@@ -186,8 +186,8 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
-    """The decision to delete the claim's Secret; None if there is none, or it is deleted. The Account must still exist,
-    because its Secret identifies the key in the claim's Secret.
+    """The decision to delete the claim's Secret; None if Perdure wrote no Secret, or has deleted it. The Account must
+    still exist, because its Secret identifies the key in the claim's Secret.
     """
     claim = world.claim
     secret = _own_secret(claim)

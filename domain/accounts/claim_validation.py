@@ -100,6 +100,6 @@ def _pool_fault(claim: AccountClaim) -> Fault | None:
     if not claim.spec.legal_entity.id.strip() and not claim.fake:
         return "LegalEntityIDMissing", "spec.legalEntity.id is empty: it names the OU the account is moved to"
     if len(claim.spec.legal_entity.id) > LONGEST_UNIT_NAME:
-        why = f"spec.legalEntity.id names the OU the account is moved to, which may have {LONGEST_UNIT_NAME} characters"
+        why = f"spec.legalEntity.id names the account's OU, so it may have at most {LONGEST_UNIT_NAME} characters"
         return "LegalEntityIDTooLong", why
     return None

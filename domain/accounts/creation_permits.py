@@ -214,7 +214,7 @@ def swept(
 
 
 def _outstanding(granted: Mapping[str, datetime], accounts: Iterable[Account], now: datetime) -> dict[str, datetime]:
-    """The unexpired permits of Accounts that have no AWS account yet. For each a request may have been sent."""
+    """The unexpired permits of Accounts that have no AWS account yet. Each may have been used for a request."""
     landed = {account.metadata.name for account in accounts if account.spec.aws_account_id}
     return {name: until for name, until in granted.items() if until > now and name not in landed}
 

@@ -57,8 +57,8 @@ def secret_recorded(world: AccountWorld) -> Patch:
 
 def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
     """The failure that IAM's refusal causes, with the replaced operator's conditions. None if IAM has not refused, or
-    if the cause is temporary: a bug of ours, or a Secret that was changed meanwhile or is being deleted with an earlier
-    Account of this name.
+    if the cause is temporary: a bug of ours, or a conflict over the key's Secret, for example because an earlier
+    Account of this name still owns it.
     """
     refusal = world.refused(EnsureAdminUser.activity)
     if refusal is None or refusal.type is ErrorType.BUG:

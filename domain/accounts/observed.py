@@ -156,8 +156,8 @@ class AccountWorld(AreaWorld):
 
     @property
     def out_of_bounds(self) -> bool:
-        """Whether development mode's dummy account is a payer's or protected. Then the Account becomes Ready, and
-        nothing is done in AWS. Only a refusal shows that it is the payer's own account.
+        """Whether development mode's dummy account is a payer's or protected. If so, the Account becomes Ready,
+        and nothing is done in AWS. The payer's own account is recognised only by an action's refusal.
         """
         refused = any(refusal.code == PROTECTED for refusal in self.refusals.values())
         return self.stands_in(self.account) and (self.is_protected or refused)

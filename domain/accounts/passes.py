@@ -100,7 +100,7 @@ class PassOrganization(Observation):
 
 
 class TellPools(Action):
-    """Wake the pools after the pass, because during it they would still read the old room."""
+    """Wake the pools when the pass is over. Until then, a query still returns the previous `room`."""
 
     activity: ClassVar[str] = "accounts.tell_pools"
     title: ClassVar[str] = "send the pools the number of accounts that may still be created"

@@ -136,7 +136,7 @@ def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool
 def offered(account: Account, pool: AccountPool, config: OperatorConfig, protected: Collection[str]) -> bool:
     """Whether the pool's claims may get the Account, which may also have been created by a person.
 
-    A payer's or protected account would block its claim, so only a claim that it already names gets it.
+    A payer's or protected account is offered only if it already names a claim, because it would block a new claim.
     """
     name = account.spec.account_pool or config.default_pool
     refused = account.spec.aws_account_id in {*config.payer_account_ids, *protected} and not account.spec.claim_link

@@ -243,7 +243,7 @@ class AccountPoolStatus(KubeModel):
     accounts_pending: Required[int] = Field(0, description="Accounts never claimed that have no state yet.")
     aws_limit_delta: Required[int] = Field(0, description="How many accounts the organization's limit still allows.")
     conditions: MapByType[tuple[Condition, ...]] = Field(
-        (), description="Why the pool creates no accounts; absent while it may."
+        (), description="Why the pool creates no accounts; absent if it may create accounts."
     )
 
 
