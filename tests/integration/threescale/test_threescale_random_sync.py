@@ -143,7 +143,7 @@ def test_any_product_becomes_any_other(client: Client, control: ThreescaleContro
         spec = BackendSpec.model_validate(
             {"name": name, "systemName": name, "privateBaseURL": "https://x.example.com", "metrics": {"hits": HITS}}
         )
-        made = bring_backend(client, spec, FoundBackend()).backend
+        made = bring_backend(client, spec, FoundBackend()).entry
         assert made is not None
         backends[name] = made.id
     found = FoundProduct()

@@ -78,7 +78,7 @@ def two_backends(client: Client) -> dict[str, int]:
     found = {}
     for _ in range(2):
         spec = backend_spec(fresh("backend"))
-        made = bring_backend(client, spec, FoundBackend()).backend
+        made = bring_backend(client, spec, FoundBackend()).entry
         assert made is not None
         found[spec.system_name] = made.id
     return found
@@ -193,7 +193,7 @@ def test_a_method_becomes_a_metric_of_the_same_name(client: Client) -> None:
 
 def test_a_backend_is_the_same_with_or_without_its_port(client: Client, control: ThreescaleControl) -> None:
     spec = backend_spec(fresh("backend"))
-    made = bring_backend(client, spec, FoundBackend()).backend
+    made = bring_backend(client, spec, FoundBackend()).entry
     assert made is not None
     control.reset_ledger()
     bring_backend(client, spec, FoundBackend(), made.id)
@@ -203,13 +203,13 @@ def test_a_backend_is_the_same_with_or_without_its_port(client: Client, control:
 
 def test_an_item_gone_by_its_id_is_found_by_its_name_or_made_again(client: Client) -> None:
     spec = backend_spec(fresh("backend"))
-    made = bring_backend(client, spec, FoundBackend()).backend
-    again = bring_backend(client, spec, FoundBackend(), 999999).backend
+    made = bring_backend(client, spec, FoundBackend()).entry
+    again = bring_backend(client, spec, FoundBackend(), 999999).entry
     assert made is not None
     assert again is not None
     assert again.id == made.id
     client.delete(f"backend_apis/{made.id}")
-    remade = bring_backend(client, spec, FoundBackend(), made.id).backend
+    remade = bring_backend(client, spec, FoundBackend(), made.id).entry
     assert remade is not None
     assert remade.id != made.id
 
