@@ -161,7 +161,7 @@ def api_error(call: Call, error: BaseException) -> ApiError:
     if isinstance(error, _NO_ANSWER):
         message = _cut(str(error))
         return Unavailable(
-            f"{call}: no answer, {message}. The next attempt finds out whether it took effect.", code=name
+            f"{call}: no answer, {message}. The next attempt finds out whether the call took effect.", code=name
         )
     if isinstance(error, ResponseParserError):
         return Unavailable(f"{call}: the answer cannot be parsed, {_cut(str(error))}.", code=name)

@@ -71,7 +71,7 @@ def refusal(call: Call, status: int, body: object, headers: Mapping[str, str]) -
 def no_answer(call: Call, error: BaseException) -> Unavailable:
     message = shortened(str(error))
     return Unavailable(
-        f"{call}: no answer, {message}. The next attempt finds out whether it took effect.", code=NO_ANSWER
+        f"{call}: no answer, {message}. The next attempt finds out whether the call took effect.", code=NO_ANSWER
     )
 
 

@@ -35,7 +35,7 @@ class DocumentSubject(Subject[ActiveDoc]):
         return await self.sources.at(where.url or "")
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """After a rename, return the field `wanted`: whether another ActiveDoc of the tenant has the former name."""
+        """After a rename, `wanted` in the result says whether another ActiveDoc of the tenant has the former name."""
         if not read.of or body is None:
             return {}
         name, spec = str(answer_of(read.resource.value, body).get("system_name") or ""), self.resource.spec

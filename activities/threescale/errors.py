@@ -28,7 +28,7 @@ ACCESS_DENIED = "AccessDenied"
 
 _KINDS: dict[int, type[ApiError]] = {401: Denied, 403: Denied, 404: Absent, 409: Conflict, 429: Throttled}
 _TOKEN = (
-    "Check the token in the tenant's Secret: it must belong to this tenant, and have write permission and the scope."  # noqa: S105
+    "Check the token in the tenant's Secret: it must belong to this tenant, permit writes, and have the call's scope."  # noqa: S105
 )
 
 
@@ -50,7 +50,7 @@ def refusal(call: str, status: int, text: str, headers: Mapping[str, str]) -> Ap
 def no_answer(call: str, error: BaseException) -> Unavailable:
     message = shortened(str(error)) or type(error).__name__
     return Unavailable(
-        f"{call}: no answer, {message}. The next attempt finds out whether it took effect.", code=NO_ANSWER
+        f"{call}: no answer, {message}. The next attempt finds out whether the call took effect.", code=NO_ANSWER
     )
 
 

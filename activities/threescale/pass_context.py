@@ -72,7 +72,7 @@ class PassContext:
         self._models = {model.kind_of.name: model for model in custom_resources()}
 
     async def operator_leads(self, namespace: str) -> str:
-        """Why nothing may be done, because the 3scale operator still leads; empty otherwise.
+        """Why nothing may be done; empty if the 3scale operator is not the leader.
 
         It elects a leader only with `--enable-leader-election`, by a Lease in its own namespace.
         """

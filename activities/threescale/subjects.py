@@ -76,7 +76,7 @@ class Subject(ABC, Generic[R]):
         return tuple(Holder(metadata=meta, id=id_) for meta, id_ in found if id_ and meta.uid != uid)
 
     def rivals(self, siblings: Iterable[RemoteResource]) -> dict[str, Any]:
-        """The fields of the world with other objects of the same name: all, and those with an id in the tenant."""
+        """The fields `siblings` (others of the same name) and `holders` (those siblings with an id in the tenant)."""
         return {"siblings": tuple(each.metadata for each in siblings), "holders": self.holders(siblings)}
 
     async def prepare(self, write: Write) -> None:
@@ -86,7 +86,7 @@ class Subject(ABC, Generic[R]):
         return {}
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """Return the fields of the world to update after the answer to a read: related objects that now count."""
+        """Observe related objects after the answer to a read. Returns the fields of the world to update."""
         return {}
 
     async def fetch(self, read: Read) -> str:

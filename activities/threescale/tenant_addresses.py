@@ -1,6 +1,7 @@
 """Addresses of tenants that passes have read from Secrets in the last seconds.
 
-By them a pass knows which objects with the same name are in its tenant, without reading the Secrets of all of them.
+From these addresses a pass knows which objects with the same name are in its tenant. It need not read each object's
+Secret.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Retrying hundreds of objects every five seconds would take the CPU from the passes that have a slot. The average of
 earlier passes shows how long a slot stays occupied. If no pass has left its slot with an answer for some time, the
-retry waits about as long again. The longest pause is a minute.
+pause is about as long as that time. The longest pause is a minute.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def _decided(observed: ObservedApplication, now: datetime) -> Decision:
 
 
 def _goes_with_product(observed: ObservedApplication) -> str:
-    """Empty if the application stays. If its plan is missing, it stays until it is in sync: the plan may be added."""
+    """Empty if the application stays. An application that is not in sync yet waits for a missing plan."""
     application, product = observed.resource, observed.product
     if product is None or not takes_along(product.metadata) or retained(application.metadata):
         return ""

@@ -4,7 +4,7 @@
          any ─► Orphan: the tenant is missing    any ─► Invalid: the spec    any ─► Failed: 3scale refuses a call
          any ─deletion─► Deleting ─no product uses it─► gone
 
-When the Backend's gateway digest changes, the Products that use the Backend deploy. They may also have deployed a
+Each Product that uses the Backend deploys when the Backend's gateway digest changes. Products may also have deployed a
 manual change; when Perdure has corrected the change, a new time in `mended` makes them deploy again. 3scale deletes a
 metric only after all gateways have deployed without the metric; a temporary gateway digest makes the Products do so.
 While a Backend is being deleted, Products that use it are Orphans.
@@ -107,8 +107,8 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
 
 
 def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """The write that clears the `synced` digest before gateway settings are corrected without a change of the spec, so
-    that the next pass notices a crash. Empty if no such correction is due.
+    """The write that clears the `synced` digest before gateway settings are corrected, so that the next pass notices a
+    crash. Empty if the desired gateway settings have changed, or if no correction is due.
     """
     if before.gateway != desired.gateway or not any(shows_in_gateways(each) for each in sync.writes):
         return ()

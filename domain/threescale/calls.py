@@ -170,7 +170,7 @@ class Write(Call):
     def refuse(self, world: Any, refusal: Refusal) -> Any:
         """Give an invalid write a long pause, because it stays invalid until the object or 3scale's settings change.
 
-        A taken name may become free at any time, and a refused deletion possible; both keep the normal pause.
+        A taken name may become free at any time, and a refused deletion may succeed later. Both keep the normal pause.
         """
         if refusal.type is ErrorType.INVALID and self.method != "DELETE" and TAKEN not in refusal.message:
             pause = UNTIL_CHANGED if refusal.attempts == 1 else LATER_UNTIL_CHANGED

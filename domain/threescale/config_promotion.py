@@ -122,5 +122,5 @@ def _blocker(once: ProxyConfigPromote, product: Product, provider: ProviderAccou
 
 def _nothing_deployed(once: ProxyConfigPromote, product: Product) -> Blocker:
     name = product.metadata.name
-    for_production = f"nothing to promote: 3scale deploys Product {name} when it uses a backend"
+    for_production = f"nothing to promote: 3scale does not deploy Product {name} until the Product uses a backend"
     return waiting(for_production if once.spec.production else NOTHING_FOR_STAGING, *_waits_for(once))

@@ -9,8 +9,8 @@ While the desired state has the stored digest, no call is made, even after a res
 are in the status, so that a pass ends with one write. The replaced operator's CRDs drop `status.digests`; an annotation
 then stores the digests. For objects without parts (`remote_object.py`), another annotation records a creation before it
 begins and is removed when the object is in sync. If the object is deleted before that, only the result of the recorded
-creation is searched for. Before the gateway part of a product is corrected without a change of the spec, the product's
-digests are cleared, so that the next pass notices a crash before the deployment.
+creation is searched for. A product's digests are cleared before drift in its gateway part is corrected. If the process
+crashes before the deployment, the next pass notices that.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str,
 
 
 def tenant_secret(each: CustomResource, accounts: Mapping[tuple[str, str], DeveloperAccount]) -> str:
-    """The Secret of its tenant, which an Application's account references; empty without a reference."""
+    """The Secret of the object's tenant. An Application takes its account's reference. Empty without a reference."""
     spec: object = getattr(each, "spec", None)
     if isinstance(each, Application):
         owner = accounts.get((each.metadata.namespace, each.spec.account_cr.name))

@@ -112,8 +112,8 @@ def id_of_account(account: DeveloperAccount, url: str) -> int:
 
 
 def finalizer_removed(account: DeveloperAccount | None) -> bool:
-    """True if users and applications of the account need no deletion call, because the account is gone, or because it
-    is being deleted and has the annotation `retain` or no longer has our finalizer.
+    """True if users and applications of the account need no deletion call. That is so if the account is gone, or if it
+    is being deleted without our finalizer or with the annotation `retain`.
     """
     if account is None:
         return True

@@ -11,7 +11,7 @@
 | Product: in sync again, deletion | Backends and policies that are being deleted in its namespace |
 | any object: deletion | referenced Products and accounts, whose changes 3scale may have refused because of the object |
 | ProxyConfigPromote: success | its Product and the Product's Backends, if unsettled |
-| Secret | objects that refer to it; accounts of users that do; unsettled Applications and promotions in its tenant |
+| Secret | its referrers; the accounts of referring users; unsettled Applications and promotions in its tenant |
 | APIManager | objects without a Secret reference that use its tenant |
 
 Secrets are watched in the referenced namespaces, APIManagers only while an object may need an APIManager.

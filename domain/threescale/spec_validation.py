@@ -55,7 +55,7 @@ def faults_of_backend(spec: BackendSpec) -> tuple[Fault, ...]:
 
 
 def fault_of_system_name(system_name: str) -> tuple[Fault, ...]:
-    detail = "the name has no letters or digits of which one could be made."
+    detail = "a name without letters or digits yields no system name."
     return () if system_name else (Fault(path="spec.systemName", value=None, detail=detail),)
 
 

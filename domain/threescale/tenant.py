@@ -103,7 +103,7 @@ class ObservedTenant(Observed):
 def _decided(observed: ObservedTenant, now: datetime) -> Decision:
     older = elder(observed.resource.metadata, observed.siblings)
     if older is not None:
-        message = f"Tenant {older.namespace}/{older.name} has this organisation, or this Secret for its token, already"
+        message = f"Tenant {older.namespace}/{older.name} already has this organisation or this token Secret"
         return observed.blocked(invalid(message), now)
     return _synced(observed, now)
 
@@ -218,8 +218,8 @@ def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Block
     where = f" at {address}" if address else ""
     return waiting(
         f"3scale does not show the token of tenant {id_} again, and Secret {name} {why}: "
-        f"create an access token as its admin{where} and put it there under {TOKEN_KEY}"
-        + (f", with {ADDRESS_KEY}" if other else ""),
+        f"create an access token as the tenant's admin{where} and put the token into that Secret under {TOKEN_KEY}"
+        + (f", and the tenant's address under {ADDRESS_KEY}" if other else ""),
         f"Secret/{namespace}/{name}",
     )
 

@@ -159,7 +159,7 @@ class MetricReference(KubeModel):
     """A metric or method, of the product itself or of one of its backends."""
 
     system_name: Required[str] = Field("", description="Its system name.")
-    backend: str | None = Field(None, description="The backend's system name; the product's own if absent.")
+    backend: str | None = Field(None, description="The backend's system name; absent for the product's own metrics.")
 
 
 class Security(KubeModel):
@@ -196,7 +196,7 @@ class AuthenticationFlow(KubeModel):
 
 
 class CallerAuthentication(KubeModel):
-    """What each way to authenticate callers also sets."""
+    """The settings that all ways to authenticate callers share."""
 
     security: Security | None = Field(None, description="Headers that the gateway sends to the backends.")
     gateway_response: GatewayResponse | None = Field(

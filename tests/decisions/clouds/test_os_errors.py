@@ -94,4 +94,4 @@ def test_an_older_shape_of_neutrons_errors_is_read() -> None:
 def test_no_answer_leaves_open_what_has_happened() -> None:
     error = no_answer(CALL, TimeoutError("read timed out"))
     assert isinstance(error, Unavailable)
-    assert "finds out whether it took effect" in error.message
+    assert "finds out whether the call took effect" in error.message

@@ -321,7 +321,7 @@ def test_a_promotion_without_backends_says_so_and_continues_with_one() -> None:
     assert message(found.status, "Failed") == NOTHING_FOR_STAGING
     assert found.deadline is not None
     onward = on_promotion(promotion(production=True), product=synced(product()))
-    text = "nothing to promote: 3scale deploys Product shop when it uses a backend"
+    text = "nothing to promote: 3scale does not deploy Product shop until the Product uses a backend"
     assert message(onward.status, "Failed") == text
 
     waiting = after(promotion(), {}, found.status)

@@ -79,7 +79,7 @@ def test_a_name_of_which_no_system_name_can_be_made_asks_for_one() -> None:
     for one in (product(name="商店", systemName=""), backend(name="商店", systemName="")):
         filled = spec_defaults.of_product(one.spec) if isinstance(one, Product) else spec_defaults.of_backend(one.spec)
         assert "systemName" not in filled
-        assert details(one) == [("spec.systemName", "the name has no letters or digits of which one could be made.")]
+        assert details(one) == [("spec.systemName", "a name without letters or digits yields no system name.")]
 
 
 def test_a_tenants_secret_is_named_after_both() -> None:
