@@ -113,7 +113,7 @@ async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list
 def branched(found: Sequence[Row], selected: Sequence[Row], kind: str, namespace: str) -> list[tuple[int, Row]]:
     """Each row with its depth, below its owner's row. Branches without a selected row are left out.
 
-    If a kind is given, each object of this kind starts a branch. Otherwise, each row whose owner has no row does.
+    If a kind is given, each object of this kind starts a branch. Otherwise, a row starts one if its owner has no row.
     """
     paths = {f"{row.kind}/{row.namespace}/{row.name}": row for row in found}
     below: dict[str, list[Row]] = defaultdict(list)

@@ -1,8 +1,8 @@
 """The lifecycle of the instance or group behind a Node or an object of Cluster API or its AWS provider.
 
-    Machine ──► its instance, by its own provider id or its AWSMachine's ┐
-    AWSMachine, Node ──► its instance ───────────────────────────────────┴─► Ec2Instance ACCOUNT/REGION/INSTANCE
-    AWSMachinePool ──► its group, by the group's ARN ──────────────────────► AutoScalingGroup ACCOUNT/REGION/GROUP
+    Machine ──► its instance, by the Machine's or AWSMachine's provider id ┐
+    AWSMachine, Node ──► its instance ─────────────────────────────────────┴─► Ec2Instance ACCOUNT/REGION/INSTANCE
+    AWSMachinePool ──► its group, by the group's ARN ────────────────────────► AutoScalingGroup ACCOUNT/REGION/GROUP
 
 An instance that has a lifecycle is found by its id, which is unique in AWS. An instance without a lifecycle is found
 only if exactly one account is served in its region.

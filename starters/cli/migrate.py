@@ -34,8 +34,8 @@ def nth(
 ) -> None:
     """Print the InterruptionPolicy that does what the AWS Node Termination Handler does with the values of its chart.
 
-    Comments before the policy name the values that have no counterpart, or one that differs. Nothing is written
-    anywhere. Secret values are not printed.
+    Values without an exact counterpart are named in comments before the policy. Nothing is written anywhere.
+    Secret values are not printed.
 
     Example: helm get values -n kube-system aws-node-termination-handler -o yaml | perdure install migrate nth -
     """

@@ -40,7 +40,7 @@ KindArgument = Annotated[str, kind_argument("Kind, plural or short name, in any 
 NameArgument = Annotated[str, name_argument("The object.")]
 # A kind without custom resources, such as ClaimBinder, may have only one lifecycle.
 NameIfSeveral = Annotated[
-    str, name_argument("The object; without it the only lifecycle of a kind without objects, such as claimbinder.")
+    str, name_argument("The object. Not needed for a kind with only one lifecycle, such as claimbinder.")
 ]
 
 
@@ -132,7 +132,7 @@ def kind_named(word: str) -> Kind:
     names = {name: kind for kind in kinds for name in _with_group(kind, _names(kind))}
     lowered = _KUBERNETES.get(word.lower(), word.lower())
     if others := _of_others(word):
-        raise typer.BadParameter(f"{others.plural} have no lifecycles of their own; ec2instance has", param_hint="KIND")
+        raise typer.BadParameter(f"{others.plural} have no lifecycles of their own; use ec2instance", param_hint="KIND")
     if found := names.get(lowered) or _short_names(domain).get(lowered):
         return found
     close = [names[name].name for name in get_close_matches(word.lower(), names, n=1)]

@@ -64,7 +64,7 @@ def resume(what: str, reason: str, form: Format) -> None:
 
 
 async def current_pauses(session: ClusterSession) -> Pauses:
-    """The pauses. Empty if they cannot be read: the paused lifecycles also report their pause."""
+    """The pauses; empty if they cannot be read. Each paused lifecycle reports its pause as well."""
     try:
         return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))
     except Denied:

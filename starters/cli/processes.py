@@ -68,7 +68,7 @@ def watch(state: StateOption = None) -> None:
 
 
 def run(context: typer.Context, only: OnlyOption = "", state: StateOption = None) -> None:
-    """Run worker, watcher and event consumer in one process, or one process by itself.
+    """Run worker, watcher and event consumer in one process; a subcommand runs one part alone.
 
     Example: perdure run worker --only accounts,claims
     """

@@ -1,4 +1,4 @@
-"""`perdure temporal`: prepares Temporal, and rolls out versions of the workers. People and Jobs of a rollout run it.
+"""`perdure temporal`: prepares Temporal, and rolls out versions of the workers. For people, and for Jobs of a rollout.
 
 `bootstrap` prepares the namespace. `versions` lists the workers' versions, `promote` makes a version current, and
 `move` wakes the lifecycles on older versions. All of these are idempotent.
@@ -32,7 +32,9 @@ BETWEEN_LOOKS = 2.0
 
 DeploymentOption = Annotated[
     str,
-    typer.Option("--deployment", metavar="NAME", help="The worker deployment; else that of PERDURE_INSTALLATION."),
+    typer.Option(
+        "--deployment", metavar="NAME", help="The worker deployment; by default the one of PERDURE_INSTALLATION."
+    ),
 ]
 WaitOption = Annotated[float, typer.Option("--wait", metavar="SECONDS", min=0, help="How long to wait, in seconds.")]
 RateOption = Annotated[float, typer.Option("--rate", min=0.1, help="Lifecycles woken per second.")]
@@ -100,7 +102,9 @@ def promote(
     deployment: DeploymentOption = "",
     areas: Annotated[
         str,
-        typer.Option("--areas", metavar="AREA,...", help="Wait for workers of these areas; by default of all served."),
+        typer.Option(
+            "--areas", metavar="AREA,...", help="Wait for workers of these areas; by default all served areas."
+        ),
     ] = "",
     wait: WaitOption = 600.0,
     rate: RateOption = GENTLE,

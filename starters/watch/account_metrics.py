@@ -1,7 +1,8 @@
 """The account area's gauges, under the aws-account-operator's names, computed from the watcher's index.
 
-They include names that occur only in that operator's documents (`total_...`), even irregular spellings. They have the
-label `name="aws-account-operator"`. The gauges `perdure_...` add phases, reused accounts, and why a pool is stalled.
+Gauges that only that operator's documents name (`total_...`) are included, with their irregular spellings. All these
+have the label `name="aws-account-operator"`. The gauges `perdure_...` add phases, reused accounts, and why a pool is
+stalled.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def _current(
     yield _family("account_claim_crs", "AccountClaim CRs.", ("state",), Counter((c.fact("state"),) for c in claims))
     yield _family(
         "aws_accounts_reusable",
-        "Ready accounts of a legal entity that claims have released.",
+        "Ready accounts that claims have released, by legal entity.",
         ("legal_id",),
         Counter((a.fact("legal entity"),) for a in accounts if _reusable(a)),
     )
@@ -120,7 +121,7 @@ def _documented(
             count(lambda a: _is(a, AccountState.FAILED) and bool(a.fact("reused"))),
         ),
         "pool_size_vs_unclaimed": (
-            "How far the pools' sizes and the unclaimed Account CRs are apart.",
+            "Absolute difference between the pools' sizes and the number of unclaimed Account CRs.",
             abs(pool_size - unclaimed),
         ),
     }
@@ -128,7 +129,7 @@ def _documented(
         yield _family(name, meaning, (), {(): value})
     yield _family(
         "total_aws_account_reused_available",
-        "Ready accounts of a legal entity that claims have released.",
+        "Ready accounts that claims have released, by legal entity.",
         ("LegalID",),
         Counter((a.fact("legal entity"),) for a in accounts if _reusable(a)),
     )
@@ -166,7 +167,7 @@ def _own(accounts: Sequence[Projection], claims: Sequence[Projection], pools: Se
         yield stop
     stalled = GaugeMetricFamily(
         "perdure_account_pool_stalled",
-        "1 for a pool that creates no accounts though it lacks some, with the reason.",
+        "1 for a pool that lacks accounts and creates none; the label `reason` says why.",
         labels=["namespace", "pool_name", "reason"],
     )
     for pool in pools:

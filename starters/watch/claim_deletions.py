@@ -27,7 +27,7 @@ def claim_ending(before: Projection | None, after: Projection | None, index: Ind
 
 
 def handle_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """Whether a handle is being deleted because it or its claim expired, or with its claim, or is gone after that."""
+    """Whether a handle is gone after a deletion, or is being deleted with its claim or because either has expired."""
     if after is None:
         return before is not None and before.deleting
     claim = claim_of(after, index)

@@ -37,9 +37,9 @@ MADE_BY_POOL = 5.0
 
 
 def handle_delegate(handle: Projection, index: Index) -> Key:
-    """The handle's claim, or the handle itself if its own workflow does the work.
+    """The handle's claim if the claim's workflow does the work; otherwise the handle.
 
-    It does so if the handle is free, its claim is gone, detached or paused, or claim or handle is ignored.
+    The handle's workflow does it if no claim exists, the claim is detached or paused, or one of the two is ignored.
     """
     claim = claim_of(handle, index)
     return claim.key if claim and not handle.fact("ignored") and not _gives_up(claim) else handle.key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import Counter, Gauge
 
 ECHOES = Counter("perdure_watch_echoes", "Changes by an object's own workflow, which wake no workflow.", ["kind"])
-IGNORED = Counter("perdure_watch_ignored", "Events that changed nothing that wakes depend on.", ["kind"])
+IGNORED = Counter("perdure_watch_ignored", "Events that changed nothing on which wakes depend.", ["kind"])
 WAKES = Counter("perdure_watch_wakes", "Wakes that Temporal has accepted.", ["kind"])
 LAST_EVENT_AGE = Gauge(
     "perdure_watch_last_event_age_seconds", "Seconds since the stream last sent something.", ["kind"]

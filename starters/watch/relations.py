@@ -143,7 +143,7 @@ def _is_missing(place: Place, name: Hashable, index: Index) -> bool:
 def ending_with_referrer(
     relations: Relations, kind: str, before: Projection | None, after: Projection | None, index: Index
 ) -> bool:
-    """Whether an object is gone or being deleted while one of the objects that this change wakes is being deleted."""
+    """Whether the changed object is gone or being deleted, and the change wakes an object that is being deleted."""
     if after is not None and not after.deleting:
         return False
     keys = woken(relations, kind, before, after, index)

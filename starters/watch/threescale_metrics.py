@@ -22,7 +22,7 @@ def threescale_gauges(index: Index) -> Iterator[Metric]:
 def _oldest(objects: Iterable[Projection]) -> Metric:
     family = GaugeMetricFamily(
         "perdure_threescale_oldest_orphan_timestamp",
-        "When the longest current wait of an object for a referenced one began, in seconds since 1970.",
+        "Start of the longest current wait for a referenced object, in seconds since 1970.",
         labels=["kind"],
     )
     since: defaultdict[str, list[float]] = defaultdict(list)

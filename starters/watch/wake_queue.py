@@ -5,7 +5,7 @@ A key may be:
 
 - *held*: its wake is delayed, because another workflow may do the work;
 - *gathered*: it is woken once, at the end of a burst of changes that each concern thousands of keys;
-- *resting*: it was woken less than 0.1 to 5 s ago, and is not woken yet again;
+- *resting*: it was just woken, and is not woken again for 0.1 to 5 s;
 - *urgent*: it is woken before other keys.
 """
 
@@ -95,7 +95,7 @@ class WakeQueue:
     def gather(self, find: Callable[[], Iterable[Key]], seconds: float) -> None:
         """Wake the keys that `find` returns, once per burst of calls: `seconds` after the burst's first call.
 
-        `find` is called only then, because references to the changed object may change until then.
+        `find` is called after this wait, because references to the changed object may change during the wait.
         """
         if not self._gathered:
             asyncio.get_running_loop().call_later(seconds, self._put_gathered)

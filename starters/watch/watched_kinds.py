@@ -76,9 +76,9 @@ class Watched:
     Args:
         followed: what is listed and watched. A declared kind may leave `plural` empty for discovery. Two entries of one
             kind need different `called` names.
-        relations: the relations that contain this kind determine which lifecycles a change wakes, which other objects
-            are watched while this kind's objects refer to them, and which lifecycles are woken after the first list
-            because an object is missing.
+        relations: the relations that contain this kind. From them follow the lifecycles that a change wakes, the other
+            objects that are watched while this kind's objects refer to them, and the lifecycles that are woken after
+            the first list because an object is missing.
         lives: whether an object has a lifecycle. An object that no longer has a lifecycle is treated as gone.
         ending: whether a change is a step of a deletion in progress. The object's workflow is then woken only seconds
             later.
@@ -154,7 +154,7 @@ class WatchedWhileNamed(Watched):
     """Objects that are watched while other objects refer to them.
 
     Args:
-        named: how these objects' names begin: with apiVersion and kind, a namespace, or namespace and name.
+        named: how these objects' names begin: (apiVersion, kind), (namespace,) or (namespace, name); may be empty.
         lingers: seconds that these objects stay watched after the last reference.
         wider: the cluster-wide watch that may replace many watches of parts; None if there is none.
     """

@@ -1,9 +1,12 @@
 """All watched kinds together: which lifecycles a change wakes, which ones a start wakes, and readiness.
 
-After a start, the watcher wakes at once each object whose status does not show that it is settled, that has changed
-since the *checkpoint* in the Lease, or that needs a missing object. It slowly wakes settled objects that another client
-wrote last, if the checkpoint lacks their kind; objects without a workflow; and workflows without an object
-(`missing_workflows.py`). Waking every object would cost a pass each (47 ms of CPU).
+After a start, the watcher wakes an object at once if its status does not show that it is settled, if it has changed
+since the *checkpoint* in the Lease, or if it needs a missing object. The watcher slowly wakes:
+
+- settled objects that another client wrote last, if the checkpoint lacks their kind;
+- objects without a workflow, and workflows without an object (`missing_workflows.py`).
+
+Waking every object would cost a pass each (47 ms of CPU).
 
 If an object is deleted, only a lifecycle that is open is woken. Every wake goes to the object's delegate
 (`delegation.py`).
@@ -173,7 +176,7 @@ class Watcher:
         self.mirrors.listed(watched)
 
     def _doubt(self, keys: Iterable[Key]) -> None:
-        """Wake lifecycles slowly after a start, but at once later: a kind that is installed later has few objects."""
+        """Wake lifecycles slowly during a start, at once afterwards: a kind that is installed later has few objects."""
         if self._adopted:
             self._put_all(keys)
         else:

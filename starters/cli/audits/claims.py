@@ -48,7 +48,7 @@ class Snapshot:
         object.__setattr__(self, "claims_by_path", {_path(each): each for each in self.claims})
 
     def stays(self, obj: JsonObject) -> bool:
-        """Whether the object is neither being deleted nor ignored at a person's request."""
+        """False if the object is being deleted, or a label tells Perdure to ignore it."""
         return not text(obj, "metadata", "deletionTimestamp") and not self.ignored(obj)
 
     def ignored(self, obj: JsonObject) -> bool:
@@ -192,7 +192,7 @@ def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
 
 
 async def _look(session: Session, discovery: Discovery) -> Snapshot:
-    """Read resources before handles: a handle exists before its resources, so each of these finds its handle."""
+    """Read resources before handles. A handle is created before its resources, so no new resource looks orphaned."""
     namespace = session.settings.claims_namespace
     kube = session.kube
     before = (await kube.list(RESOURCE_HANDLE, namespace)).items

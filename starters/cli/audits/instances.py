@@ -1,4 +1,4 @@
-"""EC2 instances: differences between labels, EC2 and lifecycles that two observations in a row both show.
+"""Compares labels, EC2 and lifecycles of instances. A difference counts only if two observations in a row show it.
 
 - AWSMachines and Nodes are compared with EC2 (200 instances a call), AWSMachinePools with Auto Scaling (100 groups);
 - lifecycles of instances that no object names are reported;

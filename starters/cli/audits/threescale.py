@@ -1,8 +1,7 @@
 """The 3scale audit: compares each tenant's lists with the objects, in both directions. Read-only.
 
-The tenants are listed twice, and only findings of both lists are reported. Each time, one list is read of each kind
-that has objects and of each kind whose entries carry our mark. Check a finding before you act: another cluster may
-manage the same tenant.
+Each tenant is read twice, and only findings of both reads are reported. A read lists every kind that has objects, and
+every kind whose entries carry our mark. Check a finding before you act: another cluster may manage the same tenant.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ async def test_a_node_of_another_cloud_has_no_lifecycle() -> None:
 
 
 def test_a_kind_of_cluster_api_has_no_lifecycles_to_list() -> None:
-    with pytest.raises(typer.BadParameter, match="ec2instance has"):
+    with pytest.raises(typer.BadParameter, match="use ec2instance"):
         kind_named("awsmachine")
 
 

@@ -1,7 +1,7 @@
 """The audit compares AWS accounts, their content and open support cases with the Account objects. It only reads.
 
-An account is this installation's by its name (`osd-creds-mgmt-...`) and its tag `owner`, the ConfigMap's `shard-name`.
-An untagged account may belong to any installation, so a finding is a question.
+An account belongs to this installation if its name begins with `osd-creds-mgmt-` and its tag `owner` is the ConfigMap's
+`shard-name`. An untagged account may belong to any installation, so a finding is a question.
 """
 
 from __future__ import annotations

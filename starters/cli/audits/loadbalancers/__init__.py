@@ -46,7 +46,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def observe(kube: BlockingKube, projects: Projects, thorough: bool) -> Snapshot:
-    """Read the custom resources before and after the cloud, because they exist before and after their cloud objects."""
+    """Read custom resources both before and after the cloud's lists: they exist longer than their cloud objects."""
     before = _owners(kube)
     references = before.references() | (_every_secret(kube) if thorough else set())
     clouds = {each: _cloud(projects, each) for each in sorted(references, key=lambda each: each.model_dump_json())}
