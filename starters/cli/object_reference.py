@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from domain.identity import Kind, all_kinds, objectless
-from domain.instances import EXTERNAL_KINDS, NODE
+from domain.instances import AUTO_SCALING_GROUP, AWS_MACHINE_POOL, EC2_INSTANCE, EXTERNAL_KINDS, NODE
 from domain.model import Model
 from engine.settings import settings
 from starters.cli.completion import complete_kinds, complete_objects
@@ -132,7 +132,9 @@ def kind_named(word: str) -> Kind:
     names = {name: kind for kind in kinds for name in _with_group(kind, _names(kind))}
     lowered = _KUBERNETES.get(word.lower(), word.lower())
     if others := _of_others(word):
-        raise typer.BadParameter(f"{others.plural} have no lifecycles of their own; use ec2instance", param_hint="KIND")
+        behind = AUTO_SCALING_GROUP if others == AWS_MACHINE_POOL else EC2_INSTANCE
+        message = f"{others.plural} have no lifecycles of their own; use {behind.name.lower()}"
+        raise typer.BadParameter(message, param_hint="KIND")
     if found := names.get(lowered) or _short_names(domain).get(lowered):
         return found
     close = [names[name].name for name in get_close_matches(word.lower(), names, n=1)]

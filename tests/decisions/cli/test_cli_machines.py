@@ -56,9 +56,10 @@ async def test_a_node_of_another_cloud_has_no_lifecycle() -> None:
         await lifecycle_behind(cast("Session", None), target("node", "a"), elsewhere)
 
 
-def test_a_kind_of_cluster_api_has_no_lifecycles_to_list() -> None:
-    with pytest.raises(typer.BadParameter, match="use ec2instance"):
-        kind_named("awsmachine")
+@pytest.mark.parametrize(("kind", "instead"), [("awsmachine", "ec2instance"), ("awsmachinepool", "autoscalinggroup")])
+def test_a_kind_of_cluster_api_has_no_lifecycles_to_list(kind: str, instead: str) -> None:
+    with pytest.raises(typer.BadParameter, match=f"use {instead}"):
+        kind_named(kind)
 
 
 def test_the_instance_is_read_from_either_id_in_the_spec() -> None:
