@@ -19,6 +19,7 @@ UNKNOWN = ""
 _WRITERS: dict[str, tuple[int, int | str]] = {
     "with_condition": (1, 2),
     "with_latest": (1, 2),
+    "with_reason": (1, 2),
     "with_failure": (1, 2),
     "with_trouble": (1, 2),
     "with_claim_state": (2, 3),
