@@ -3,8 +3,8 @@
     query ──► a call for this account and region is running: gather   ┐ one call answers
          └──► no call is running: call at once, for gathered queries  ┘ up to 200 instances
 
-EC2's limits are per account and region, so one call at a time runs for each account and region. The instances of a
-group in an answer share one query for the group's hooks, which runs alongside the next call.
+EC2's limits are per account and region, so one call at a time runs for each account and region. If an answer has
+several instances of a group, one query reads the group's hooks for all of them. It runs alongside the next call.
 """
 
 from __future__ import annotations

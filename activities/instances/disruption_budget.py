@@ -50,8 +50,8 @@ class Disruptions:
             policy: the name of the InterruptionPolicy that sets `most`.
 
         Raises:
-            ApiError: the machines cannot be listed, or the ledger cannot be written. The error is only logged if AWS is
-                reclaiming a machine that is not in a control plane.
+            ApiError: the machines cannot be listed, or the ledger cannot be written. If AWS is reclaiming the machine
+                and it is not in a control plane, the error is logged instead.
         """
         limit = Limit(most=most, policy=policy) if most else Limit(most=self._most)
         try:

@@ -138,7 +138,7 @@ class MachineActivities(Activities):
         return on_each(objects, warning, "InstanceTaken", message, cluster=f"{deletion.namespace}/{deletion.cluster}")
 
     async def _taken_earlier(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
-        """Return the notices of an earlier attempt whose result was lost. Lower the replicas if it did not."""
+        """Return the notices of an earlier attempt whose result was lost. Lower the replicas unless that is done."""
         notices = [*self._taken(deletion)]
         if deletion.deployment:
             async with self._locks[deletion.namespace, deletion.deployment]:
@@ -217,7 +217,7 @@ class MachineActivities(Activities):
             raise
 
     async def _lowered(self, which: EndReplacement | DeleteOwner, notices: list[Notice], *, keep: bool = False) -> bool:
-        """Lower the replicas again. Returns whether the replacement is ready, or the request is withdrawn already."""
+        """Lower the replicas again. Returns True if the replacement is ready or the request was already withdrawn."""
         for again in range(_ATTEMPTS):
             deployment = await self._deployment(which.namespace, which.deployment)
             before = _readable(deployment)
@@ -271,8 +271,8 @@ class MachineActivities(Activities):
 
     @asynccontextmanager
     async def _unless_gone(self, machine: Machine) -> AsyncIterator[None]:
-        """Ignore an error because the Machine is gone or being deleted. Raise other conflicts: a MachineSet could
-        delete the wrong Machine.
+        """Ignore Absent, and ignore Conflict if the Machine is gone or being deleted. Raise Conflict otherwise: a
+        MachineSet could delete the wrong Machine.
         """
         try:
             yield

@@ -4,9 +4,10 @@ A Node is changed only while its providerID names the instance: with private DNS
 Node's name, and an edited annotation may name any Node.
 
 Draining evicts the same Pods as kubectl's drain, and ends as soon as the last one has gone. A refused eviction (429: a
-disruption budget delays it) is retried every five seconds until the time is over, and does not stop other evictions.
-Then the remaining Pods stay, since AWS reclaims the instance anyway, unless an InterruptionPolicy has them deleted. If
-something delays a drain, the activity returns the delay for an Event, and is started again once that is recorded.
+disruption budget delays it) does not stop the others, and is retried every five seconds until the drain's time is over.
+If an InterruptionPolicy sets `Force`, the Pods that remain then are deleted. Otherwise they stay, since AWS reclaims
+the instance anyway. If something delays a drain, the activity returns the delay. It is started again once an Event has
+recorded the delay.
 """
 
 from __future__ import annotations
@@ -283,10 +284,8 @@ def _since(node: EmptyNode) -> datetime:
 
 
 def _end_of(node: EmptyNode, since: datetime, left: Sequence[JsonObject]) -> datetime | None:
-    """When the drain's time is over. With `Force` it is over early enough for the grace periods of Pods that are
-    deleted then.
-
-    Budgets are respected for at least half of the time: a longer grace period could not end in time anyway.
+    """When the drain's time is over. With `Force`, the remaining Pods are deleted then, so it is over before `until` by
+    their longest grace period, or by half of the time if that is shorter. Budgets are respected until it is over.
     """
     how, until = node.how, node.until
     if until is not None and how.budgets is Budgets.FORCE:

@@ -91,7 +91,7 @@ def grace_of(pod: JsonObject) -> timedelta:
 
 
 def request_not_to_disrupt(pod: Mapping[str, object]) -> str:
-    """The message that a Pod asks, by an annotation, not to be disrupted; empty if it does not ask."""
+    """A message if an annotation of the Pod asks not to disrupt it; empty otherwise."""
     annotations = mapping(pod, "metadata", "annotations")
     asks = next((name for name in DO_NOT_DISRUPT if annotations.get(name) == "true"), "")
     return f"Pod {name_of(pod)} asks not to be disrupted ({asks})" if asks else ""

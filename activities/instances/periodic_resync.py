@@ -1,9 +1,10 @@
 """The sweep: every instance and group of every account and region is checked periodically, as events may be lost.
 
-An instance's workflow gets EC2's answer if the answer differs from the label or from the date in the annotation, or if
-the annotation has an open lifecycle action; the workflow needs no query of its own. If an AWSMachinePool shows another
-state than its group has, the group's workflow is woken and queries AWS. An instance for whose Machine a replacement was
-requested is woken as well: if its workflow was lost, a new workflow ends the replacement.
+If EC2's answer differs from an instance's label, or from the date in its annotation, the answer is sent to the
+instance's workflow, which then needs no query of its own. It is also sent if the annotation has an open lifecycle
+action. If an AWSMachinePool shows another state than its group has, the group's workflow is woken and queries AWS. An
+instance for whose Machine a replacement was requested is woken as well: if its workflow was lost, a new workflow ends
+the replacement.
 """
 
 from __future__ import annotations

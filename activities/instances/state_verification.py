@@ -1,4 +1,4 @@
-"""Verifies with EC2, half a minute later, the states that events have reported, up to 200 instances in a call.
+"""Verifies the states that events report: half a minute later, one call asks EC2 about up to 200 instances.
 
 An event takes effect at once, because the label is only a trigger. But events may be late, doubled or forged. A check
 by each instance's own workflow would cost more than the event itself (measured). If a worker dies or a query fails, the

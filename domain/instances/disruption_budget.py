@@ -136,8 +136,8 @@ def waits_for(
 
 
 def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> int:
-    """How many healthy machines the group has once a disruption of the machine is over: all machines of a control
-    plane; of another group, as many as are healthy now.
+    """How many healthy machines the group has once a disruption of the machine is over. In a control plane these are
+    all machines; in another group they are as many as now.
     """
     return sum(machine.control_plane or _well(each) for each in members)
 
@@ -148,8 +148,8 @@ def _lasting(
     """The disruptions of other machines that are not over: the disrupted machine still exists, or the group has fewer
     healthy machines than before.
 
-    Of the deleted machines, only the latest count, as many as the group lacks healthy machines. Earlier deleted
-    machines have been replaced.
+    If the group lacks two healthy machines, for example, the two latest deletions are not over. Machines that were
+    deleted earlier have been replaced.
     """
     young = [each for each in under_way if each.uid != machine.metadata.uid and _young(each, now)]
     there = {each.metadata.uid for each in others}

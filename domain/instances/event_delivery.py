@@ -21,7 +21,9 @@ ENDED = "ended"  # a signal: results of a group's launches and terminations, fro
 
 
 class Outcome(StrEnum):
-    """The outcomes of an event. An event that goes to several workflows, and a message, get the last of theirs."""
+    """The outcomes of an event, the worst last. The worst one counts for an event that goes to several workflows, and
+    for a message with several events.
+    """
 
     DUPLICATE = "duplicate"
     STALE = "stale"

@@ -232,8 +232,8 @@ def _health(detail: Fields, header: Header) -> Read:
 
 
 def _affected(entities: object, resources: object) -> tuple[dict[tuple[str, str], Fields], int]:
-    """The instances and hosts that the event lists, by the event's field and the name, and how many other entities it
-    lists. If it lists none, the entities in the envelope's `resources`.
+    """The listed instances and hosts, each by InstanceEvent's field for it and its id, and the number of others. If
+    `entities` is empty, the envelope's `resources` are read instead.
     """
     listed = [each if isinstance(each, dict) else {} for each in (entities if isinstance(entities, list) else [])]
     if not listed:
@@ -250,8 +250,8 @@ def _affected(entities: object, resources: object) -> tuple[dict[tuple[str, str]
 
 
 def _entity(value: object) -> tuple[str, str]:
-    """The event's field for the entity (an instance's id or ARN, or a dedicated host), and its name. Both are empty for
-    something else, such as a volume, that affects no machine.
+    """InstanceEvent's field for an entity (`instance_id` or `host`), and its id. `value` is an id or ARN. The field is
+    empty for an entity that affects no machine, such as a volume.
     """
     text = value if isinstance(value, str) else ""
     arn = parse_arn(text)

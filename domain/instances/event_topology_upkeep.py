@@ -83,7 +83,7 @@ def differing_attributes(queue: EventQueue, found: Mapping[str, str]) -> Attribu
     """The attributes that have to be set. If the queue has a customer's own KMS key, the key is kept, and SQS's
     encryption is not turned on.
 
-    AWS's own KMS key is removed, because EventBridge may not use it, so that nothing would be delivered.
+    AWS's own KMS key is removed: EventBridge may not use it, so it could deliver nothing.
     """
     key = found.get("KmsMasterKeyId", "")
     managed = key.endswith(_MANAGED_KEY)

@@ -268,7 +268,7 @@ def _questions(
 
 
 def _ran_on(record: InstanceRecord, now: datetime) -> bool:
-    """Whether a notice is old enough, with the instance still up, to ask EC2 whether AWS still reclaims it."""
+    """Whether the instance is still up although a notice is old: then EC2 is asked whether AWS still reclaims it."""
     up = record.state is not None and record.state.up
     return up and any(notice.outlived_at <= now for notice in announced(record))
 

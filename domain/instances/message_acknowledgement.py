@@ -65,8 +65,8 @@ def acknowledge(parsed: Parsed, handled: Sequence[Handled], receives: int, now: 
 
 
 def _waits_for_machine(handled: Handled, now: datetime) -> bool:
-    """Whether to keep the event, which is so if it is urgent or an AWSMachine has no instance yet: for ten minutes; an
-    event of a launch's hook for two hours.
+    """Whether to keep the event of an unknown instance, because it is urgent or an AWSMachine has no instance yet. An
+    event of a launch's hook is kept for two hours, other events for ten minutes.
     """
     event = handled.event
     longest = LONGEST_HOOK_TIMEOUT if event.kind is EventKind.LAUNCHING else UNMATCHED_AFTER

@@ -324,7 +324,7 @@ def _is_json(text: str) -> bool:
 def _notes(chart: _Values, *, queued: bool) -> Iterator[str]:
     yield from _queue_notes(chart, queued=queued)
     if (grace := chart.seconds("nodeTerminationGracePeriod")) == 0:
-        yield "nodeTerminationGracePeriod: 0 sets no limit; Perdure drains as long as AWS leaves the instance"
+        yield "nodeTerminationGracePeriod: 0 sets no limit; Perdure drains until AWS ends the instance"
     elif grace is None and "nodeTerminationGracePeriod" in chart.given:
         yield f"nodeTerminationGracePeriod: a negative number counts as absent, so it is {_NODE_GRACE}"
     yield from _webhook_notes(chart)

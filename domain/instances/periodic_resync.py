@@ -2,8 +2,8 @@
 
 EC2's states are folded directly (`event_record.answered`); its scheduled events become the events that Health would
 have sent, so that a workflow without memory knows of them. Such an event is withdrawn when EC2 no longer lists it. An
-event that Health reported is withdrawn when EC2 lists it as over or for another date, and refuted (`reactions.py`) if
-EC2 does not list it, because anyone who may send to the queue can forge a notice.
+event that Health reported is withdrawn when EC2 lists it as over or for another date. If EC2 does not list it at all,
+it is refuted (`reactions.py`), because anyone who may send to the queue can forge a notice.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TYPES = {
 
 
 def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
-    """Whether EC2 contradicts the labels, or a lifecycle action is open, whose workflow may be lost."""
+    """Whether EC2 contradicts the labels, or a lifecycle action is open: the workflow that completes it may be lost."""
     labels = labelled.metadata.labels
     state = facts.state if facts.found and facts.state else InstanceState.TERMINATED
     shown = labels.get(INTERRUPTION_LABEL, "")
@@ -85,7 +85,7 @@ def _reported_by_health(record: InstanceRecord, event: ScheduledEvent) -> bool:
 
 
 def contradicted(record: InstanceRecord, facts: Facts | None) -> bool:
-    """Whether Health, since EC2's last answer, has reported that an event which EC2 listed is over or has moved."""
+    """Whether Health has reported, after EC2's last answer, that an event listed by EC2 is over or has moved."""
     of_health = [each for name, each in record.planned.items() if not name.startswith(_OURS)]
     news = [each.notice for each in of_health if not asked_since(facts, Question.STATUS, each.received_at)]
     ours = (each for name, each in record.planned.items() if name.startswith(_OURS) and _is_pending(record, each))

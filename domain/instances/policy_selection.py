@@ -1,7 +1,7 @@
 """The InterruptionPolicy of an instance: the most specific one that fits it.
 
 A policy selects an instance by its Kubernetes objects, and by its tags in EC2. EC2 is asked for tags only if a policy
-that fits otherwise names tags. If that policy would win, only labels are written until EC2 has answered.
+selects by tags and all its other fields fit. If that policy would win, only labels are written until EC2 has answered.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def selected(
 
 
 def choose(policies: Iterable[InterruptionPolicy], whom: Selected, default: ReactionPolicy) -> Choice:
-    """The most specific policy that fits, or `default` from the settings if none fits. While EC2 has not returned the
-    tags by which a policy selects, a policy that only labels.
+    """The most specific policy that fits, or `default` from the settings if none fits. If that depends on tags that
+    EC2 has not returned yet, the result is a policy that only labels.
     """
     fitting = sorted((each for each in policies if fits(each, whom)), key=specificity)
     keys = tuple(sorted({key for each in fitting for key in each.spec.selector.tags}))

@@ -2,10 +2,10 @@
 
     replicas + 1, mark ──► annotate the Machine ──► Ready, or time is over ──► replicas - 1, unmark ──► delete Machine
 
-Cluster API replaces a deleted Machine only once that is gone. The mark is an annotation of the MachineDeployment,
-written by the same patch as the replicas, so the request is undone even if the workflow is lost. Replicas are lowered
-before the Machine is deleted; in the other order the MachineSet would create another Machine. The Machine's annotation
-makes the MachineSet delete this Machine.
+Cluster API replaces a deleted Machine only once the Machine is gone. The mark is an annotation of the
+MachineDeployment, written by the same patch as the replicas, so the request is undone even if the workflow is lost.
+Replicas are lowered before the Machine is deleted; in the other order the MachineSet would create another Machine. The
+Machine's annotation makes the MachineSet delete this Machine.
 
 | replicas at the end | meaning | then replicas are | the Machine |
 |---|---|---|---|

@@ -221,7 +221,7 @@ class Consumer:
             logger.log(level, "message %s: %s: %s, %s", message_id, in_words(received.parsed), verdict.value, reason)
         if code := received.message.attributes.get("ERROR_CODE"):
             rule = clean(received.message.attributes.get("RULE_ARN"))
-            logger.info("message %s could not be delivered before: %s, %s", message_id, clean(code), rule)
+            logger.info("EventBridge failed to deliver message %s earlier: %s, %s", message_id, clean(code), rule)
 
     async def _do(self, message: Message, acknowledgement: Acknowledgement) -> None:
         verdict = acknowledgement.verdict

@@ -38,9 +38,10 @@ class DeadLetter(Model):
 
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
-    """The one of `places` in the account and region of `whose` that a dead letter names, else the one that owns the
-    dead-letter queue `dead`. If there is neither, the result is None if the letter names a queue; otherwise `whose`,
-    for which `dead` was read.
+    """The place that a dead letter comes from. Of `places`, only those in the account and region of `whose` count.
+
+    Tried in turn: the place that the letter names; the place that owns the dead-letter queue `dead`; `whose`, for which
+    `dead` was read. A letter that names a queue gets None instead of `whose`.
     """
     near = [each for each in places if each.where == whose.where]
     queue = message.attributes.get("PERDURE_QUEUE", "")

@@ -1,7 +1,7 @@
 """The cluster's instances: AWSMachines, AWSMachinePools, and Nodes if served, by instance id, host and group.
 
-The instance of a deleted object is remembered for a while. EC2 reports the instance's end at about the same time, and
-this event must not be kept until an object for it appears.
+The instance of a deleted object is remembered for a while, because EC2 reports the instance's end at about the same
+time. If the instance were unknown then, this event would be kept, waiting for an object.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls to Temporal: hand-overs to instances' workflows, results and wakes to groups'."""
+"""Calls to Temporal: hand events over to instances' workflows; send results to groups' workflows, and wake them."""
 
 from __future__ import annotations
 

@@ -84,7 +84,8 @@ class Reactions(KubeModel):
     reboot: Reaction | None = Field(None, description="A scheduled reboot.")
     maintenance: Reaction | None = Field(None, description="A scheduled loss of network or power.")
     terminating_hook: Reaction | None = Field(
-        None, description="Auto Scaling waits before it terminates; with label, Perdure does not complete the hook."
+        None,
+        description="Auto Scaling waits before it terminates. If the reaction is label, Perdure leaves the hook alone.",
     )
     rebalance: LabelOnly | None = Field(
         None, description="Spot recommends to rebalance: EC2 has no call that confirms this event."
@@ -209,7 +210,7 @@ class Notification(KubeModel):
         Marker(list_type="atomic", max_items=MOST_HEADERS),
     ] = Field((), description="Headers of the request; they replace the usual ones of the same name.")
     proxy: Annotated[str, Marker(pattern=WEB_ADDRESS, max_length=LONGEST_ADDRESS)] | None = Field(
-        None, description="The HTTP proxy that is used, if its address has no password."
+        None, description="The HTTP proxy to use. If its address has a password, give proxySecretKey instead."
     )
     proxy_secret_key: SecretKey | None = Field(
         None, description="The key of the Secret perdure-notifications that holds the proxy's address."
@@ -254,7 +255,7 @@ class InterruptionPolicySpec(KubeModel):
     )
     hook_margin_seconds: Annotated[int, Marker(minimum=0, maximum=3600)] | None = Field(
         None,
-        description="How long before its timeout a hook is completed, even without a drain; at most half the timeout.",
+        description="A hook is completed this long before its wait ends, even if Pods are left; at most half the wait.",
     )
     heartbeat_seconds: Annotated[int, Marker(minimum=10, maximum=3600)] | None = Field(
         None,

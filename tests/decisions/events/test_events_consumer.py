@@ -488,7 +488,8 @@ async def test_why_eventbridge_could_not_deliver_it_before_is_logged(caplog: pyt
     with caplog.at_level(logging.INFO, "starters.events"):
         async with consuming(queue, Workflows()):
             await until(lambda: queue.deleted == 1)
-    assert "message message-1 could not be delivered before: NO_PERMISSIONS, arn:aws:events:rule/r" in caplog.messages
+    failed = "EventBridge failed to deliver message message-1 earlier: NO_PERMISSIONS, arn:aws:events:rule/r"
+    assert failed in caplog.messages
 
 
 async def test_an_event_is_got_from_a_queue_by_itself() -> None:
