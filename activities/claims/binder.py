@@ -152,7 +152,7 @@ class BinderActivities(Activities):
         return self._news(key, world)
 
     def still_waits(self, name: Name) -> bool:
-        """Whether no free handle matches yet, and the claim's workflow knows; if True, the claim is unqueued."""
+        """Whether the claim's workflow was answered, and still no free handle matches. If so, unqueue the claim."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         answered = claim is not None and text_at(claim, "metadata", "uid") in self._answered
         if not answered or not self._queue.still_lacks(name, now()) or self._tools.hold(claim or {}):

@@ -56,8 +56,8 @@ class ClaimCache(InformerCache):
             await mirror.settled()
 
     async def reached(self, seen: Mapping[str, str]) -> bool:
-        """Wait until the cache has these versions. False if watch streams hang: then kinds with few objects were listed
-        from the API server, and the pass has to read its own claim and handle from the API server.
+        """Wait until the cache has these versions. If watch streams hang, list kinds with few objects and return
+        False: the pass then has to read its own claim and handle from the API server.
         """
         await self.settled()
         if await reached(self.mirrors.values(), seen):
@@ -74,7 +74,7 @@ class ClaimCache(InformerCache):
     def check_later(self, key: Key, edits: int) -> None:
         """After a moment, wake the new lifecycle if its object is gone, or if templates may render something else.
 
-        The watcher observed that change before the lifecycle existed. `edits` is `self.edits` at the evaluation.
+        The watcher may have observed that before the lifecycle existed. `edits` is `self.edits` at the evaluation.
         """
         asyncio.get_running_loop().call_later(LONGEST_BEHIND, self._check, key, edits)
 
@@ -164,7 +164,7 @@ class ClaimCache(InformerCache):
 
 
 def is_rendered_otherwise(before: JsonObject | None, after: JsonObject | None) -> bool:
-    """Whether a provider differs in the parts that passes read."""
+    """Whether a provider was created, deleted, or changed in its spec, labels or annotations."""
     return before is None or after is None or _as_rendered(before) != _as_rendered(after)
 
 

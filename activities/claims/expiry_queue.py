@@ -75,7 +75,7 @@ class Ends:
         return self._awaited
 
     def await_sooner(self, now: datetime) -> bool:
-        """Record that the binder awaits the next end, unless it awaits a sooner one; returns whether it did so."""
+        """Record that the binder awaits the next end; False if there is none, or the awaited end is no later."""
         end, awaited = self.next_after(now), self._awaited
         if end is None or (awaited is not None and now < awaited <= end):
             return False

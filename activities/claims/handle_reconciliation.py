@@ -143,7 +143,7 @@ class Reconciliation(Activities):
 
     @activity.defn(name=Validate.activity)
     async def validate_claim(self, action: Validate) -> Validated:
-        """Validate the claim; a failed evaluation is a fault of the claim, so that its handle still expires."""
+        """Validate the claim. A failed evaluation gives a fault, not an error: the handle must still expire."""
         key, claim, handle = action.key, action.claim, action.handle
         unassigned: Fault | None = None
         assigned: tuple[str, ...] = ()

@@ -190,7 +190,7 @@ def ends_with_others(world: Claim, now: datetime) -> datetime | None:
 
 
 def _validated_again(world: Claim) -> tuple[Action, ...]:
-    """Validate a refused claim again if this pass has changed the handle's status, because that causes no wake."""
+    """If this pass has changed the handle's status, validate a refused claim again: such a change causes no wake."""
     refused = world.halted and world.validation.halt is not Halt.FAULT
     if not refused or world.validated_again or world.answer is None or world.plans_only:
         return ()

@@ -73,5 +73,5 @@ class DomainNames(Model):
 
     @property
     def own_annotations_path(self) -> str:
-        """A pattern for JSON pointers to our annotations on managed resources: an update filter of every provider."""
+        """A pattern for JSON pointers to our annotations on managed resources, for the implied update filter."""
         return rf"/metadata/annotations/{re.escape(self.domain)}~1resource-.*"

@@ -4,9 +4,9 @@
                                                                                               └─► autoDelete, autoDetach
 
 Edits of the claim reach the handle only if the claim is accepted (`push`). Templates may read what the pass writes
-(readiness, end): if that changes, the steps from the resource list on are repeated, once, because templates may change
-their result each time. A fault ends only its own step: a handle with failing templates still expires. `autoDelete` and
-`autoDetach` read the new statuses; a condition that cannot be evaluated is false.
+(readiness, end). If those values change, the steps except the first and the lifespan are repeated; only once, because
+templates may change their result each time. A fault ends only its own step: a handle with failing templates still
+expires. `autoDelete` and `autoDetach` read the new statuses; a condition that cannot be evaluated is false.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The lifespan of a bound handle in one pass: its end, and what its claim shows and requests.
 
-The end is computed if the claim was accepted in this pass and requests one. It is also computed at first readiness,
-when the default restarts, unless the end has passed: a late pass must not extend the lifespan. A claim without a
-recorded start starts now; a handle that was ready at binding counts as ready from the start. If a person writes an end
-in the past into the handle, that end stays, unless the claim has requested another end since.
+The end is computed if the claim was accepted in this pass and requests an end. At first readiness the default
+restarts, unless the end has passed: a late pass must not extend the lifespan. A claim without a recorded start starts
+now; a handle that was ready at binding counts as ready from the start. If a person writes an end in the past into the
+handle, that end stays, unless the claim has requested another end since.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Requ
 def _set_by_hand(
     claim: JsonObject, handle: JsonObject, terms: Terms | None, wanted: datetime | None, honoured: RequestedEnd | None
 ) -> bool:
-    """Whether a person has set the handle's end: the claim's status shows another end, though its request was applied.
+    """Whether a person has set the handle's end: the claim's request was applied, but its status shows another end.
 
     With a relative maximum, Perdure only moves the end forward, so a person has set an end that is earlier than shown.
     """

@@ -165,7 +165,7 @@ def _ending(world: Handle, why: str, *, as_seen: bool = False, expired: bool = F
 
 
 def refused(end: HandleEnded, now: datetime) -> Decision:
-    """The decision to observe again after a deletion that was refused in part, or whose end no wake reports."""
+    """Observe again soon: a part of the deletion was refused, or no wake will report its completion."""
     why = f"{end.why}; {end.refused[0]}" if end.refused else end.why
     return status_conditions.ending(why, end.refused, now + status_conditions.SOON)
 

@@ -99,8 +99,8 @@ def pushed(scene: Scene, provider_names: Sequence[str]) -> Pushed:
             )
         elif provider_name(entries[index]) != assigned:
             refused.append(
-                f"resource {index} is of ResourceProvider {provider_name(entries[index])} in the handle: "
-                f"its provider and template cannot change to those of {assigned}"
+                f"resource {index} keeps ResourceProvider {provider_name(entries[index])} and its template: "
+                f"a change to ResourceProvider {assigned} is refused"
             )
         else:
             entries[index] = _merged(entries[index], resource)

@@ -166,7 +166,7 @@ def settled_end(
         current: the handle's end.
         base: from when the maximum counts: first readiness, else the start.
         now: the time of the pass.
-        honoured: the `wish` returned last; None if it is unknown, and the end is computed again.
+        honoured: the `wish` returned last. If it is None (unknown), the end is computed again.
 
     Raises:
         UnreadableDuration: a maximum is not a duration.

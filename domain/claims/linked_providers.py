@@ -91,7 +91,7 @@ def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Len
 
 
 def _linked_resource(resources: Resources, provider: JsonObject, link: JsonObject) -> int | None:
-    """The index of the provider's resource that the link names, else of the provider's first that no link names.
+    """The index of the resource that the link names, else of the linked provider's first resource that no link names.
 
     A provider may be linked twice; in list mode and in older handles, resources may have other names than links.
     """

@@ -45,7 +45,7 @@ class _Memory(Model):
 
 
 class ObjectMemory(_Memory):
-    """The requested end applied last, and changes that others revert. If it is lost, one more pass is made."""
+    """The requested end applied last, and changes that others revert. If this memory is lost, one more pass is made."""
 
     honoured: RequestedEnd | None = None
     struggle: RevertedWrites = RevertedWrites()

@@ -201,7 +201,7 @@ def _fit(handle: KubeObject) -> Hashable:
 
 
 def _as_rendered(provider: KubeObject) -> Hashable:
-    """The parts of a provider that passes read. Its generation also counts status writes, so it is not used."""
+    """The parts of a provider that a pass reads. Its generation also counts status writes, so it is not used."""
     meta = provider.metadata
     annotations = {name: value for name, value in meta.annotations.items() if name not in UNREAD_ANNOTATIONS}
     return _field(provider, "spec"), _sorted(meta.labels), _sorted(annotations)

@@ -57,7 +57,7 @@ class UpdateFilter(NamedTuple):
 def differences(old: JsonValue, new: JsonValue, path: str = "", depth: int = 0) -> Iterator[Operation]:
     """The operations that turn `old` into `new`, in a fixed order; raises TooDeep.
 
-    `path` and `depth` are for its own calls, about parts of the objects.
+    `path` and `depth` are for the recursion.
     """
     if depth > DEEPEST:
         raise TooDeep
@@ -96,8 +96,8 @@ def update(
 ) -> tuple[Operation, ...]:
     """The operations from a live object to its definition that the filters allow. Raises BadPattern, TooDeep.
 
-    If an adopted object has no annotations, all are one add, which the implied filter does not match. Then only the
-    operator's annotations, matched by `own_path`, are added.
+    If an adopted object has no annotations, one operation adds them all, which the implied filter does not match. Then
+    only the operator's annotations, matched by `own_path`, are added.
     """
     every = (*filters, UpdateFilter(own_path))
     patch = []

@@ -116,10 +116,10 @@ class ResourceProviderSpec(Open):
         (), description="Providers whose resources are created before this one's."
     )
     match: JsonObject | None = Field(
-        None, description="Templates of claims that contain these values get this provider."
+        None, description="A claim's template that contains these values gets this provider."
     )
     match_ignore: tuple[str, ...] = Field(
-        (), description="Regular expressions for JSON pointers: differences that a free handle may have."
+        (), description="A free handle may differ where a JSON pointer matches one of these regular expressions."
     )
     override: JsonObject | None = Field(None, description="Merged over the template of the resource.")
     parameters: tuple[Parameter, ...] = Field((), description="The parameters that claims may give.")

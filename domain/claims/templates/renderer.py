@@ -96,7 +96,7 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> bool:
-        """Whether the expression is true; as in Poolboy, one over several lines always is. Raises TemplateError."""
+        """Whether the expression is true. As in Poolboy, a multi-line expression always is. Raises TemplateError."""
         announce(what)
         run = _Run(self, variables, lazy or {})
         return self._guarded(lambda: truth(run.text(condition_template(expression))), what)

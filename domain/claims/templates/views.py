@@ -1,7 +1,7 @@
 """Objects in templates: the raw mapping plus Poolboy's derived attributes.
 
-A derived attribute without a value is None, a missing mapping is empty, and an unknown attribute is undefined, as are
-uid and creation time of a new object, because names made of them would change later. Templates cannot change views.
+A derived attribute without a value is None, a missing mapping is empty, and an unknown attribute is undefined. A new
+object's uid and creation time are undefined, too: names made of them would change later. Templates cannot change views.
 Poolboy's releases differ on a claim's `parameter_values`: here they are the accepted ones, overridden by its spec.
 """
 
@@ -30,7 +30,7 @@ def _mapping(*path: str) -> property:
 
 
 def _list(*path: str) -> property:
-    """The list itself: a template may not change it, and a copy would not be recognised (`RenderingContext`)."""
+    """The list itself, not a copy: `RenderingContext` recognises inputs by identity, and forbids changes of them."""
 
     def of(view: View) -> list[JsonValue]:
         found = value_at(view._raw, *path)
@@ -40,7 +40,7 @@ def _list(*path: str) -> property:
 
 
 def _datetime(attribute: str) -> property:
-    """The time whose text another attribute has; None if the text is not a time."""
+    """Another attribute's text, parsed as a time; None if it is not a time."""
     return property(lambda view: _moment(getattr(view, attribute)))
 
 

@@ -177,7 +177,7 @@ def test_another_provider_at_an_index_is_refused_template_and_all() -> None:
     found = push(user_claim, held, "b", "a")
     assert found.resources == (at("a", "x"), entry("a", "y", template={"n": 2}))
     (text,) = found.refused
-    assert text.startswith("resource 0 is of ResourceProvider a in the handle")
+    assert text.startswith("resource 0 keeps ResourceProvider a and its template")
 
 
 def test_the_provider_of_an_added_entry_has_to_exist() -> None:
