@@ -32,11 +32,12 @@ def test_a_killed_worker_is_noticed_long_before_its_action_had_to_end(action: ty
     assert action.heartbeat <= max(action.start_to_close / 2, timedelta(seconds=20))
 
 
-def test_an_actions_summary_and_slot_are_made_of_its_fields() -> None:
+def test_an_actions_summary_and_slot_are_made_of_its_fields_and_properties() -> None:
     """They are named in text, which no type checker reads."""
     for action in all_actions():
         named = {name.split(".")[0] for _, name, _, _ in Formatter().parse(action.title) if name}
-        assert named | ({action.slot_by} - {""}) <= action.model_fields.keys(), action
+        properties = {name for each in action.__mro__ for name, value in vars(each).items() if type(value) is property}
+        assert named | ({action.slot_by} - {""}) <= action.model_fields.keys() | properties, action
 
 
 def test_the_facts_of_an_action_are_fields_of_a_memory() -> None:

@@ -263,7 +263,7 @@ def test_a_load_balancer_that_lost_its_revision_gets_that_of_its_set() -> None:
 
 def test_a_set_on_its_way_out_is_waited_for_before_its_successor_of_the_same_name() -> None:
     found = plan(balancer(), a_set(metadata={"deletionTimestamp": ago()}))
-    assert (found.create, "is being deleted" in found.why) == (None, True)
+    assert (found.create, "waits for the deletion of the former set" in found.why) == (None, True)
 
 
 # --- scaling, drift ---

@@ -277,11 +277,11 @@ async def test_nothing_is_let_in_unasked(
 @pytest.mark.parametrize(
     ("key", "debug", "why"),
     [
-        ("ssh-ed25519 AAAA", False, "not of the form"),
-        ("ssh-rsa AAAA me@home", False, "not of the form"),
-        ("ssh-rsa AAAA\nssh-rsa BBBB", False, "not of the form"),
-        ("ssh-rsa AAAA\n", False, "not of the form"),
-        ("ssh-rsa ", False, "not of the form"),
+        ("ssh-ed25519 AAAA", False, "must have the form"),
+        ("ssh-rsa AAAA me@home", False, "must have the form"),
+        ("ssh-rsa AAAA\nssh-rsa BBBB", False, "must have the form"),
+        ("ssh-rsa AAAA\n", False, "must have the form"),
+        ("ssh-rsa ", False, "must have the form"),
         ("ssh-rsa AAAA", True, "debugSettings"),
     ],
 )
