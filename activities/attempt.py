@@ -67,7 +67,7 @@ def age() -> timedelta:
 
 
 def growing(seconds: Sequence[float]) -> timedelta:
-    """The delay after this attempt, jittered by 10%. `seconds` has one per attempt; the last serves later ones, too."""
+    """The delay after this attempt, jittered by 10%. `seconds` lists delays by attempt; the last one then repeats."""
     base = seconds[min(number(), len(seconds)) - 1]
     return timedelta(seconds=base * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load, hides nothing
 

@@ -41,8 +41,6 @@ class Queue(StrEnum):
 
 
 class WhenUnwanted(StrEnum):
-    """What happens to a running action that the decision no longer wants."""
-
     CANCELLED = "cancelled"
     AWAITED = "awaited"  # the action is cancelled, and the loop waits for its outcome
     FINISHED = "finished"  # the action runs to its end
@@ -143,9 +141,9 @@ class World(Model):
     """The complete input of a decision: the observation, and the memory of results and messages.
 
     `hold` says why nothing may be changed now (observe mode, the replaced operator's lease, a pause): the loop then
-    starts only reads. `recorded` maps the digest of each notice that was recorded as an Event to the time of recording.
-    For a notice with `each_time`, that time is None, and the entry lasts only while the notice is reported. `news` are
-    notices of results that are not recorded as Events yet.
+    starts only reads. `recorded` maps digests of notices to the times at which they were recorded as Events. For a
+    notice with `each_time`, the time is None, and the entry lasts only while the notice is reported. `news` are notices
+    of results, not yet recorded as Events.
     """
 
     key: Key

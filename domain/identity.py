@@ -51,8 +51,6 @@ class Kind(Model):
 
 
 class Key(Model):
-    """The identity of a lifecycle; `cluster` names the cluster whose workers run it."""
-
     kind: str
     namespace: str
     name: str

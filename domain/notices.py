@@ -15,7 +15,7 @@ class NoticeType(StrEnum):
 
 
 class Notice(Model):
-    """The content of a Kubernetes Event, which is recorded once while successive decisions contain it."""
+    """The content of a Kubernetes Event. While successive decisions contain it, it is recorded only once."""
 
     type: NoticeType
     reason: str

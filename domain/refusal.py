@@ -49,8 +49,6 @@ class UnusableAnswerError(ValueError):
 
 
 class Refusal(Model):
-    """One failed action, as its lifecycle remembers it."""
-
     type: ErrorType
     message: str
     # The remote side's own error code, e.g. of AWS.
@@ -81,5 +79,4 @@ def doubled(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
 
 
 def without_request(message: str) -> str:
-    """The message without the request id, which differs in each attempt."""
     return _REQUEST.sub("", message)

@@ -49,8 +49,6 @@ class On(Enum):
 
 
 class Whom(Enum):
-    """Which of the related lifecycles a change wakes."""
-
     ALL = "all"
     UNSETTLED = "those that have something left to do"
     DELETING = "those that are being deleted"
@@ -59,8 +57,6 @@ class Whom(Enum):
 
 
 class Linked(Enum):
-    """Whether an object's first reference to a referent wakes the referent's lifecycle."""
-
     NEWS = "news"
     KNOWN = "no: Perdure wrote the link in the referent before, and that write woke the referent"
     FOLLOWED = "no: Perdure next writes the link in the referent, and that write wakes the referent"
@@ -85,8 +81,8 @@ class News(Generic[T]):
         on: whether creation, change and deletion count.
         whom: which lifecycles at the other end are woken.
         linked: whether an object's first reference to a referent wakes the referent's lifecycle.
-        as_made: whether an object still looks as its referent's lifecycle creates it; if so, and if only Perdure has
-            written it, its creation wakes nothing.
+        as_made: whether a new object looks as the lifecycle at the other end creates it. If only Perdure has written
+            such an object, its creation wakes nothing.
         onward: relations along which the wake is passed on.
         ours: whether Perdure's own writes count.
         among: whether to wake a related object, given the `trait` of the changed object and that of the related one.
@@ -105,8 +101,6 @@ class News(Generic[T]):
 
 
 class Scope(Enum):
-    """The scope of a watch that exists only while references exist."""
-
     KIND = "all objects of a kind; the names begin with its apiVersion and kind"
     NAME = "one object by its name"
     NAMESPACE = "all objects of a namespace"
@@ -125,7 +119,7 @@ class WhileNamed:
         one: the label of a watch of one name or namespace in metrics and logs.
         all: the label of a watch of the whole cluster; for a kind, it follows the kind's name.
         field_manager: the field manager under which the referrers' lifecycles write the referents, if not Perdure's.
-            Deleting a referent is then a step of its referrer's deletion, if the referrer is being deleted.
+            If given, a referent's deletion is a step in the deletion of a referrer that is being deleted.
     """
 
     scope: Scope
@@ -153,7 +147,7 @@ class Relation:
         known_as: the names of a referent.
         matters: which changes of a referent wake its referrers; None for none.
         news: which changes of a referrer wake its referents; None for none.
-        required: whether a starting watcher wakes referrers without their referent: it may have missed a deletion.
+        required: whether a starting watcher wakes referrers whose referent is missing, perhaps deleted unnoticed.
         watched: how referents are watched, if the watcher has no entry of its own for them.
         trait: what `News.among` compares at either end.
         transitive: what refers to a referrer also counts as referring to its referent.

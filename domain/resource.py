@@ -99,8 +99,6 @@ AGE = PrinterColumn(name="Age", type="date", json_path=".metadata.creationTimest
 
 
 class Definition(Model):
-    """The parts of a kind's CRD besides the schema."""
-
     # The annotations of the CRD; the default is controller-gen's, because tools compare it.
     annotations: dict[str, str] = {"controller-gen.kubebuilder.io/version": "v0.16.4"}
     required: tuple[str, ...] = ()

@@ -53,8 +53,6 @@ OUTDATED = frozenset({ErrorType.CONFLICT, ErrorType.ABSENT})
 
 @dataclass(frozen=True)
 class Step:
-    """What a driver has to do after a decision."""
-
     decision: Decision
     start: tuple[Action, ...] = ()  # actions to start now, in order
     cancel: tuple[str, ...] = ()  # slots whose running actions are no longer wanted
@@ -65,8 +63,6 @@ class Step:
 
 @dataclass(frozen=True)
 class State(Generic[W]):
-    """The state of a lifecycle between two events."""
-
     world: W  # the observation, with results and messages applied
     observes_at_deadline: bool = False  # a deadline requires an observation, not only a decision
     dirty: bool = True  # the world must be observed before the next decision
@@ -219,9 +215,9 @@ class State(Generic[W]):
         return decision.model_copy(update={"actions": (), "planned": lines, "blocked": blocked})
 
     def rests_until(self, rest: timedelta, gather: timedelta, now: datetime) -> datetime:
-        """The earliest time of the next observation, `rest` after the last one.
+        """The earliest time of the next observation: `rest` after the last one.
 
-        If the lifecycle is already woken, it is also at least `gather` from now, so that further wakes join.
+        If a wake is waiting, the time is also at least `gather` from now, so that further wakes join.
         """
         if self.observed_at is None:
             return now
@@ -310,7 +306,6 @@ def wait_summary(decision: Decision, until: datetime, retries: Mapping[str, date
 
 
 def unanswered(refusals: Mapping[str, Refusal]) -> bool:
-    """Whether an answer was lost, so that the action may have taken effect."""
     return any(refusal.type is ErrorType.UNAVAILABLE for refusal in refusals.values())
 
 

@@ -36,8 +36,6 @@ JsonObject = dict[str, object]
 
 @dataclass(frozen=True)
 class Marker:
-    """Parts of a field's schema that its type does not express."""
-
     required: bool = False
     format: str = ""
     enum: tuple[str, ...] = ()
@@ -88,7 +86,7 @@ def schema_of(model: type[Model]) -> Document:
 
 
 def field_schema(field: FieldInfo) -> Document:
-    """The field's schema. If the field has a description, it replaces that of the field's type."""
+    """The field's schema. The field's own description replaces its type's."""
     schema = _marked(_type(field.annotation), field.metadata)
     return {"description": field.description, **_without(schema, "description")} if field.description else schema
 

@@ -86,7 +86,7 @@ class DropFinalizer(Patch):
 
 
 class Delete(Write):
-    """Delete the object. A `dependent` lifecycle first gets the signal `died`, by which it counts such deletions."""
+    """Delete the object, after sending the signal `died` to the `dependent` lifecycle, if there is one."""
 
     observed_after: ClassVar[bool] = True
 

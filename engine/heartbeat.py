@@ -30,7 +30,6 @@ class Heart:
 
     @contextmanager
     def beating(self, beat: Callable[[], None], interval: float) -> Iterator[None]:
-        """Call `beat` every `interval` seconds while the block runs, on the heart's thread."""
         me = object()
         with self._changed:
             self._beating[me] = _Beating(beat, interval, self._clock() + interval)

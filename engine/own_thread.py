@@ -34,7 +34,7 @@ async def own_thread(name: str) -> AsyncIterator[OwnThread]:
 
 
 class LastKnown(Generic[T]):
-    """Gives other threads a value that only one event loop may read, as it was read after the previous call."""
+    """A value that only one event loop may read: other threads get the last reading, and so cause the next one."""
 
     def __init__(self, read: Callable[[], T]) -> None:
         self._read = read

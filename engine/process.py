@@ -71,6 +71,6 @@ async def first_of(stop: Awaitable[object], work: Awaitable[object]) -> None:
 
 
 def ungrouped(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first exception in nested groups. Raise it after the `except*`: within it, Python 3.11.2 wraps it again."""
+    """The first exception in nested groups. Inside `except*`, Python 3.11.2 would wrap it again, so raise it after."""
     first = group.exceptions[0]
     return ungrouped(first) if isinstance(first, BaseExceptionGroup) else first

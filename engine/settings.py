@@ -90,9 +90,9 @@ class Installation(_Group):
     installation: str = Field(
         "perdure",
         pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
-        description="Name of this installation, to be changed where two share a Kubernetes namespace or a Temporal "
-        "namespace: the watcher's Lease is NAME-watch, the workers' deployment in Temporal is NAME, or CLUSTER-NAME "
-        "where PERDURE_CLUSTER is set.",
+        description="Name of this installation. Change it where two installations share a Kubernetes namespace or a "
+        "Temporal namespace: the watcher's Lease is NAME-watch, the workers' deployment in Temporal is NAME, or "
+        "CLUSTER-NAME where PERDURE_CLUSTER is set.",
     )
     watch_lease_namespace: str = Field("perdure", description="Namespace of the watcher's Lease.")
 
@@ -386,8 +386,8 @@ class Instances(_Group):
     )
     instances_nodes: bool = Field(
         False,
-        description="Serve Nodes of Perdure's own cluster whose instances no AWSMachine and no AWSMachinePool has, for "
-        "clusters without Cluster API. Requires further rights: rbac/instances-nodes.yaml.",
+        description="Serve Nodes of Perdure's own cluster that belong to no AWSMachine or AWSMachinePool, for clusters "
+        "without Cluster API. Requires further rights: rbac/instances-nodes.yaml.",
     )
     instances_reactions: Names = Field(
         (),

@@ -153,7 +153,7 @@ async def is_open(client: Client, key: Key) -> bool:
 
 
 async def open_with(client: Client, key: Key, world: PassedWorld, *, signal: str = "") -> None:
-    """Start the lifecycle with a first pass's result. If it is open, it gets the result by `signal`, if given."""
+    """Start the lifecycle with a first pass's result. If `signal` is given, an open lifecycle gets the result by it."""
     known_by = _known_by(key, shown(State(world).phase(world.decision), world.decision))
     carry = Carry(key=key, world=world.model_dump(mode="json"))
     while True:

@@ -36,8 +36,6 @@ class TemporalRefused(RuntimeError):  # noqa: N818
 
 
 class Connection(ServiceClient):
-    """The service client of every process; its connection can be replaced while it is in use."""
-
     def __init__(self, config: ConnectConfig, made: ServiceClient, namespace: str) -> None:
         super().__init__(config)
         self.namespace = namespace

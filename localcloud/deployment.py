@@ -221,7 +221,6 @@ class Deployment:
         return row
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
-        """Send a service a signal, by default SIGKILL; returns its pid."""
         process = self.service(name).process
         if process is None or not process.is_alive():
             raise DeploymentError(f"{name} does not run")

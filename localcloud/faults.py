@@ -55,8 +55,6 @@ class _Armed(Generic[D]):
 
 
 class Board(Generic[D]):
-    """The active faults in order of creation; `changed` is notified of changes."""
-
     def __init__(self) -> None:
         self.changed = Condition()
         self._armed: list[_Armed[D]] = []

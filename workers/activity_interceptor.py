@@ -73,8 +73,8 @@ class _Edge(ActivityInboundInterceptor):
 def _cause(error: Exception, failure: ApplicationError) -> BaseException | None:
     """The cause to report: for a bug the exception, with its traceback; otherwise None.
 
-    The server keeps only 4 KiB of a failure. An `error` that is the failure itself keeps its own cause: an error that
-    is its own cause cannot be encoded.
+    The server keeps only 4 KiB of a failure. If `error` is the failure itself, its cause is kept: an error that is
+    its own cause cannot be encoded.
     """
     if failure is error:
         return error.__cause__

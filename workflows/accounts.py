@@ -68,9 +68,7 @@ class AccountWorkflow(Entity[AccountWorld]):
 
     @workflow.signal(description="The organization's answer to the request for an AWS account.")
     def permit(self, permit: Permit) -> None:
-        """Remember the permit. If it names an existing AWS account or create request, adopt that, unless one is
-        remembered already.
-        """
+        """Remember the permit. Its account id and request id never replace ids that were remembered before."""
         known = self.world.known
         facts: dict[str, object] = {"permit": permit}
         if permit.account_id and not known.created_account_id:

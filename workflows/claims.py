@@ -38,9 +38,9 @@ class ClaimBinderWorkflow(Passes[BinderWorld]):
 
         wake, claim's request, expiry --> batch (handles claims as they arrive, for seconds) --> wait, or next batch
 
-    One binder with one batch at a time gives every handle once without a lock. Changes of claims, free handles or
-    providers wake it. The signal `serve` names a claim to be answered even if nothing has changed. The timer is for the
-    nearest expiry of a claim; claims that expire together are deleted by one batch.
+    A single binder handles one batch at a time, so no handle is given twice and no lock is needed. Changes of claims,
+    free handles or providers wake it. The signal `serve` names a claim to be answered even if nothing has changed. The
+    timer is for the nearest expiry of a claim; claims that expire together are deleted by one batch.
     """
 
     has_object: ClassVar[bool] = False
@@ -92,7 +92,7 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
 
     @workflow.signal(description="The binder has deleted the claim at its expiry: it is gone.")
     def ended(self, world: ObjectWorld) -> None:
-        """Adopt the result in any case: the claim is gone, so no newer one can exist."""
+        """Adopt the result in any case: the claim is gone, so no newer result can exist."""
         self.replace_world(world.recall(self.world))
 
 

@@ -407,7 +407,7 @@ class Entity(Generic[W]):
         await workflow.wait_condition(lambda: self.decision is not None)
         why = self._why()
         if not self.retryable(why):
-            advice = "there is nothing to retry" if self.has_object else "wake it to repeat at once what was refused"
+            advice = "there is nothing to retry" if self.has_object else "to repeat refused actions at once, wake it"
             raise ApplicationError(
                 f"{self.key.path} is {why.phase} ({why.why}): {advice}", type="NothingToRetry", non_retryable=True
             )
@@ -422,7 +422,7 @@ class Entity(Generic[W]):
         if self.retryable(self._why()):
             await self._try_to_annotate({RETRY: f"{workflow.uuid4()} {reason}".strip()[:200]})
 
-    @workflow.signal(name="retry_now", description="The signal retry by its former name.")
+    @workflow.signal(name="retry_now", description="The former name of the signal `retry`.")
     async def retry_now_signal(self, reason: str = "from the web UI") -> None:
         await self.retry_signal(reason)
 
@@ -449,11 +449,11 @@ class Entity(Generic[W]):
     async def resume_signal(self, reason: str = "") -> None:
         await self._try_to_annotate({PAUSED: None})
 
-    @workflow.signal(name="pause_now", description="The signal pause by its former name.")
+    @workflow.signal(name="pause_now", description="The former name of the signal `pause`.")
     async def pause_now_signal(self) -> None:
         await self.pause_signal()
 
-    @workflow.signal(name="resume_now", description="The signal resume by its former name.")
+    @workflow.signal(name="resume_now", description="The former name of the signal `resume`.")
     async def resume_now_signal(self) -> None:
         await self.resume_signal()
 

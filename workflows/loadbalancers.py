@@ -67,7 +67,7 @@ class LoadBalancerMachineWorkflow(Entity[MachineWorld]):
                                   ^                                     |
                                   +------- silent for 3 minutes --------+
 
-    If a deadline passes, its set replaces the machine. A machine without a set deletes itself.
+    A machine that misses a deadline is replaced by its set. A machine without a set deletes itself.
     """
 
     looks_at_deadline: ClassVar[bool] = True

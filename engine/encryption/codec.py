@@ -35,7 +35,6 @@ class EncryptionCodec(PayloadCodec):
         self._keys = keys
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Encrypt payloads; without a key to encrypt with, they stay unchanged."""
         writing = self._keys.writing()
         return [_encrypted(payload, *writing) for payload in payloads] if writing else list(payloads)
 

@@ -60,8 +60,6 @@ class Request(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """A list, with the resource version from which a watch continues."""
-
     items: list[JsonObject]
     resource_version: str
 

@@ -46,8 +46,8 @@ class Discovery:
     async def served(self, api_version: str, kind: str) -> Served:
         """The kind as the API serves it, from the last lookup that found it.
 
-        Raises Absent if the API does not serve the kind, or did not serve it some seconds ago. Raises another ApiError
-        if a lookup fails.
+        Raises Absent if the API does not serve the kind; this answer is reused for `LOOK_AGAIN` seconds. Raises another
+        ApiError if a lookup fails.
         """
         version = self._versions.setdefault(api_version, _Version())
         async with version.reading:

@@ -65,7 +65,7 @@ def _parsed(body: str) -> object:
 
 
 def _cause(details: object) -> str:
-    """Callers distinguish a terminating namespace from other 403s; empty for those."""
+    """`NAMESPACE_TERMINATING`, which callers distinguish from other 403s; empty for any other cause."""
     reasons = {text(cause, "reason") for cause in sequence(details, "causes")}
     return NAMESPACE_TERMINATING if NAMESPACE_TERMINATING in reasons else ""
 

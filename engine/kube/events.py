@@ -96,7 +96,7 @@ def named(subject: Subject, *what: str) -> str:
 
 
 def lasting_name(subject: Subject, content: EventContent) -> str:
-    """The name of an Event that is recorded once while the API server keeps it. It does not depend on request ids."""
+    """A name from reason and message, without request ids. The API server refuses a second Event of that name."""
     return named(subject, content.reason, without_request(content.message[:LONGEST_MESSAGE]))
 
 
@@ -159,7 +159,6 @@ class EventDeduplicator:
         self._recorded: dict[tuple[str, str, str], datetime] = {}
 
     async def record_once(self, subject: Subject, event_content: EventContent, moment: datetime) -> None:
-        """Record the Event, unless that was done recently; a failure is only logged."""
         content = (subject.uid, event_content.reason, without_request(event_content.message))
         before = self._recorded.get(content)
         if before is not None and moment - before < EVENTS_KEPT:

@@ -29,7 +29,6 @@ class Indexer(MutableMapping[Name, T], Generic[T]):
             self.add_index(name, function)
 
     def add_index(self, name: Hashable, function: IndexFunction[T]) -> None:
-        """Add an index; it replaces an index of the same name."""
         self._functions[name], self._names[name] = function, {}
         for key, each in self._objects.items():
             self._enter(name, key, each)

@@ -1,4 +1,4 @@
-"""Reads one or two fields of Kubernetes objects without trusting their shape; kinds with a model are read by it.
+"""Reads one or two fields of Kubernetes objects without trusting their shape. Kinds with a model are read by the model.
 
 A field of another type than expected reads as absent. The API server accepts objects that are nested more deeply than
 Python can parse; they are read without their deepest parts.
@@ -56,7 +56,6 @@ def at(obj: object, *path: str) -> object:
 
 
 def text(obj: object, *path: str) -> str:
-    """The string at the path; empty if there is none."""
     value = at(obj, *path)
     return value if isinstance(value, str) else ""
 
@@ -71,12 +70,10 @@ def flag(obj: object, *path: str) -> bool:
 
 
 def mapping(obj: object, *path: str) -> Mapping[str, object]:
-    """The object at the path; empty if there is none."""
     value = at(obj, *path)
     return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 
 def sequence(obj: object, *path: str) -> Sequence[object]:
-    """The list at the path; empty if there is none."""
     value = at(obj, *path)
     return value if isinstance(value, list | tuple) else ()

@@ -39,7 +39,6 @@ class Clock:
         return self.reading()
 
     def restore(self, reading: ClockReading, saved_at: float) -> None:
-        """Set the clock to the reading, plus the real time since `saved_at`."""
         with self._lock:
             self._real = time.time()
             self._now = reading.now + max(0.0, self._real - saved_at)

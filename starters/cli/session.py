@@ -65,13 +65,10 @@ def perform(work: Callable[[Session], Awaitable[T]]) -> T:
 
 
 def perform_on_cluster(work: Callable[[ClusterSession], Awaitable[T]]) -> T:
-    """Like `perform`, but without Temporal."""
     return _run(_within(cluster_session(), work))
 
 
 def perform_on_temporal(work: Callable[[Settings, Client], Awaitable[T]]) -> T:
-    """Like `perform`, but without the cluster."""
-
     async def connected() -> T:
         found = _for_people()
         return await work(found, await _temporal(found))

@@ -74,8 +74,6 @@ def _idle(settings: Settings, found: Sequence[Place]) -> str:
 
 
 class _Process:
-    """The parts of the process, as far as they have been started, and their checks."""
-
     def __init__(self, settings: Settings, found: Sequence[Place], health: Health, stop: asyncio.Event) -> None:
         self._settings = settings
         self._places = found

@@ -36,7 +36,6 @@ def handle_ending(before: Projection | None, after: Projection | None, index: In
 
 
 def claim_of(handle: Projection, index: Index) -> Projection | None:
-    """The claim that the handle is bound to, if it exists."""
     namespace, _, name = handle.fact("claim").partition("/")
     return index.get(RESOURCE_CLAIM.name, namespace, name) if name else None
 

@@ -63,7 +63,7 @@ async def test_a_place_is_observed_again_until_it_is_not_used(env: WorkflowEnvir
 
 
 @pytest.mark.parametrize(
-    ("lever", "advice"), [("retry", "wake it to repeat at once what was refused"), ("pause", "perdure pause --area")]
+    ("lever", "advice"), [("retry", "to repeat refused actions at once, wake it"), ("pause", "perdure pause --area")]
 )
 async def test_a_person_who_pulls_a_lever_without_an_object_gets_advice(
     env: WorkflowEnvironment, lever: str, advice: str

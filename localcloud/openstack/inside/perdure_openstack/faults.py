@@ -71,8 +71,6 @@ class BootFaults:
 
 
 class Boots:
-    """The current faults of server boots and deletions; Nova's threads read them."""
-
     def __init__(self) -> None:
         self._current = BootFaults()
 

@@ -37,7 +37,6 @@ _ADVICE = "find out who uses it; delete it"
 
 
 def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool) -> list[Finding]:
-    """The findings in the payer's account and, with `thorough`, in every account."""
     judging = customers_policies(sessions.payer().iam(), VALIDATION_PATH)
     roles, _ = read_all(AWSFederatedRole, kube.list(AWS_FEDERATED_ROLE).items)
     found = torn(judging, roles)
