@@ -17,6 +17,8 @@ from temporalio.service import RPCError
 from domain.refusal import RETRIED_BY_SERVER, ErrorType, Refusal
 
 T = TypeVar("T")
+# No answer of another system stops an object for longer.
+LONGEST_ASKED = timedelta(hours=1)
 
 
 class ApiError(Exception):
@@ -83,9 +85,9 @@ async def unless_absent(answer: Awaitable[T]) -> T | None:
 
 
 def asked_delay(retry_after: str) -> timedelta | None:
-    """The delay that a Retry-After header asks for; None if it is absent, a date, or longer than any wait."""
+    """The delay that a Retry-After header asks for, at most an hour. None if it is absent, a date, or nonsense."""
     seconds = int(retry_after) if retry_after.isdecimal() and len(retry_after) < 10 else 0
-    return timedelta(seconds=seconds) if seconds else None
+    return min(timedelta(seconds=seconds), LONGEST_ASKED) if seconds else None
 
 
 def as_error(refusal: Refusal) -> ApiError:

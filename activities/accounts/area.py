@@ -17,17 +17,6 @@ from activities.aws.session import Sessions
 from activities.clients import Clients
 from engine.kube.informer_cache import Store
 
-ACTIVITIES = (
-    AwsActivities,
-    FederatedObjects,
-    ObserveActivities,
-    PoolActivities,
-    OrganizationActivities,
-    HandOver,
-    ValidationActivities,
-    DeliveryActivities,
-)
-
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
     metrics.listen()

@@ -71,7 +71,4 @@ def _cause(details: object) -> str:
 
 
 def _delay(details: object, retry_after: str) -> timedelta | None:
-    seconds = at(details, "retryAfterSeconds")
-    if isinstance(seconds, int) and seconds > 0:
-        return timedelta(seconds=seconds)
-    return asked_delay(retry_after)
+    return asked_delay(str(at(details, "retryAfterSeconds") or retry_after))

@@ -9,7 +9,7 @@ import pytest
 
 from activities.openstack.errors import Call, no_answer, refusal
 from domain.loadbalancers.blockers import QUOTA
-from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
+from engine.errors import LONGEST_ASKED, Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
 
 CALL = Call(api="neutron", object="port", operation="create", what="lbs/web", project="project shop")
 QUOTA_TEXT = "Quota exceeded for instances: Requested 1, but already used 1 of 1 instances"
@@ -71,6 +71,8 @@ def test_user_data_that_nova_repeats_is_left_out() -> None:
     [
         (429, {"retry-after": "7"}, timedelta(seconds=7)),
         (429, {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, None),
+        (429, {"retry-after": "86400"}, LONGEST_ASKED),
+        (429, {"retry-after": "9" * 5000}, None),
         (503, {"retry-after": "3"}, timedelta(seconds=3)),
         (503, {}, None),
     ],
