@@ -73,7 +73,7 @@ class MachineActivities(Activities):
                 replacement = await self._requested(machine, wanted, notices)
         except (UnreplaceableError, Denied, Invalid) as error:
             metrics.reacted(_REPLACE, wanted.because, metrics.Outcome.REFUSED)
-            message = f"not replaced before it is deleted because of {wanted.cause}: {error}"
+            message = f"is deleted because of {wanted.cause} without being replaced first: {error}"
             why = Unreplaced(uid=wanted.uid, why=str(error))
             notices.append(warning("NotReplacedFirst", message, about=about(machine)))
             return Asked(turn=Turn(at=now()), unreplaced=why, notices=tuple(notices))

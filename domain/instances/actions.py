@@ -197,9 +197,7 @@ class AskReplacement(_MachineAction, _TakesTurn):
 
     @property
     def most_attempts(self) -> int:
-        """The number of attempts. It is small, because the Machine is deleted without a replacement once the wait is
-        over.
-        """
+        """A few attempts only: once the wait is over, the Machine is deleted without a replacement."""
         return 3
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]

@@ -88,7 +88,7 @@ def _row(lab: Laboratory, left: list[LeftAccount], before: dict[str, JsonObject]
     claims = sum(each.how is Left.CLAIMED for each in left)
     figures = (
         _figure(f"mutating AWS calls in {len(settled)} settled accounts", touched, "0"),
-        _figure("statuses of settled accounts that were written", changed, "0"),
+        _figure("settled accounts whose status was written", changed, "0"),
         _figure(f"interrupted Accounts, of {len(unfinished)}, that became Ready", ended, str(len(unfinished))),
         _figure("accounts that keep their AWS account", adopted, str(len(left))),
         _figure("calls of CreateAccount", ledger.calls("organizations", "CreateAccount"), "0"),

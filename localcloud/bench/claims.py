@@ -67,7 +67,7 @@ async def _requests(on: Scene, sizes: Sizes) -> Found:
             what=f"Kubernetes requests per claim, of {sizes.counted} one after the other",
             measured=round(each, 2),
             goal="≤ 10",
-            note="upstream 28 to 34; counted until nothing is done any more",
+            note="upstream 28 to 34; counted until all work has ended",
         ),
         Figure(row="d", what="writes per claim", measured=round(writes(requests) / sizes.counted, 2), goal="≤ 8"),
         Figure(row="d", what="CPU per claim, ms", measured=cpu),
@@ -97,7 +97,7 @@ async def _burst(on: Scene, sizes: Sizes) -> Found:
             note=f"upstream 7.9 s; all bound after {bound:.2f} s, the last posted after "
             f"{max(sent.values()) - began:.2f} s",
         ),
-        Figure(row="b", what="until nothing is done any more", measured=round(time.time() - quiet, 1), unit="s"),
+        Figure(row="b", what="until all work has ended", measured=round(time.time() - quiet, 1), unit="s"),
         Figure(row="b", what="Kubernetes requests per claim", measured=round(sum(requests.values()) / sizes.burst, 2)),
     )
     return Found(figures=figures, breakdown={"b: Kubernetes requests": dict(requests.most_common())})

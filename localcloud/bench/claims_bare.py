@@ -56,7 +56,7 @@ def _compared(what: str, count: int, product: Mapping[str, float], bare: Mapping
     of_product, of_bare = sum(product.values()), sum(bare.values())
     return Figure(
         row="w",
-        what=f"{what}: CPU of everything against that of their bare writes",
+        what=f"{what}: CPU of everything, relative to bare writes of the same objects",
         measured=round(of_product / of_bare, 2),
         unit="times",
         goal="≤ 1.5 times",

@@ -46,7 +46,7 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
         Figure(row="e", what=f"workflow tasks in {minutes:g} min", measured=tasks, goal="0"),
         Figure(
             row="e",
-            what=f"requests in {minutes:g} min with {_CLOCKED} more whose templates read the clock",
+            what=f"requests in {minutes:g} min, with {_CLOCKED} more claims whose templates read the clock",
             measured=clocked,
             note="these templates are rendered again each minute",
         ),
@@ -94,7 +94,7 @@ async def _newcomers(on: Scene, sizes: Sizes, prepared: float) -> list[Figure]:
             measured=round(percentile(seconds, 0.99), 3),
             unit="s",
             goal="≤ 0.3 s",
-            note=f"upstream 0.93 s with 300; of {len(seconds)}, median {percentile(seconds, 0.5):.3f} s",
+            note=f"upstream 0.93 s with 300 claims; median of {len(seconds)} claims {percentile(seconds, 0.5):.3f} s",
         ),
         Figure(row="h", what="all claims created and settled", measured=round(prepared, 1), unit="s"),
     ]
@@ -120,7 +120,7 @@ async def _restarted(on: Scene, sizes: Sizes, row: str, number: signal.Signals) 
             measured=round(bound - max(started), 2),
             unit="s",
             goal="≤ 5 s",
-            note=f"counted from the start of the later process; {bound - began:.2f} s from the signal on",
+            note=f"counted from when both processes had started; {bound - began:.2f} s from the signal",
         ),
         Figure(
             row=row,

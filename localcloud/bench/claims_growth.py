@@ -77,9 +77,7 @@ async def _at_once(on: Scene, count: int) -> Found:
 
     by_service = _memories_mib(on)
     figures = (
-        figure(
-            "all ready", round(ready, 1), "s", _GOALS.get(count, ""), f"nothing is done any more after {seconds:.0f} s"
-        ),
+        figure("all ready", round(ready, 1), "s", _GOALS.get(count, ""), f"all work has ended after {seconds:.0f} s"),
         figure("CPU per claim", round(each), "ms", "≤ 150 ms", each_of(cpu, count)),
         figure("Kubernetes requests per claim", round(sum(cost.requests.values()) / count, 2)),
         figure(

@@ -69,10 +69,11 @@ async def day(sizes: Sizes, rows: frozenset[str]) -> Found:
     figures = (
         Figure(
             row="day",
-            what=f"{len(lives)} objects created and changed, {ended} of them ended: settled after the last request by",
+            what=f"{len(lives)} objects created and changed, {ended} of them ended: from the last request until all "
+            "are settled",
             measured=round(settling, 1),
             unit="s",
-            note=f"{counts}; within {sizes.minutes:g} min, the last request {max(0.0, late):.0f} s later",
+            note=f"{counts}; planned within {sizes.minutes:g} min, the last request was {max(0.0, late):.0f} s late",
         ),
         Figure(
             row="day",

@@ -59,7 +59,7 @@ async def alone(sizes: Sizes, rows: frozenset[str]) -> Found:
     figures = (
         Figure(
             row="a",
-            what="events parsed, looked up, dispatched and acknowledged in memory, a second",
+            what="events a second: parsed, looked up, dispatched and acknowledged in memory",
             measured=found["per_second"],
             goal="≥ 2000",
             note=f"{found['cpu_ms_per_event']} ms of CPU each, {found['machines']:.0f} machines",
@@ -125,7 +125,7 @@ async def _burst(
     return [
         Figure(
             row="b",
-            what=f"{what}: handled and labelled, a second",
+            what=f"{what}: events handled and labelled a second",
             measured=round(len(bodies) / (done - sent[0]), 1),
             goal=goals[0],
         ),
@@ -153,7 +153,7 @@ async def _paced(on: Scene, instances: Sequence[str]) -> list[Figure]:
     return [
         Figure(
             row="b",
-            what="from a message sent to its label, p95 at 10 a second",
+            what="from sending a message until its label, p95 at 10 a second",
             measured=round(percentile(late, 0.95), 2),
             unit="s",
             goal="< 2",
@@ -192,7 +192,8 @@ async def broken(sizes: Sizes, rows: frozenset[str]) -> Found:
     figures = (
         Figure(
             row="c",
-            what=f"{len(bodies)} messages, consumer, worker and Temporal killed twice each: right last labels",
+            what=f"{len(bodies)} messages, consumer, worker and Temporal killed twice each: instances with the right "
+            "final label",
             measured=f"{right} of {count}",
             goal="all",
             note=f"the queue is empty {done - sent[0]:.0f} s after the first was sent",
@@ -272,7 +273,7 @@ async def storm(sizes: Sizes, rows: frozenset[str]) -> Found:
         ),
         Figure(
             row="e",
-            what="from a notice sent to its label, longest",
+            what="from sending a notice until its label, longest",
             measured=round(max(late, default=0.0), 1),
             unit="s",
             goal="< 120",
@@ -349,7 +350,7 @@ async def outage(row: str, service: str, sizes: Sizes, rows: frozenset[str]) -> 
                     what=f"{service} unavailable for {seconds:.0f} s: events applied afterwards, lost",
                     measured=f"{len(instances)}, {dead}",
                     goal=f"{len(instances)}, 0",
-                    note=f"{left}done with {max(0.0, max(done, shown) - began):.0f} s after it came back",
+                    note=f"{left}all applied {max(0.0, max(done, shown) - began):.0f} s after it came back",
                 ),
             )
         )

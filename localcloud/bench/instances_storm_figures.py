@@ -123,8 +123,8 @@ def _at_once(on: Storm, affected: Sequence[Member]) -> Figure:
     over = sum(_exceeded(on, affected, cluster) for cluster in LIMITS)
     return Figure(
         row="i",
-        what=f"most machines of a node group that scheduled events disrupted at once, in {', '.join(LIMITS)}; machines "
-        "disrupted while their group had no room",
+        what=f"highest number of a node group's machines that scheduled events disrupted at once, in "
+        f"{', '.join(LIMITS)}; machines disrupted while their group had no room",
         measured=f"{', '.join(map(str, most.values()))}; {over}",
         goal=f"{', '.join(f'= {limit}' for limit in LIMITS.values())}; 0",
         note=", ".join([f"{on.replaced} machines ended", *_below(on, affected, most)]),
@@ -152,8 +152,8 @@ def _control_planes(on: Storm, affected: Sequence[Member]) -> Figure:
         unwell += sum(_unwell(on, each, moment) for each in own for moment, _ in spans(on, [each]))
     return Figure(
         row="i",
-        what=f"{len(members)} machines of control planes, retired at once: most disrupted at once; disrupted while "
-        "another machine or its etcd member was not healthy",
+        what=f"{len(members)} machines of control planes, retired at once: highest number disrupted at once; disrupted "
+        "while another machine or its etcd member was not healthy",
         measured=f"{most}; {unwell}",
         goal="= 1; 0",
     )

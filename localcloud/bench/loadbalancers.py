@@ -117,7 +117,7 @@ async def _changes(on: Scene) -> Found:
     figures = tuple(
         Figure(row="b", what=what, measured=count.ledger.calls(), goal=goal, note=f"{note}; {count.seconds:.1f} s")
         for what, count, goal, note in (
-            ("OpenStack calls for a machine that boots in 60 s", slow, "≤ 14", "upstream 9 and 1 each second"),
+            ("OpenStack calls for a machine that boots in 60 s", slow, "≤ 14", "upstream 9, plus 1 each second"),
             ("OpenStack calls for a port added", ports, "≤ 3", "upstream 9"),
             ("OpenStack calls for a deletion with two machines", gone, "≤ 18", "upstream 36"),
         )

@@ -193,9 +193,9 @@ DISTURBANCES: tuple[tuple[str, str, Disturbance], ...] = (
     ("f1", "Temporal killed", lambda stage: stage.kill(TEMPORAL)),
     ("f1", "agents of both machines killed", Stage.kill_agents),
     ("f1", "a port added", Stage.add_port),
-    ("j", "API server away; agents killed, and the Envoy in reserve", Stage.go_on_without_api_server),
+    ("j", "API server away; agents and the standby's Envoy killed", Stage.go_on_without_api_server),
     ("f2", "rollout", Stage.roll_out),
-    ("f1", "the machine that has the address killed", Stage.cut_power),
+    ("f1", "the master machine killed", Stage.cut_power),
 )
 
 
@@ -254,7 +254,8 @@ async def traffic(_: object, rows: frozenset[str]) -> Found:
             what=f"failed requests: {each.what}",
             measured=len(each.failed),
             goal="0",
-            note=f"of {each.asked}; over after {each.seconds:.1f} s, slowest answer {each.slowest_seconds:.2f} s"
+            note=f"of {each.asked} requests; disturbance over after {each.seconds:.1f} s, slowest answer "
+            f"{each.slowest_seconds:.2f} s"
             + (f"; {each.own} more were in progress on the dead machine" if each.own else ""),
         )
         for each in suffered
