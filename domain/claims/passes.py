@@ -62,7 +62,7 @@ class ObjectWorld(PassedWorld):
     at: datetime | None = None
 
     def recall(self, before: World) -> ObjectWorld:
-        """This result, or `before` if that is newer, because it arrived during the pass."""
+        """This result, unless `before` is newer because it arrived during the pass."""
         if self.exists and isinstance(before, ObjectWorld) and self.at and before.at and before.at > self.at:
             return before
         return self

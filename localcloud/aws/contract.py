@@ -114,7 +114,7 @@ class Config(Model):
     event_seconds: Seconds = Field(default=0, description="how long an event is on its way to the queues")
     enforce_queue_policies: bool = Field(default=True, description="whether rules need the queue policy's permission")
     regions_without_t3_micro: tuple[str, ...] = ()
-    key_propagation_seconds: Seconds = Field(default=0, description="real age below which an access key is unknown")
+    key_propagation_seconds: Seconds = Field(default=0, description="real time until AWS knows a new access key")
     role_propagation_seconds: Seconds = Field(default=0, description="real age below which a role cannot be assumed")
     recent_calls: int = Field(default=500, ge=0, description="how many single calls the ledger keeps")
 

@@ -116,7 +116,7 @@ async def _restarted(on: Scene, sizes: Sizes, row: str, number: signal.Signals) 
     figures = (
         Figure(
             row=row,
-            what=f"worker and watcher get {number.name} among {sizes.idle_claims} settled claims: a new claim bound",
+            what=f"{sizes.idle_claims} settled claims, {number.name} to worker and watcher: a new claim is bound after",
             measured=round(bound - max(started), 2),
             unit="s",
             goal="≤ 5 s",

@@ -38,10 +38,10 @@ class DeadLetter(Model):
 
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
-    """The place that a dead letter comes from. Of `places`, only those in the account and region of `whose` count.
+    """The place that a dead letter comes from: the place that the letter names, else the owner of the dead-letter queue
+    `dead`, else the place `whose` queue was read. None if the letter names a queue, and no owner is found.
 
-    Tried in turn: the place that the letter names; the place that owns the dead-letter queue `dead`; `whose`, for which
-    `dead` was read. A letter that names a queue gets None instead of `whose`.
+    Of `places`, only those in the same account and region as `whose` count.
     """
     near = [each for each in places if each.where == whose.where]
     queue = message.attributes.get("PERDURE_QUEUE", "")
