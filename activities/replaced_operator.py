@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 
 from engine.errors import unless_absent
@@ -22,7 +23,7 @@ HELD_FOR = timedelta(minutes=1)
 class Leaders:
     def __init__(self, kube: KubeApi) -> None:
         self._kube = kube
-        self._asking = asyncio.Lock()
+        self._asking: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._known: dict[tuple[str, str], tuple[float, str]] = {}
 
     async def leads(self, operator: str, namespace: str, lease: str) -> str:
@@ -31,7 +32,7 @@ class Leaders:
         Raises ApiError if the lease cannot be read; then nothing may be done either.
         """
         where = (namespace, lease)
-        async with self._asking:
+        async with self._asking[where]:
             asked_at, leader = self._known.get(where, (float("-inf"), ""))
             if time.monotonic() - asked_at >= ASKED_EVERY_SECONDS:
                 leader = await self._holder(namespace, lease)

@@ -66,11 +66,14 @@ class PassContext:
         meta = machine.metadata
         owners = [each.name for each in meta.owner_references if each.kind == LOAD_BALANCER_SET.name]
         if owners:
-            found = [await self.read(LoadBalancerSet, meta.namespace, name) for name in owners]
+            found: Iterable[LoadBalancerSet | None] = [
+                await self.read(LoadBalancerSet, meta.namespace, name) for name in owners
+            ]
         else:
             sets = await self._documents(LOAD_BALANCER_SET)
             near = (each for each in sets if text(each, "metadata", "namespace") == meta.namespace)
-            found = [LoadBalancerSet.model_validate(each) for each in near]
+            # Parsed one by one: a set that cannot be parsed must not hide the one that selects the machine.
+            found = (LoadBalancerSet.model_validate(each) for each in near)
         return any(selects(each, machine) for each in found if each is not None)
 
     async def read(self, model: type[R], namespace: str, name: str) -> R | None:

@@ -314,7 +314,8 @@ def _delete_server(project: Project, step: steps.DeleteServer) -> Brought:
         found = observation.get_server(project, step.id)
         if found is None:
             return Brought(gone=step.id)
-        if found.deleting:
+        # Nova shows DELETED for a moment, or for good if its compute service died: another deletion does no harm.
+        if found.deleting and found.status.upper() != "DELETED":
             raise _going(step)
         if attempt.number() >= _PATIENT_ATTEMPTS and found.status.upper() == "ERROR":
             raise Conflict(f"server {found.name} ({step.id}) cannot be deleted: {found.fault}", code=NOT_DELETED)

@@ -314,6 +314,14 @@ def test_a_deletion_that_was_lost_is_asked_for_again(cloud: SmallCloud, project:
     assert attempt(project, step, 3).gone
 
 
+def test_a_server_that_stays_deleted_is_deleted_again(cloud: SmallCloud, project: Project) -> None:
+    server = server_of(cloud)
+    cloud.objects["servers"][server]["status"] = "DELETED"
+    with pytest.raises(Pending):
+        attempt(project, steps.DeleteServer(id=server, asked=True))
+    assert cloud.calls.count(f"DELETE /v2.1/servers/{server}") == 1
+
+
 def test_a_server_that_is_not_deleted_is_reported(cloud: SmallCloud, project: Project) -> None:
     server = server_of(cloud)
     cloud.objects["servers"][server].update(status="ERROR", fault={"message": "Failed to terminate instance"})
