@@ -71,4 +71,4 @@ def _cause(details: object) -> str:
 
 
 def _delay(details: object, retry_after: str) -> timedelta | None:
-    return asked_delay(str(at(details, "retryAfterSeconds") or retry_after))
+    return asked_delay(str(at(details, "retryAfterSeconds"))) or asked_delay(retry_after)

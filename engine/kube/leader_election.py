@@ -294,6 +294,7 @@ async def _leader_for_life(api: KubeApi, namespace: str, lock: JsonObject) -> st
         if text(owner, "kind") != "Pod":
             continue
         pod = await unless_absent(api.get(POD, namespace, text(owner, "name")))
-        if text(pod, "metadata", "uid") == text(owner, "uid") and text(pod, "status", "phase") not in _ENDED:
+        its = pod is not None and text(pod, "metadata", "uid") == text(owner, "uid")
+        if its and text(pod, "status", "phase") not in _ENDED:
             return f"pod {text(owner, 'name')}"
     return ""

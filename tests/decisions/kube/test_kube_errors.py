@@ -16,6 +16,7 @@ from engine.kube.errors import api_error
     [
         (3, "7", timedelta(seconds=3)),
         (0, "7", timedelta(seconds=7)),
+        (-1, "7", timedelta(seconds=7)),
         (None, "", None),
         (86400, "", LONGEST_ASKED),
         (10**30, "", None),
