@@ -45,8 +45,8 @@ setting has no effect: each process, and each command that reads settings (`perd
 error when it starts, with the nearest setting.
 
 `perdure settings` prints the settings in effect, where each comes from (the environment, the state directory of a local
-deployment, or the default) and what has no effect; `--set` only those that are set. Variables without the prefix
-`PERDURE_` are those of the replaced systems, under their own names.
+deployment, or the default) and what has no effect. With `--set` it omits settings that are not set. Variables without
+the prefix `PERDURE_` are those of the replaced systems, under their own names.
 """
 TABLE = """
 | variable | default | values | meaning |
