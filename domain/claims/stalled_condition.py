@@ -57,7 +57,10 @@ def with_handles_stalled(status: JsonObject, faults: Iterable[Fault], now: datet
 
 
 def stalled_by_handle(status: JsonObject) -> bool:
-    return text_at(condition_at(status, STALLED), "reason") == HANDLE_STALLED
+    return any(
+        (text_at(each, "type"), text_at(each, "reason")) == (STALLED, HANDLE_STALLED)
+        for each in objects_at(status, "conditions")
+    )
 
 
 def _condition(before: JsonObject, type_: str, fault: Fault, now: datetime) -> JsonObject:
