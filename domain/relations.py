@@ -60,7 +60,7 @@ class Linked(Enum):
     NEWS = "news"
     KNOWN = "no: Perdure wrote the link in the referent before, and that write woke the referent"
     FOLLOWED = "no: Perdure next writes the link in the referent, and that write wakes the referent"
-    NEVER = "never, nor when the reference ends: only the referrer's own changes count"
+    NEVER = "no: new and ended references do not count, only the referrer's own changes do"
 
 
 def always(_: Any) -> bool:

@@ -156,8 +156,8 @@ class Load(_Group):
     drain: Duration = Field(
         timedelta(seconds=30),
         gt=timedelta(0),
-        description="Time that activities, receives and messages in progress have to end after SIGTERM. In a pod, set "
-        "it below terminationGracePeriodSeconds.",
+        description="After SIGTERM, activities, receive calls and messages in progress may take this long to end. In a "
+        "pod, set it below terminationGracePeriodSeconds.",
     )
     sweep: Duration = Field(
         timedelta(0),
@@ -198,14 +198,15 @@ class Accounts(_Group):
     accounts_poll: Duration = Field(
         timedelta(seconds=60),
         gt=timedelta(0),
-        description="Interval of polls of AWS for progress without events: at most this long for support cases, up to "
-        "5 times as long for regions that are being enabled, up to 10 times as long for quota requests.",
+        description="Interval at which AWS is polled for progress that it does not report by events: at most this long "
+        "for support cases, up to 5 times as long for regions that are being enabled, up to 10 times as long for quota "
+        "requests.",
     )
     accounts_create_budget: int = Field(
         30,
         ge=0,
-        description="Most accounts created within an hour: the last safeguard against a runaway loop. Raise it while a "
-        "large pool is filled; 0 creates none.",
+        description="Maximum number of accounts created within an hour: the last safeguard against a runaway loop. "
+        "Raise it while a large pool is filled; 0 creates none.",
     )
     accounts_email_domain: str = Field("redhat.com", description="Domain of the accounts' e-mail addresses.")
     accounts_rotate_keys: bool = Field(True, description="Give a released account new access keys before it is reused.")

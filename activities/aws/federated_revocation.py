@@ -104,8 +104,8 @@ def _clean(caller: Services, action: RevokeAccess, *, own: bool) -> None:
     if role is not None:
         if not (own or _is_the_accesses(role, action)):
             raise Denied(
-                f"role {action.role} in account {action.account_id} is not this access's: either its tag "
-                f"{ACCESS_TAG} names another access, or it has no such tag and does not trust {action.principal}. "
+                f"role {action.role} in account {action.account_id} does not belong to this access: its tag "
+                f"{ACCESS_TAG} names another access, or it lacks this tag and does not trust {action.principal}. "
                 "It is not deleted. Delete it in the account, or release the access with `perdure abandon`.",
                 code=FOREIGN_ROLE,
             )

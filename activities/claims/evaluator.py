@@ -69,7 +69,7 @@ class Evaluator:
             penalty: Time in the slow lane after a limit was exceeded.
         """
         if processes < 2:
-            raise ValueError("one evaluating process would let one slow template hold up all others")
+            raise ValueError("at least two processes are needed: with one, a slow template would hold up all others")
         self._numbers = {_name(each): number for number, each in enumerate(functions)}
         self._seconds = time.total_seconds()
         self._too_long = f"took longer than {self._seconds:g} s"

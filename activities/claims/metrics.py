@@ -23,13 +23,13 @@ _OURS = frozenset(kind.name for kind in KINDS)
 
 _BOUND = Histogram(
     "perdure_resource_claim_bound_seconds",
-    "From the time when a claim could have got a handle until it has one.",
+    "From a claim's creation, or its lifespan.start if later, until it has a handle.",
     ["pool", "made"],
     buckets=(1, 2, 5, 10, 30, 60, 300, 1800, 7200, 86400),
 )
 _READY = Histogram(
     "perdure_resource_claim_ready_seconds",
-    "From the time when a claim could have got a handle until it is ready for the first time.",
+    "From a claim's creation, or its lifespan.start if later, until it is ready for the first time.",
     ["pool"],
     buckets=(1, 2, 5, 10, 30, 60, 300, 900, 1800, 3600, 7200, 14400, 43200, 86400),
 )

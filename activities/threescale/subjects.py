@@ -90,7 +90,7 @@ class Subject(ABC, Generic[R]):
         return {}
 
     async def fetch(self, read: Read) -> str:
-        raise NotImplementedError(f"{type(self).__name__} asks for no {read.path}")
+        raise NotImplementedError(f"{type(self).__name__} does not fetch {read.path}")
 
     async def write(self, write: ClusterWrite) -> dict[str, Any]:
         raise NotImplementedError(f"{type(self).__name__} writes no {write.slot}")

@@ -43,7 +43,7 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
         return None
     until = parse_timestamp(account.metadata.annotations.get(CLOSE_LIMITED_UNTIL))
     if until is not None and now < until:
-        again = f"closing account {account_id} is tried again at {timestamp(until)}"
+        again = f"the next attempt to close account {account_id} is at {timestamp(until)}"
         why = f"AWS's limit on closing accounts is reached: {again}"
         return world.waiting(why, "CloseAccount", deadline=until, at="ask AWS again to close the account")
     if config.close_dry_run and not begun:

@@ -77,7 +77,7 @@ def _wanting(world: AccountWorld, now: datetime) -> Decision:
     asks = "the organization's permit to create an account"
     born = account.metadata.creation_timestamp
     zombie_at = born + CREATION_TIMEOUT if born and account.pool_owned else None
-    at = "without an AWS account it is deleted and the pool makes another" if zombie_at else ""
+    at = "if it still has no AWS account, it is deleted, and the pool creates another Account" if zombie_at else ""
     if permit is None or permit.verdict is Verdict.GRANTED:
         limit = world.known.failure  # AWS's own limit, which the permits do not consider
         if limit not in LIMIT_CODES:

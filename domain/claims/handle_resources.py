@@ -100,7 +100,7 @@ def pushed(scene: Scene, provider_names: Sequence[str]) -> Pushed:
         elif provider_name(entries[index]) != assigned:
             refused.append(
                 f"resource {index} keeps ResourceProvider {provider_name(entries[index])} and its template: "
-                f"a change to ResourceProvider {assigned} is refused"
+                f"switching to ResourceProvider {assigned} is refused"
             )
         else:
             entries[index] = _merged(entries[index], resource)

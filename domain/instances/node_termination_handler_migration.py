@@ -49,7 +49,7 @@ _MAPPED = """
     webhookTemplateConfigMapKey webhookTemplateConfigMapName webhookURL webhookURLSecretName
 """
 MAPPED = frozenset(_MAPPED.split())
-_LABELLED = "Perdure only labels for a recommendation to rebalance, as EC2 has no call that confirms one"
+_LABELLED = "Perdure only sets a label for a recommendation to rebalance, as EC2 has no call that confirms it"
 _PLACED = "the handler runs only on these Nodes; give their labels or pools in the policy's selector"
 _ANNOTATED = "Perdure adds no further annotations to its Events"
 # Values without the same effect in Perdure: the value that makes no difference, and the note for any other value.

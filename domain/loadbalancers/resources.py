@@ -236,7 +236,7 @@ class LoadBalancerStatus(KubeModel):
         None, description="When openstackReconcileHash was last written."
     )
     openstack_reconcile_hash: str | None = Field(
-        None, description="Hash of the settings that determined the cloud objects when these were last up to date."
+        None, description="Hash of the settings with which all cloud objects were last found up to date."
     )
     conditions: tuple[Condition, ...] = Field((), description="What a person has to correct. yawol has no such field.")
 
@@ -344,7 +344,7 @@ class MachineStatus(KubeModel):
     metrics: tuple[Metric, ...] = Field((), description="What the machine's agent measured.")
     creation_timestamp: DateTime[str | None] = Field(None, description="When the server was created.")
     last_openstack_reconcile: DateTime[str | None] = Field(
-        None, description="When the cloud was found up to date, at the last change of this status."
+        None, description="When the cloud was found up to date; written again only when this status changes anyway."
     )
     server_id: str | None = Field(None, alias="serverID", description="The server's id.")
     port_id: str | None = Field(None, alias="portID", description="Deprecated: see defaultPortID.")

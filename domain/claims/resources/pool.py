@@ -108,7 +108,7 @@ class ResourcePool(CustomResource):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        return tuple(f"ResourceHandle {handle.name}, free and of no pool" for handle in self.status.resource_handles)
+        return tuple(f"ResourceHandle {handle.name}, free and in no pool" for handle in self.status.resource_handles)
 
 
 class PoolReference(Open):

@@ -135,7 +135,7 @@ class ResourceProviderSpec(Open):
     update_filters: tuple[UpdateFilter, ...] = Field(
         (), description="What may be changed in a live resource; nothing if there is no filter."
     )
-    validation: Validation | None = Field(None, description="What templates of claims are valid.")
+    validation: Validation | None = Field(None, description="How claims' templates are validated.")
     vars: JsonObject = Field({}, description="Variables of its templates.")
 
 

@@ -171,7 +171,7 @@ def field(spec: str) -> None:
 def percent_format(text: str, arguments: object) -> None:
     for spec in re.findall(r"%%|%(?:\([^)]*\))?([-+ #0-9.*]*)", text):
         if "*" in spec:
-            raise LimitExceeded("a field whose width is an argument in a format")
+            raise LimitExceeded("a field width of * in a format")
         field(spec)
     values(arguments)
     longest = max((len(each) for each in _within(arguments) if isinstance(each, str)), default=0)

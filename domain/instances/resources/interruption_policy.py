@@ -195,9 +195,8 @@ class Notification(KubeModel):
     format: NotificationFormat | None = Field(None, description="The shape of the body, Json if absent.")
     template: Annotated[str, Marker(pattern=TEMPLATE, max_length=LONGEST_TEMPLATE)] | None = Field(
         None,
-        description="The body in place of a format, JSON as a rule; ${instance} and so on are replaced by values: "
-        + ", ".join(FIELDS)
-        + ". $$ is a dollar.",
+        description="The whole body, usually JSON, instead of a format. ${instance}, for example, is replaced by its "
+        "value; the fields are " + ", ".join(FIELDS) + ". $$ is a dollar.",
     )
     headers: Annotated[
         tuple[

@@ -221,7 +221,7 @@ def test_another_provider_in_an_entry_is_refused_and_said() -> None:
     assert entries(plan)[0]["provider"] == reference("base")
     assert entries(plan)[0]["template"] == {"data": {"x": "1"}}
     assert len(plan.refused) == 1
-    assert "a change to ResourceProvider other is refused" in plan.refused[0]
+    assert "switching to ResourceProvider other is refused" in plan.refused[0]
 
 
 def test_a_free_handles_entries_follow_its_own_values() -> None:

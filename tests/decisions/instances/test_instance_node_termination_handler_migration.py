@@ -219,7 +219,7 @@ def test_what_has_no_counterpart_is_said(values: dict[str, Any], text: str) -> N
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ({"enableRebalanceDraining": True}, "enableRebalanceDraining: Perdure only labels"),
+        ({"enableRebalanceDraining": True}, "enableRebalanceDraining: Perdure only sets a label"),
         ({"enableASGLifecycleDraining": True}, "enableASGLifecycleDraining: Perdure also completes"),
         ({"nodeSelector": {"a": "b"}}, "nodeSelector: selector.labels is compared"),
         ({"affinity": {"nodeAffinity": {}}}, "affinity: the handler runs only on these Nodes"),
