@@ -138,12 +138,12 @@ class Fault(Disturbance):
     action: str = Field(default="*", description="a name, or a pattern with * and ?")
     account: str | None = Field(default=None, description="the account whose credentials sign the call")
     region: str | None = None
-    containing: str | None = Field(default=None, description="text the request's body or path has to contain")
+    containing: str | None = Field(default=None, description="text that the request's body or path has to contain")
     code: str | None = Field(default=None, description="error code, or FailureReason of an async-failure")
     message: str | None = None
     status: int | None = Field(default=None, description="HTTP status of an error")
     delay_seconds: Seconds = 0
-    late_answer: bool = Field(default=True, description="whether the effect comes before the delay")
+    late_answer: bool = Field(default=True, description="True: a delay holds back only the answer, not the effect")
 
 
 class ClockReading(Model):

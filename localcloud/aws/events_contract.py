@@ -25,7 +25,9 @@ class EventFault(Disturbance):
     detail_type: str = Field(default="*", description="a name, or a pattern with * and ?")
     account: str | None = None
     region: str | None = None
-    containing: str | None = Field(default=None, description="text the detail has to contain, such as an instance's id")
+    containing: str | None = Field(
+        default=None, description="text that the detail has to contain, such as an instance's id"
+    )
     delay_seconds: float = Field(default=5.0, ge=0, description="by the emulator's clock")
 
 

@@ -90,7 +90,8 @@ async def _newcomers(on: Scene, sizes: Sizes, prepared: float) -> list[Figure]:
     return [
         Figure(
             row="h",
-            what=f"a new claim each {sizes.newcomer_seconds:g} s among {sizes.idle_claims} settled ones: bound, p99",
+            what=f"a new claim each {sizes.newcomer_seconds:g} s among {sizes.idle_claims} settled claims: time until "
+            "it is bound, p99",
             measured=round(percentile(seconds, 0.99), 3),
             unit="s",
             goal="≤ 0.3 s",
@@ -126,7 +127,7 @@ async def _restarted(on: Scene, sizes: Sizes, row: str, number: signal.Signals) 
             row=row,
             what="requests caused by the restart",
             measured=sum(requests.values()),
-            goal="lists and watches, beside the new claim's requests",
+            goal="only lists and watches, and the new claim's own requests",
             note=f"{lists} lists and watches, {writes(requests)} writes; the new claim's requests are among these",
         ),
     )

@@ -307,7 +307,7 @@ async def urgent(sizes: Sizes, rows: frozenset[str]) -> Found:
             figures=(
                 Figure(
                     row="g",
-                    what=f"{len(taken)} Spot notices behind {len(bodies)} waiting events: labelled, the last after",
+                    what=f"{len(taken)} Spot notices behind {len(bodies)} waiting events: the last labelled after",
                     measured=round(max(late), 1),
                     unit="s",
                     goal="< 10",

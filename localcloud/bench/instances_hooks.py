@@ -98,7 +98,7 @@ async def _moved(on: Scene, planned: list[str], meanwhile: Coroutine[None, None,
     later, near = start + timedelta(days=10), datetime.now(UTC) + timedelta(hours=23)
     _announce(on, withdrawn, later, names[withdrawn])
     await _until(on, AWS_MACHINE, withdrawn, lambda machine: _date(machine) == later)
-    step("one is moved by ten days, one to tomorrow")
+    step("one retirement is moved by ten days, one to tomorrow")
     _announce(on, tomorrow, near, names[tomorrow])
     await _until(on, MACHINE, tomorrow, lambda machine: bool(text(machine, "metadata", "deletionTimestamp")))
     figures = await holding

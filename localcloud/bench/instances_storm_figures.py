@@ -123,7 +123,7 @@ def _at_once(on: Storm, affected: Sequence[Member]) -> Figure:
     over = sum(_exceeded(on, affected, cluster) for cluster in LIMITS)
     return Figure(
         row="i",
-        what=f"highest number of a node group's machines that scheduled events disrupted at once, in "
+        what="most machines of a node group disrupted at once by scheduled events, in clusters "
         f"{', '.join(LIMITS)}; machines disrupted while their group had no room",
         measured=f"{', '.join(map(str, most.values()))}; {over}",
         goal=f"{', '.join(f'= {limit}' for limit in LIMITS.values())}; 0",
@@ -247,7 +247,7 @@ async def _forged(on: Storm, forged: Sequence[Forged], calls: Sequence[Call]) ->
     return Figure(
         row="i",
         what=f"{sum(len(each.bodies) for each in forged)} forged messages of {len(kinds)} kinds about {len(instances)} "
-        "instances: with an effect",
+        "instances: how many had an effect",
         measured=len({(each.kind, each.member.instance) for each in hurt}),
         goal="0",
         note=", ".join(

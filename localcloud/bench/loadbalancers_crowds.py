@@ -89,7 +89,7 @@ async def _crowd(on: Scene, bare: Bare) -> Found:
             what=f"{count} load balancers at once: time until all are ready, as a multiple of the bare script's time",
             measured=round(seconds / bare.seconds, 2),
             goal="≤ 1.5",
-            note=f"{seconds:.1f} s and {bare.seconds:.1f} s, {loadbalancers_bare.AT_ONCE} at a time",
+            note=f"{seconds:.1f} s; bare script {bare.seconds:.1f} s, with {loadbalancers_bare.AT_ONCE} at a time",
         ),
         Figure(row="e", what="OpenStack calls per load balancer", measured=round(ledger.calls() / count, 1)),
         Figure(row="e", what="Kubernetes requests per balancer", measured=round(sum(requests.values()) / count, 1)),

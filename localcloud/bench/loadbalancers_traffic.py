@@ -254,7 +254,7 @@ async def traffic(_: object, rows: frozenset[str]) -> Found:
             what=f"failed requests: {each.what}",
             measured=len(each.failed),
             goal="0",
-            note=f"of {each.asked} requests; disturbance over after {each.seconds:.1f} s, slowest answer "
+            note=f"of {each.asked} requests; the disturbance ended after {each.seconds:.1f} s, slowest answer "
             f"{each.slowest_seconds:.2f} s"
             + (f"; {each.own} more were in progress on the dead machine" if each.own else ""),
         )

@@ -136,7 +136,7 @@ async def _idle(on: Scene, sizes: Sizes) -> Found:
         ),
         Figure(
             row="l",
-            what="a metric renamed in each: writes for each product",
+            what="a metric of each product renamed: writes per product",
             measured=round(cost.ledger.mutating() / sizes.products, 2),
             goal="1, and a deployment",
             note=f"{cost.ledger.reading()} reads in all, {cost.seconds:.0f} s",
@@ -161,7 +161,7 @@ async def apart(sizes: Sizes, _: frozenset[str]) -> Found:
             what="nine tenants settled while the tenth does not answer",
             measured=round(beside, 1),
             unit="s",
-            goal="as fast as without it",
+            goal="as fast as when all ten answer",
             note=f"{beside / well:.2f} times the time; CPU, s: {beside_cpu}; upstream: all tenants stop",
         ),
     )

@@ -203,7 +203,7 @@ def _waits_for_developer(stage: Stage) -> bool:
 
 
 SCENARIO = Scenario(
-    title="An API in 3scale: applied in the wrong order, each part continues when what it waits for exists",
+    title="An API in 3scale, applied in the wrong order: each part waits until the parts that it needs exist",
     clouds=(Cloud.THREESCALE,),
     kinds=tuple(reversed(_KINDS)),
     play=play,

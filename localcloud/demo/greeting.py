@@ -42,7 +42,7 @@ async def play(stage: Stage) -> None:
         await _change(stage, {"until": until.isoformat()})
         await config_maps.until(lambda: not shown())
         await stage.until("its time is over", lambda: look(_greeting(stage)).phase == "Over")
-        stage.say(f"Its time was over after {LIVES.total_seconds():g} s: gone after {since(began)}")
+        stage.say(f"Set `until` to {LIVES.total_seconds():g} s later: the ConfigMap was gone after {since(began)}")
 
 
 async def _change(stage: Stage, spec: JsonObject) -> None:
@@ -62,7 +62,7 @@ def failure(obj: JsonObject) -> str:
 
 
 SCENARIO = Scenario(
-    title="Greetings: a lifecycle of a package of its own, durable, plannable and explained like all others",
+    title="Greetings: a lifecycle from a separate package, as durable, plannable and explainable as all others",
     clouds=(Cloud.AWS,),
     kinds=(GREETING,),
     play=play,

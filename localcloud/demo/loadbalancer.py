@@ -204,7 +204,7 @@ async def _answer(client: aiohttp.ClientSession, address: str) -> str:
 
 
 SCENARIO = Scenario(
-    title="A load balancer: from a Service to its clients' answers through OpenStack's machines, one of which fails",
+    title="A load balancer in OpenStack: a Service gets an address, clients are answered, and a machine fails",
     clouds=(Cloud.OPENSTACK,),
     kinds=(SERVICE, LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE),
     play=play,

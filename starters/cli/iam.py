@@ -64,8 +64,8 @@ administrator. `perdure audit loadbalancers` needs only the role `reader`. Use a
 load balancers and other workloads cannot use up each other's quota.
 
 - The machines' network should belong to the project. On a network that another project shares, Neutron lets a member
-  create ports, but without `allowed_address_pairs`, which machines need to answer at the virtual address. In that case
-  the cloud must allow `create_port:allowed_address_pairs` and `update_port:allowed_address_pairs`.
+  create ports, but not set their `allowed_address_pairs`. Machines need these to answer at the virtual address, so the
+  cloud must then allow `create_port:allowed_address_pairs` and `update_port:allowed_address_pairs`.
 - The image may be the project's own, shared with it, or public. Nova reads it with these credentials (`get_image`,
   `download_image`).
 - A key pair for debugging belongs to a user, not to a project: the user of the credentials must create it.

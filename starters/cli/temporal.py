@@ -53,7 +53,7 @@ def bootstrap(
         typer.Option(
             "--retention-days",
             min=1,
-            help="How long closed lifecycles stay readable; by default unchanged, and 30 in a new namespace.",
+            help="Days for which closed lifecycles stay readable. Default: 30 in a new namespace, else unchanged.",
         ),
     ] = None,
     output: FormatOption = Format.TEXT,

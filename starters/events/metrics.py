@@ -12,7 +12,7 @@ DEAD = Counter(
     "perdure_events_dead_letters", "Messages moved to the dead-letter queue, by reason.", ["queue", "reason"]
 )
 FAILED_CALLS = Counter(
-    "perdure_events_failed_calls", "Calls to SQS, or entries of them, that failed.", ["queue", "call"]
+    "perdure_events_failed_calls", "Failed calls to SQS, or failed entries of batch calls.", ["queue", "call"]
 )
 HAND_OVERS = Counter("perdure_events_hand_overs", "Hand-overs to instances' workflows.", ["result"])
 GROUP_WAKES = Counter("perdure_events_group_wakes", "Wakes sent to groups' workflows.")

@@ -102,7 +102,8 @@ def pool_findings(pools: Iterable[AWSMachinePool], groups: BulkGroups) -> Iterat
         if pool.group is not None and found is not None and group_differs(pool, found):
             labelled = pool.metadata.labels.get(GROUP_STATE_LABEL, "nothing")
             advice = f"perdure why {pool.group.lifecycle.kind} {pool.group.lifecycle.namespace}/{pool.group.group}"
-            problem = f"Auto Scaling's {len(found)} instances contradict label or annotation; its label says {labelled}"
+            says = f"the label says {labelled}"
+            problem = f"its label or annotation contradicts Auto Scaling's {len(found)} instances; {says}"
             yield Finding(area=AREA, subject=pool.key.path, problem=problem, advice=f"{advice}; is a worker running?")
 
 

@@ -117,7 +117,7 @@ async def _objects(session: Session) -> tuple[list[CustomResource], list[Finding
             _finding(
                 each.key.path,
                 f"cannot be read: {each.problem}",
-                "correct the object; until then what it has in 3scale may be reported as without an owner",
+                "correct the object; until then its objects in 3scale may be reported as objects without an owner",
             )
             for each in malformed
         ]

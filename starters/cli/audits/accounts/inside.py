@@ -39,7 +39,8 @@ def strange_identities(account: Account, users: Iterable[str], roles: Iterable[s
     found += [("role", role) for role in roles if _strange(role, SUPPORT_ROLE_PREFIX, own)]
     for what, name in found:
         subject = f"IAM {what} {name} in {account.spec.aws_account_id}"
-        problem = f"not of Account {account.metadata.namespace}/{account.metadata.name}, whose iamUserId is {own}"
+        path = f"{account.metadata.namespace}/{account.metadata.name}"
+        problem = f"does not belong to Account {path}, whose iamUserId is {own}"
         advice = "delete it with its keys: no Account uses them" if what == "user" else "delete it: no Account uses it"
         yield Finding(area=area, subject=subject, problem=problem, advice=advice)
 

@@ -30,7 +30,7 @@ from starters.cli.audits import Finding
 AREA = "loadbalancers"
 
 _LOOK = "`perdure why` shows what it does; `perdure wake` reconciles it"
-_ORPHAN = "delete it, unless another cluster that uses this project has the owner"
+_ORPHAN = "delete it, unless its owner is in another cluster that uses this project"
 _NAMED = "delete it, unless it belongs to another cluster or to a person"
 
 
