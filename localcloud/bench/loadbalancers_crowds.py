@@ -159,7 +159,7 @@ async def _settled(sizes: Sizes, span: str) -> Found:
             what=f"OpenStack calls of {ready} settled load balancers with {MACHINES_EACH} machines each {span}",
             measured=ledger.calls(),
             goal="≤ 10, and not growing",
-            note="upstream 2400 for 200 load balancers, extrapolated from 200 calls for 20",
+            note="upstream 2400 for 200 load balancers, calculated from its calls per object",
         ),
         Figure(row="c", what=f"tokens {span}", measured=ledger.tokens(), goal="≤ 1", note="upstream 1200"),
         Figure(row="c", what=f"Kubernetes requests of worker and watcher {span}", measured=sum(requests.values())),

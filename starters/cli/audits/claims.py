@@ -119,7 +119,8 @@ def bound_twice(found: Snapshot) -> Iterator[Finding]:
     for name, claims in sorted(holders.items()):
         if len(claims) > 1:
             problem = f"named by several claims: {', '.join(sorted(claims))}"
-            yield _finding(f"ResourceHandle {name}", problem, "keep the claim that its spec names; delete the others")
+            advice = "keep the claim that the handle's spec names; delete the others"
+            yield _finding(f"ResourceHandle {name}", problem, advice)
     for path, handles in sorted(held.items()):
         if len(handles) > 1:
             problem = f"several handles are bound to it: {', '.join(sorted(handles))}"
