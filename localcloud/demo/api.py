@@ -139,7 +139,7 @@ async def _rename(stage: Stage, threescale: ThreescaleControl) -> None:
     answer = await stage.kube.patch(PRODUCT, NAMESPACE, "pets", renamed, field_manager=FIELD_MANAGER)
     generation = at(answer, "metadata", "generation")
     await stage.until(
-        "the method has its name",
+        "the method has its new name in 3scale",
         lambda: (
             at(stage.objects.one(PRODUCT, NAMESPACE, "pets"), "status", "observedGeneration") == generation
             and _is(stage, PRODUCT, "pets", "Synced")
