@@ -18,7 +18,8 @@ from domain.instances.event_topology_upkeep import (
     rule_differs,
     wanted,
 )
-from domain.instances.provider_queue_takeover import cluster_of_queue, cluster_rule_name, rules_of_policy
+from domain.instances.names import cluster_of_queue, cluster_rule_name
+from domain.instances.provider_queue_takeover import rules_of_policy
 from domain.instances.served_queues import Place
 from engine.errors import Absent, Denied, Invalid
 from engine.kube.json import mapping, sequence, text

@@ -1,4 +1,4 @@
-"""The pass over a ResourcePool. `domain/claims/pool_replenishment.py` decides."""
+"""The pass over a ResourcePool. `domain/claims/pool_lifecycle.py` decides."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ from domain.claims.json_objects import JsonObject, object_at, objects_at, text_a
 from domain.claims.marks import is_deleting, key_of
 from domain.claims.names import pool_handle_name
 from domain.claims.passes import ObjectMemory, ObjectWorld, PassPool, PoolWorld
-from domain.claims.pool_plan import Scaling, pool_handle, rest, scaling_of, scaling_status
-from domain.claims.pool_replenishment import (
+from domain.claims.pool_lifecycle import (
     DeleteHandle,
     Made,
     MakeHandle,
@@ -40,6 +39,7 @@ from domain.claims.pool_replenishment import (
     WriteScalings,
     decide,
 )
+from domain.claims.pool_plan import Scaling, pool_handle, rest, scaling_of, scaling_status
 from domain.claims.status_conditions import SOON
 from domain.claims.timestamps import born
 from domain.identity import Key

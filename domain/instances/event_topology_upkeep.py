@@ -18,7 +18,8 @@ from domain.identity import Key
 from domain.instances.constants import TOPOLOGY_WORKFLOW
 from domain.instances.event_topology import Attributes, Rule, Target, Topology, same_document, topology
 from domain.instances.event_topology import Queue as EventQueue
-from domain.instances.provider_queue_takeover import cluster_queue_name, provider_topology
+from domain.instances.names import cluster_queue_name
+from domain.instances.provider_queue_takeover import provider_topology
 from domain.instances.served_queues import Place
 from domain.model import Model
 from domain.passes import PassedWorld

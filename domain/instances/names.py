@@ -1,4 +1,5 @@
-"""The identities of instances and Auto Scaling groups: workflow ids, provider ids and ARNs.
+"""The identities of instances and Auto Scaling groups: workflow ids, provider ids and ARNs; the names of the AWS
+provider's queues and rules.
 
 An instance's lifecycle key (`domain.identity.Key`) has account and region as namespace, EC2's id as name, and no uid,
 as EC2 never reuses ids. It does not name the custom resource: events may precede the AWSMachine, which may also move to
@@ -16,6 +17,7 @@ from domain.instances.constants import GROUP_WORKFLOW, INSTANCE_WORKFLOW
 from domain.model import Model
 
 LONGEST_ID = 64
+_QUEUE_SUFFIX = "-queue"
 
 _ZONE_OF_PROVIDER_ID = re.compile(r"[^:]+:///([a-z]{2,4}(?:-[a-z]+)+-[0-9]+)[^/]*/")
 _PROVIDER_ID = re.compile(r"[^:]+://.*[^/]")
@@ -170,3 +172,19 @@ _DNS_SUFFIXES = {
     "aws-iso-e": "cloud.adc-e.uk",
     "aws-iso-f": "csp.hci.ic.gov",
 }
+
+
+def cluster_queue_name(cluster: str) -> str:
+    return f"{cluster.replace('.', '-')}{_QUEUE_SUFFIX}"
+
+
+def cluster_rule_name(cluster: str) -> str:
+    return f"{cluster}-ec2-rule"
+
+
+def cluster_of_queue(queue: str) -> str:
+    """The name of the Cluster that may have this queue, with dashes in place of dots; empty if the provider gives no
+    queue such a name.
+    """
+    cluster = queue.removesuffix(_QUEUE_SUFFIX)
+    return cluster if cluster_queue_name(cluster) == queue else ""

@@ -24,31 +24,15 @@ from domain.instances.event_topology import (
     topology,
 )
 from domain.instances.events import InstanceState
+from domain.instances.names import cluster_queue_name, cluster_rule_name
 from domain.schema import Document
 
-_QUEUE_SUFFIX = "-queue"
 _SID_PREFIX = "CAPAEvents_"
 _PATTERN: Document = {
     "source": [EC2_SOURCE],
     "detail-type": [STATE_CHANGE],
     "detail": {"state": [state.value for state in InstanceState]},
 }
-
-
-def cluster_queue_name(cluster: str) -> str:
-    return f"{cluster.replace('.', '-')}{_QUEUE_SUFFIX}"
-
-
-def cluster_rule_name(cluster: str) -> str:
-    return f"{cluster}-ec2-rule"
-
-
-def cluster_of_queue(queue: str) -> str:
-    """The name of the Cluster that may have this queue, with dashes in place of dots; empty if the provider gives no
-    queue such a name.
-    """
-    cluster = queue.removesuffix(_QUEUE_SUFFIX)
-    return cluster if cluster_queue_name(cluster) == queue else ""
 
 
 def rules_of_policy(queue: str, policy: str) -> tuple[str, ...]:

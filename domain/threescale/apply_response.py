@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from domain.threescale.auto_promotion import newest_after, promoted
 from domain.threescale.calls import Read, Resource, Write
-from domain.threescale.normalize import chain_of
+from domain.threescale.policy_chain import chain_of
 from domain.threescale.product_sync import touches_gateway
 from domain.threescale.remote_state import (
     FoundBackend,

@@ -1,19 +1,17 @@
 """Equality of desired values and 3scale's responses.
 
-3scale adds ports to addresses, slashes to paths, the backend's id to metric names, and `apicast` to policy chains; it
-removes trailing slashes and zeros. An unset field equals any value.
+3scale adds ports to addresses, slashes to paths and the backend's id to metric names; it removes trailing slashes and
+zeros. An unset field equals any value. Policy chains are compared in `policy_chain.py`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from urllib.parse import urlsplit
 
 from domain.schema import Json
-from domain.threescale.constants import APICAST, BUILT_IN
-from domain.threescale.resources.shared import Policy
 
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
@@ -52,29 +50,6 @@ def same_money(wanted: str | None, found: Json) -> bool:
 
 def bare_name(system_name: str, backend_id: int) -> str:
     return system_name.removesuffix(f".{backend_id}")
-
-
-def with_apicast(policies: Sequence[Policy]) -> tuple[Policy, ...]:
-    if any(policy.name == APICAST for policy in policies):
-        return tuple(policies)
-    return (*policies, Policy(name=APICAST, version=BUILT_IN, configuration={}, enabled=True))
-
-
-def chain_of(policies: Sequence[Policy]) -> list[dict[str, Json]]:
-    return [
-        {
-            "name": policy.name,
-            "version": policy.version,
-            "configuration": policy.configuration or {},
-            "enabled": policy.enabled,
-        }
-        for policy in with_apicast(policies)
-    ]
-
-
-def same_chain(wanted: Sequence[Policy], found: Sequence[dict[str, Json]]) -> bool:
-    names = ("name", "version", "configuration", "enabled")
-    return same_json(chain_of(wanted), [{name: entry.get(name) for name in names} for entry in found])
 
 
 def described(fields: Mapping[str, Json]) -> dict[str, Json]:

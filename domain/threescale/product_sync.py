@@ -26,7 +26,8 @@ from domain.threescale.gateway_configuration import (
     proxy_fields,
 )
 from domain.threescale.metrics import Owner, count, order, without
-from domain.threescale.normalize import chain_of, same_chain, same_path, same_text, usage_path
+from domain.threescale.normalize import same_path, same_text, usage_path
+from domain.threescale.policy_chain import chain_of, same_chain
 from domain.threescale.remote_state import MANAGED_BY, FoundPlan, FoundProduct, FoundService, FoundUsage, missing_mark
 from domain.threescale.renames import in_turn
 from domain.threescale.resources.product import ProductSpec

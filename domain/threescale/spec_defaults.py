@@ -11,7 +11,7 @@ import re
 
 from domain.schema import JsonObject
 from domain.threescale.constants import HITS
-from domain.threescale.normalize import with_apicast
+from domain.threescale.policy_chain import with_apicast
 from domain.threescale.resources.backend import BackendSpec
 from domain.threescale.resources.documents import ActiveDoc
 from domain.threescale.resources.product import ProductSpec

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from domain.schema import Json
 from domain.threescale import normalize
+from domain.threescale.policy_chain import same_chain
 from domain.threescale.resources import Policy
 from localcloud.threescale import addresses
 from localcloud.threescale.resources.backend_usages import normal_path
@@ -97,7 +98,7 @@ CORS: dict[str, Json] = {"name": "cors", "version": "builtin", "configuration": 
     ],
 )
 def test_chains_are_the_same_in_the_same_order(wanted: list[Policy], found: list[dict[str, Json]], same: bool) -> None:
-    assert normalize.same_chain(wanted, found) is same
+    assert same_chain(wanted, found) is same
 
 
 @given(st.from_regex(r"\A(https?|wss?)://[a-z]{1,8}(:[1-9][0-9]{0,3})?(/[a-z/]{0,8})?\Z"))

@@ -25,7 +25,7 @@ from domain.threescale.actions import DeleteObject
 from domain.threescale.calls import Resource, Write
 from domain.threescale.notices import left_aside, notices
 from domain.threescale.observed import Phase, acts
-from domain.threescale.open_api_generated import NO_SECURITY
+from domain.threescale.open_api_authentication import NO_SECURITY
 
 LATER = datetime(2026, 11, 22, tzinfo=UTC)
 

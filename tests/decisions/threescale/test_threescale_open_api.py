@@ -17,8 +17,9 @@ from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.calls import Resource
 from domain.threescale.document_sources import text_at, text_in_secret
 from domain.threescale.open_api import SOURCE_UID, LabelSource, SourceSecret
+from domain.threescale.open_api_authentication import FLOWS_OF_DOCUMENT, NO_SECURITY
 from domain.threescale.open_api_document import Unreadable, read_api
-from domain.threescale.open_api_generated import FLOWS_OF_DOCUMENT, NO_SECURITY, Generated, generate
+from domain.threescale.open_api_generated import Generated, generate
 from domain.threescale.reference_names import known_as, refers_to
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.writes import merge

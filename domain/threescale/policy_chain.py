@@ -1,0 +1,33 @@
+"""A product's policy chain. A chain without the gateway's own policy `apicast` gets it at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from domain.schema import Json
+from domain.threescale.constants import APICAST, BUILT_IN
+from domain.threescale.normalize import same_json
+from domain.threescale.resources.shared import Policy
+
+
+def with_apicast(policies: Sequence[Policy]) -> tuple[Policy, ...]:
+    if any(policy.name == APICAST for policy in policies):
+        return tuple(policies)
+    return (*policies, Policy(name=APICAST, version=BUILT_IN, configuration={}, enabled=True))
+
+
+def chain_of(policies: Sequence[Policy]) -> list[dict[str, Json]]:
+    return [
+        {
+            "name": policy.name,
+            "version": policy.version,
+            "configuration": policy.configuration or {},
+            "enabled": policy.enabled,
+        }
+        for policy in with_apicast(policies)
+    ]
+
+
+def same_chain(wanted: Sequence[Policy], found: Sequence[dict[str, Json]]) -> bool:
+    names = ("name", "version", "configuration", "enabled")
+    return same_json(chain_of(wanted), [{name: entry.get(name) for name in names} for entry in found])
