@@ -3,8 +3,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
+from domain.control_annotations import RETRIED
 from domain.decision import Action, Decision, Outcome, World
-from domain.pause_and_retry import RETRIED
 from domain.resource import CustomResource
 from domain.writes import DropFinalizer, JsonPatch, Patch, patched
 

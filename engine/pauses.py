@@ -12,8 +12,8 @@ from datetime import timedelta
 from prometheus_client import Gauge
 from temporalio import activity
 
+from domain.control_annotations import held as held_itself
 from domain.identity import all_areas, all_kinds
-from domain.pause_and_retry import held as held_itself
 from domain.pauses import Pauses, why_paused
 from domain.refusal import AREA_PAUSED
 from engine.errors import Unavailable

@@ -33,9 +33,9 @@ from temporalio.exceptions import (
 )
 
 from domain.continue_as_new import Carry, newest
+from domain.control_annotations import PAUSED, RETRY
 from domain.decision import Action, Decision, Earlier, Outcome, WhenUnwanted, World
 from domain.identity import Key, task_queue
-from domain.pause_and_retry import PAUSED, RETRY
 from domain.refusal import ErrorType, Refusal
 from domain.runner import OBSERVE, SUMMARY_LENGTH, State, Step
 from domain.why import Why, details, explain

@@ -17,9 +17,9 @@ from domain.accounts.constants import CLAIM_UID_ANNOTATION, LEADER_LOCK, OPERATO
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account, AccountPool
+from domain.control_annotations import retry_wanted
 from domain.identity import Key, Kind
 from domain.model import Model
-from domain.pause_and_retry import retry_wanted
 from domain.reading import read_all
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch

@@ -38,8 +38,8 @@ from domain.accounts.pool import (
     waits,
 )
 from domain.accounts.resources import Account, AccountClaim, AccountPool
+from domain.control_annotations import RETRIED, retry_wanted
 from domain.decision import Decision, Outcome, earliest
-from domain.pause_and_retry import RETRIED, retry_wanted
 from domain.resource import timestamp
 from domain.writes import JsonPatch
 from engine.clock import now

@@ -11,9 +11,9 @@ from typing import Protocol, cast
 
 from activities.aws.clients import Answer
 from activities.aws.session import Services
-from domain.instances.auto_scaling_groups import GroupRecord, LastResult
 from domain.instances.event_verification import DEFAULT_TIMING, Facts, HookTiming, Question, ScheduledEvent
 from domain.instances.events import InstanceState
+from domain.instances.machine_pool_labels import GroupRecord, LastResult
 from domain.model import Model
 from engine.errors import Invalid
 from engine.kube.json import at, sequence, text

@@ -14,15 +14,15 @@ from activities.aws.instances import describe_group
 from activities.instances import metrics
 from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
+from domain.control_annotations import paused
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.instances import AUTO_SCALING_GROUP, AWS_MACHINE_POOL
-from domain.instances.auto_scaling_groups import GroupRecord, GroupState, group_state, group_story, merged, pool_patch
 from domain.instances.constants import GROUP_STATE_LABEL
+from domain.instances.machine_pool_labels import GroupRecord, GroupState, group_state, group_story, merged, pool_patch
 from domain.instances.names import GroupKey
 from domain.instances.passes import GroupWorld, LookAtGroup
 from domain.instances.resources import AWSMachinePool
-from domain.pause_and_retry import paused
 from domain.writes import JsonPatch
 from engine.errors import Absent
 from engine.kube import KubeApi

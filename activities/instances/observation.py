@@ -21,7 +21,7 @@ from domain.instances.actions import CountRefuted, LookAtInstance
 from domain.instances.constants import STATE_LABEL
 from domain.instances.instance_lifecycle import patch_for
 from domain.instances.interruption_policy import ReactionPolicy
-from domain.instances.labels import recalled
+from domain.instances.machine_labels import recalled
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.policy_selection import selected

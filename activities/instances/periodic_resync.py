@@ -20,15 +20,15 @@ from activities.instances import metrics
 from activities.instances.aws_queries import ServedPlaces
 from activities.instances.bulk_queries import ask_about_all, ask_about_groups
 from activities.instances.cache import InstanceCache
+from domain.control_annotations import paused
 from domain.instances.actions import Answer
-from domain.instances.auto_scaling_groups import group_differs
 from domain.instances.event_delivery import ANSWERED
+from domain.instances.machine_pool_labels import group_differs
 from domain.instances.names import GroupKey
 from domain.instances.passes import SweepInstances
 from domain.instances.periodic_resync import differs
 from domain.instances.resources import AWSMachinePool
 from domain.passes import SweptWorld
-from domain.pause_and_retry import paused
 from engine.clock import now
 from engine.temporal import signal_with_start, wake
 

@@ -15,13 +15,13 @@ from activities.activity_class import Activities
 from activities.aws.instances import terminate
 from activities.instances import metrics
 from activities.instances.aws_queries import ServedPlaces
+from domain.control_annotations import paused
 from domain.instances import NODE
 from domain.instances.actions import Done, TerminateInstance
 from domain.instances.names import InstanceKey, region_of_provider_id
 from domain.instances.notices import on_each
 from domain.instances.resources import Node
 from domain.notices import warning
-from domain.pause_and_retry import paused
 from engine.clock import now
 from engine.errors import Denied, Invalid
 from engine.kube import KubeApi

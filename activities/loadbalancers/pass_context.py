@@ -10,13 +10,13 @@ from activities.loadbalancers.cache import LoadBalancerCache, View
 from activities.loadbalancers.machine_heartbeats import Reports
 from activities.loadbalancers.replaced_operator import Predecessor
 from activities.openstack.projects import Projects
+from domain.control_annotations import is_paused
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.fleet_silence import AskFleet, Fleet
 from domain.loadbalancers.machine_health import Timings
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import selects
-from domain.pause_and_retry import is_paused
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
 from engine.clock import now

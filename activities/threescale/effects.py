@@ -28,9 +28,9 @@ from activities.threescale.pass_context import PassContext
 from activities.threescale.secrets import Secrets, insecure
 from activities.threescale.subjects import Subject
 from activities.threescale.tenant_concurrency import Calls
+from domain.control_annotations import retry_wanted
 from domain.decision import Decision, Outcome, World, earliest
 from domain.identity import all_kinds
-from domain.pause_and_retry import retry_wanted
 from domain.reading import Malformed
 from domain.resource import CustomResource
 from domain.threescale.actions import Beside, ClusterWrite, DropFinalizer, ShowStatus, Stored

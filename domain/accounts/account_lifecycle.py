@@ -47,8 +47,8 @@ from domain.accounts.region_initialization import (
 )
 from domain.accounts.resources import PROGRESSING_STATES, AccountState
 from domain.accounts.state_conditions import failure_of, released, with_condition
+from domain.control_annotations import retry_wanted
 from domain.decision import Action, Decision, Outcome
-from domain.pause_and_retry import retry_wanted
 from domain.resource import condition_of
 from domain.writes import JsonPatch
 

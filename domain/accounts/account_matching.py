@@ -11,7 +11,7 @@ from itertools import chain
 
 from domain.accounts.constants import UNCLEANED
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, AccountState, oldest_first
-from domain.pause_and_retry import paused
+from domain.control_annotations import paused
 
 
 class Candidates:

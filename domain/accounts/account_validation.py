@@ -16,10 +16,10 @@ from typing import ClassVar
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import OWNER_TAG
 from domain.accounts.resources import Account, AccountSpec, AccountState, ServiceQuota
+from domain.control_annotations import paused
 from domain.decision import Queue
 from domain.model import Model
 from domain.passes import Observation, PassedWorld
-from domain.pause_and_retry import paused
 
 # The pause after a failed correction.
 TRIED_AGAIN = timedelta(minutes=5)

@@ -8,8 +8,8 @@ from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account, ClaimState
 from domain.accounts.state_conditions import with_reason
+from domain.control_annotations import paused, retry_wanted
 from domain.decision import Decision
-from domain.pause_and_retry import paused, retry_wanted
 from domain.writes import JsonPatch
 
 INVALID = "InvalidAccountClaim"

@@ -17,8 +17,8 @@ from domain.accounts.observed import Permit, Verdict
 from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount, OrganizationMemory
 from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountPool, AccountState, oldest_first
+from domain.control_annotations import paused
 from domain.model import Model
-from domain.pause_and_retry import paused
 from domain.resource import parse_timestamp, timestamp
 
 # An expired permit is given again, in the same order.

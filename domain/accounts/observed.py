@@ -20,10 +20,10 @@ from domain.accounts.resources import (
     ServiceQuota,
 )
 from domain.accounts.state_conditions import with_account_state, with_claim_state, with_condition, with_failure
+from domain.control_annotations import paused
 from domain.decision import Action, Decision
 from domain.model import Model
 from domain.object_world import ObjectWorld
-from domain.pause_and_retry import paused
 from domain.resource import condition_of
 from domain.writes import JsonPatch, Patch, difference
 

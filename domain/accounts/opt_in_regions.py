@@ -19,8 +19,8 @@ from domain.accounts.observed import AccountWorld
 from domain.accounts.pending_status import with_news
 from domain.accounts.resources import Account, AccountState, AccountStatus, OptInRegion
 from domain.accounts.state_conditions import with_condition
+from domain.control_annotations import paused
 from domain.decision import Decision
-from domain.pause_and_retry import paused
 
 TODO = "TODO"
 ENABLING = "ENABLING"

@@ -26,9 +26,9 @@ from domain.accounts.resources import (
     oldest_first,
 )
 from domain.accounts.state_conditions import with_trouble
+from domain.control_annotations import paused
 from domain.decision import Outcome
 from domain.model import Model
-from domain.pause_and_retry import paused
 from domain.resource import Condition, KubeModel, condition_of, timestamp
 
 FIRST_PAUSE = timedelta(minutes=1)

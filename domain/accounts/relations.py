@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import ClassVar
 
-from domain import built_in_kinds, pause_and_retry
+from domain import built_in_kinds, control_annotations
 from domain.accounts import THE_VALIDATION
 from domain.accounts.claim_lifecycle import NOT_MOVED
 from domain.accounts.constants import (
@@ -48,7 +48,7 @@ from domain.resource import KubeObject
 
 CLOSE_BACKOFF = (CLOSE_LIMITED_UNTIL, CLOSE_BACKOFF_SECONDS)
 # The pool's workflow writes BUDGET_SINCE, and the Organization's reads it.
-POOL_ANNOTATIONS = (*pause_and_retry.LEVERS, BUDGET_SINCE)
+POOL_ANNOTATIONS = (*control_annotations.LEVERS, BUDGET_SINCE)
 _ANY_POOL = "any pool"
 _DISTINGUISHED = OPT_IN_STATES | {AccountState.NEW, AccountState.READY}
 
@@ -87,7 +87,7 @@ def is_settled(claim: AccountClaim) -> bool:
     handed_over = bool(spec.support_role_arn) or spec.manual_sts_mode
     has_all = link and (handed_over if spec.byoc else spec.account_ou not in NOT_MOVED)
     ready = claim.status.state == ClaimState.READY and (has_all or claim.fake)
-    return ready and not pause_and_retry.retry_wanted(claim.metadata)
+    return ready and not control_annotations.retry_wanted(claim.metadata)
 
 
 def _key_awaited(claim: AccountClaim) -> Iterable[Hashable]:
@@ -100,7 +100,7 @@ def _counted_as(account: Account) -> Hashable:
     """What pools count of an Account. The progress of its regions is left out, so it wakes no pool."""
     spec, status, meta = account.spec, account.status, account.metadata
     at_limit = not spec.aws_account_id and any(each.type == AT_LIMIT_CONDITION for each in status.conditions)
-    held = account.paused or pause_and_retry.paused(meta)
+    held = account.paused or control_annotations.paused(meta)
     return (
         *(_state_class(status.state), bool(spec.claim_link), status.claimed, status.reused, spec.legal_entity.id),
         *(held, spec.byoc, at_limit, meta.deleting),
@@ -127,7 +127,7 @@ def _shown_to_claim(account: Account) -> Hashable:
         account.status.state,
         tuple((each.status, each.reason, each.message) for each in trouble),
         *(meta.annotations.get(name) for name in (FORCE_RELEASE, *CLOSE_BACKOFF)),
-        *(pause_and_retry.paused(meta), meta.deleting),
+        *(control_annotations.paused(meta), meta.deleting),
     )
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from domain.claims import RESOURCE_HANDLE
 from domain.claims.domain_names import DomainNames
 from domain.claims.json_objects import JsonObject, object_at, text_at, value_at, with_metadata
+from domain.control_annotations import RETRIED, RETRY
 from domain.identity import Kind
-from domain.pause_and_retry import RETRIED, RETRY
 
 
 def in_hand(names: DomainNames, kind: Kind, obj: JsonObject) -> JsonObject:

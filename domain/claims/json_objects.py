@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 from pydantic import JsonValue, SkipValidation
 
-from domain.pause_and_retry import is_paused
+from domain.control_annotations import is_paused
 
 JsonObject = dict[str, JsonValue]
 # An object from the API server, not validated again.

@@ -25,8 +25,8 @@ from domain.claims.json_objects import flag_at, object_at, objects_at, paused, t
 from domain.claims.linked_providers import recorded_reference
 from domain.claims.marks import handle_name, holder_of, is_deleting, is_detached, is_left_alone, is_unbound
 from domain.claims.provider_resources import linked_names, named_providers
+from domain.control_annotations import ABANDONED, RETRIED
 from domain.identity import Kind
-from domain.pause_and_retry import ABANDONED, RETRIED
 from domain.relations import AnyObject, Linked, News, On, Relation, Scope, WhileNamed, Whom, always
 from domain.resource import KubeObject
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from domain.control_annotations import paused
 from domain.decision import Action, Decision, Outcome, earliest
 from domain.instances.actions import AskInstance, FindNode, LookAtInstance
 from domain.instances.constants import INTERRUPTION_LABEL, LONGEST_HOOK, QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
@@ -33,8 +34,8 @@ from domain.instances.interruption_causes import (
     open_planned,
 )
 from domain.instances.interruption_policy import Reaction
-from domain.instances.labels import label_patch
 from domain.instances.lifecycle_hooks import HookWork, served
+from domain.instances.machine_labels import label_patch
 from domain.instances.notices import about, on_each
 from domain.instances.observed import InstanceWorld
 from domain.instances.periodic_resync import contradicted
@@ -52,7 +53,6 @@ from domain.instances.reactions import (
 )
 from domain.model import Model
 from domain.notices import Notice, warning
-from domain.pause_and_retry import paused
 from domain.writes import JsonPatch
 
 # A Node takes some minutes to join its cluster. Each search lists the Nodes of the workload cluster.

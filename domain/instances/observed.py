@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Self
 
+from domain.control_annotations import paused
 from domain.decision import World
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_delivery import Outcome, Taken
@@ -17,13 +18,12 @@ from domain.instances.event_record import InstanceRecord, answered, fold, hear, 
 from domain.instances.event_verification import STOPPED_STATES, Facts, HookTiming
 from domain.instances.events import InstanceEvent
 from domain.instances.interruption_policy import ReactionPolicy
-from domain.instances.labels import recalled
+from domain.instances.machine_labels import recalled
 from domain.instances.names import InstanceKey
 from domain.instances.periodic_resync import missed_events
 from domain.instances.replacements import Replacement, Unreplaced
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
 from domain.model import Model
-from domain.pause_and_retry import paused
 from domain.refusal import ErrorType
 
 # The name of the activity that searches for a Node, and of its slot.

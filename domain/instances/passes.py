@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import ClassVar, Self
 
 from domain.decision import Queue
-from domain.instances.auto_scaling_groups import GroupRecord, merged
+from domain.instances.machine_pool_labels import GroupRecord, merged
 from domain.model import Model
 from domain.passes import Observation, PassedWorld, Sweep
 

@@ -24,6 +24,7 @@ from collections.abc import Hashable, Iterable
 from functools import cache
 from typing import ClassVar
 
+from domain.control_annotations import PAUSED
 from domain.identity import Key, Kind
 from domain.instances import NODE, THE_SWEEP
 from domain.instances.constants import (
@@ -34,11 +35,10 @@ from domain.instances.constants import (
     REPLACING_ANNOTATION,
     STATE_LABEL,
 )
-from domain.instances.labels import story_of
+from domain.instances.machine_labels import story_of
 from domain.instances.names import InstanceKey, region_of_provider_id
 from domain.instances.replacements import deployment_of, marked
 from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, MachineDeployment, Node
-from domain.pause_and_retry import PAUSED
 from domain.relations import Linked, News, On, Relation, Whom
 from domain.resource import ObjectMeta
 

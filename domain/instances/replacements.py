@@ -23,6 +23,7 @@ from typing import Self
 
 from pydantic import ValidationError
 
+from domain.control_annotations import paused
 from domain.instances.constants import (
     AUTOSCALER_ANNOTATIONS,
     DELETE_FIRST_ANNOTATION,
@@ -33,7 +34,6 @@ from domain.instances.constants import (
 from domain.instances.names import InstanceKey
 from domain.instances.resources import Machine, MachineDeployment, MachineSet
 from domain.model import Model
-from domain.pause_and_retry import paused
 from domain.resource import CustomResource, ObjectMeta
 
 # The value of Cluster API's annotation on a Machine that is replaced. Cluster API only looks for the key.

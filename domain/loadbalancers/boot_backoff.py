@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from domain.control_annotations import RETRIED
 from domain.loadbalancers.constants import (
     BOOT_FAILED_AT_ANNOTATION,
     BOOT_FAILURES_ANNOTATION,
@@ -17,7 +18,6 @@ from domain.loadbalancers.constants import (
     LONGEST_BOOT_PAUSE,
 )
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
-from domain.pause_and_retry import RETRIED
 from domain.refusal import doubled
 from domain.resource import parse_timestamp, timestamp
 from domain.writes import JsonPatch

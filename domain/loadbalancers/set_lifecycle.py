@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from domain.control_annotations import retry_wanted
 from domain.decision import Action, Decision
 from domain.loadbalancers.boot_backoff import tried_again
 from domain.loadbalancers.constants import QUOTA_ANNOTATION, REVISION_ANNOTATION
@@ -22,7 +23,6 @@ from domain.loadbalancers.patches import combined
 from domain.loadbalancers.scaling import SetPlan, plan_set
 from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, PatchMachine, SetWorld
 from domain.notices import Notice, normal
-from domain.pause_and_retry import retry_wanted
 from domain.writes import JsonPatch
 
 # How long after a machine's creation its Event is reported, so that the attempt after a crash reports it, too.

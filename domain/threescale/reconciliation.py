@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from domain.control_annotations import RETRIED
 from domain.decision import Action, Decision, World
-from domain.pause_and_retry import RETRIED
 from domain.refusal import ErrorType, Refusal
 from domain.threescale.actions import ShowStatus
 from domain.threescale.calls import Call

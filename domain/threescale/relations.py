@@ -24,9 +24,9 @@ from functools import cache
 from typing import Any, ClassVar
 
 from domain.built_in_kinds import API_MANAGER, SECRET
+from domain.control_annotations import RETRIED, RETRY
 from domain.custom_resources import custom_resources
 from domain.identity import Kind
-from domain.pause_and_retry import RETRIED, RETRY
 from domain.relations import News, On, Relation, Scope, WhileNamed, Whom, version
 from domain.resource import CustomResource, KubeModel, ObjectMeta
 from domain.threescale import CUSTOM_KINDS, THE_TENANTS

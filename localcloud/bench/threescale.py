@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from domain.pause_and_retry import RETRIED, RETRY
+from domain.control_annotations import RETRIED, RETRY
 from domain.threescale import BACKEND, PRODUCT
 from domain.threescale.orphan_backoff import next_look
 from engine.kube.json import JsonObject, at, sequence, text

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from domain.pause_and_retry import ABANDONED
+from domain.control_annotations import ABANDONED
 from domain.resource import timestamp
 from starters.cli.environment import StateOption
 from starters.cli.object_reference import KindArgument, NameArgument, OfObject, Target, target

@@ -26,8 +26,8 @@ from temporalio.exceptions import ApplicationError
 from temporalio.exceptions import TimeoutError as ActivityTimeout
 from temporalio.service import RPCError, RPCStatusCode
 
+from domain.control_annotations import RETRY
 from domain.identity import Key, all_kinds, key_found
-from domain.pause_and_retry import RETRY
 from domain.pauses import why_paused
 from domain.refusal import ErrorType
 from domain.why import Blocker, Why

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from domain.control_annotations import PAUSED, is_paused
 from domain.identity import all_kinds
-from domain.pause_and_retry import PAUSED, is_paused
 from starters.cli.completion import complete_areas
 from starters.cli.environment import StateOption
 from starters.cli.object_reference import (

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from domain.control_annotations import is_paused
 from domain.identity import Key, Kind, all_kinds, key_found
 from domain.model import Model
-from domain.pause_and_retry import is_paused
 from domain.resource import parse_timestamp
 from starters.cli import output
 from starters.cli.environment import StateOption

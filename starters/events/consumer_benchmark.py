@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from domain.instances import constants as c
-from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
+from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.message_unwrapping import Message
 from domain.instances.names import GroupKey, InstanceKey
 from domain.model import Model

@@ -20,10 +20,10 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from domain.instances.auto_scaling_groups import GroupRecord, fold_result
 from domain.instances.event_delivery import Handled, Outcome, Taken, worst
 from domain.instances.event_routing import by_instance, group_of, instance_of, on_host, urgency
 from domain.instances.events import InstanceEvent
+from domain.instances.machine_pool_labels import GroupRecord, fold_result
 from domain.instances.names import GroupKey, InstanceKey
 from starters.events import metrics
 from starters.events.machine_index import Index

@@ -7,7 +7,7 @@ wakes of both are delayed. An Account's status is input too: people and tools cl
 from __future__ import annotations
 
 from domain import built_in_kinds as built_in
-from domain import pause_and_retry
+from domain import control_annotations
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.claim_lifecycle import POOLS_TURN
 from domain.accounts.claim_validation import spec_fault
@@ -30,11 +30,11 @@ from starters.watch.watched_kinds import Pacing, Watched, read_nothing
 
 AREA = "accounts"
 
-_ACCOUNT_ANNOTATIONS = (*pause_and_retry.LEVERS, FORCE_RELEASE, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
+_ACCOUNT_ANNOTATIONS = (*control_annotations.LEVERS, FORCE_RELEASE, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
 _REQUESTED = ("regionalServiceQuotas", "globalServiceQuotas", "optInRegions")
 # Written by kubectl and our own commands; no decision of a claim reads them.
 _UNREAD_ANNOTATIONS = frozenset(
-    {"kubectl.kubernetes.io/last-applied-configuration", pause_and_retry.RETRIED, pause_and_retry.ABANDONED}
+    {"kubectl.kubernetes.io/last-applied-configuration", control_annotations.RETRIED, control_annotations.ABANDONED}
 )
 # Seconds in which the pool hands over a bound Account, even among ten at once.
 _HAND_OVER = 1.0
@@ -63,7 +63,7 @@ def read_account(obj: JsonObject) -> View:
             *(repr(asked_for.get(name) or None) for name in _REQUESTED),
         ),
         handed=(spec.claim_link_namespace, spec.claim_link, spec.legal_entity.id),
-        settled=has_all and bool(spec.claim_link) == status.claimed and not pause_and_retry.retry_wanted(meta),
+        settled=has_all and bool(spec.claim_link) == status.claimed and not control_annotations.retry_wanted(meta),
         facts={
             "claim": spec.claim_link,
             "claimed": _word(status.claimed),
@@ -71,7 +71,7 @@ def read_account(obj: JsonObject) -> View:
             "reused": _word(status.reused),
             "byoc": _word(spec.byoc),
             "legal entity": spec.legal_entity.id,
-            "paused": _word(account.paused or pause_and_retry.paused(meta)),
+            "paused": _word(account.paused or control_annotations.paused(meta)),
         },
         model=account,
     )
@@ -92,7 +92,7 @@ def read_claim(obj: JsonObject) -> View:
         facts={
             "account": link,
             "state": state,
-            "paused": _word(pause_and_retry.paused(claim.metadata)),
+            "paused": _word(control_annotations.paused(claim.metadata)),
             "pool's turn": _word(_is_the_pools(claim)),
         },
         model=claim,
@@ -114,7 +114,7 @@ def read_pool(obj: JsonObject) -> View:
             "available": _number(obj, "status", "availableAccounts"),
             "progressing": _number(obj, "status", "accountsProgressing"),
             "stalled": _stalled(obj),
-            "paused": _word(pause_and_retry.is_paused(annotations)),
+            "paused": _word(control_annotations.is_paused(annotations)),
         },
     )
 

@@ -20,7 +20,7 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
-from domain import pause_and_retry
+from domain import control_annotations
 from domain.claims.domain_names import DomainNames
 from domain.claims.json_objects import JsonObject as ClaimsObject
 from domain.claims.linked_providers import recorded_reference
@@ -152,7 +152,7 @@ def _earliest(*moments: str) -> str:
 
 
 def _paused(obj: JsonObject) -> bool:
-    return pause_and_retry.is_paused(mapping(obj, "metadata", "annotations"))
+    return control_annotations.is_paused(mapping(obj, "metadata", "annotations"))
 
 
 def _stalled(obj: JsonObject) -> bool:
@@ -166,8 +166,8 @@ def _deleting(obj: JsonObject) -> bool:
 
 def _retry_wanted(obj: JsonObject) -> bool:
     annotations = mapping(obj, "metadata", "annotations")
-    token = text(annotations, pause_and_retry.RETRY)
-    return bool(token) and token != text(annotations, pause_and_retry.RETRIED)
+    token = text(annotations, control_annotations.RETRY)
+    return bool(token) and token != text(annotations, control_annotations.RETRIED)
 
 
 def _path(reference: Mapping[str, object]) -> str:

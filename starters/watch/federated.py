@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from prometheus_client import Metric
 
-from domain import pause_and_retry
+from domain import control_annotations
 from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
 from domain.accounts.constants import FINALIZER
 from domain.accounts.federated import ACCOUNT_LABEL, LAST_ROLE_UPDATE, ROLE_LABEL, UID_LABEL
@@ -35,12 +35,12 @@ def read_role(obj: JsonObject) -> View:
     role = AWSFederatedRole.model_validate(obj)
     meta, state = role.metadata, role.status.state
     validated = role.status.observed_generation == meta.generation
-    has_finalizer, retried = FINALIZER in meta.finalizers, bool(pause_and_retry.retry_wanted(meta))
+    has_finalizer, retried = FINALIZER in meta.finalizers, bool(control_annotations.retry_wanted(meta))
     return View(
         fingerprint=(
             generation(obj),
             others_finalizers(obj, FINALIZER),
-            chosen(meta.annotations, pause_and_retry.LEVERS),
+            chosen(meta.annotations, control_annotations.LEVERS),
             state,
             validated,
         ),
@@ -57,7 +57,7 @@ def read_access(obj: JsonObject) -> View:
         fingerprint=(
             generation(obj),
             others_finalizers(obj, FINALIZER),
-            chosen(annotations, pause_and_retry.LEVERS),
+            chosen(annotations, control_annotations.LEVERS),
             chosen(access.metadata.labels, _LABELS),
             status.state,
             status.granted,
@@ -73,7 +73,7 @@ def read_access(obj: JsonObject) -> View:
 def _phase(meta: ObjectMeta, state: str) -> str:
     if meta.deleting:
         return "Deleting"
-    return "Paused" if pause_and_retry.paused(meta) else state
+    return "Paused" if control_annotations.paused(meta) else state
 
 
 def federated_gauges(index: Index) -> Iterator[Metric]:

@@ -18,7 +18,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 
-from domain import pause_and_retry
+from domain import control_annotations
 from domain.loadbalancers import LOAD_BALANCER
 from domain.loadbalancers.constants import (
     BOOT_FAILURES_ANNOTATION,
@@ -103,7 +103,7 @@ def service_figures(obj: JsonObject) -> dict[str, str]:
 def _phase(obj: JsonObject, otherwise: str) -> str:
     if text(obj, "metadata", "deletionTimestamp"):
         return "Deleting"
-    return "Paused" if pause_and_retry.is_paused(mapping(obj, "metadata", "annotations")) else otherwise
+    return "Paused" if control_annotations.is_paused(mapping(obj, "metadata", "annotations")) else otherwise
 
 
 def _served_phase(counts: Mapping[str, str]) -> str:

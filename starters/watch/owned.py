@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 
+from domain.control_annotations import LEVERS
 from domain.identity import Kind
-from domain.pause_and_retry import LEVERS
 from domain.relations import News, Relation, version
 from domain.resource import KubeObject
 from engine.kube.json import JsonObject, mapping

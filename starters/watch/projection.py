@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
+from domain.control_annotations import LEVERS
 from domain.identity import Key
-from domain.pause_and_retry import LEVERS
 from domain.relations import Relation
 from domain.resource import KubeModel
 from engine.kube.api import FIELD_MANAGER

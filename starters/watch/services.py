@@ -7,6 +7,7 @@ changes of fields that endpoints depend on count.
 from __future__ import annotations
 
 from activities.loadbalancers.installation import installation_of
+from domain.control_annotations import LEVERS
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import (
     GROUP,
@@ -17,7 +18,6 @@ from domain.loadbalancers.constants import (
 from domain.loadbalancers.names import load_balancer_name
 from domain.loadbalancers.relations import RELATIONS, endpoints
 from domain.loadbalancers.services.objects import Installation, Service
-from domain.pause_and_retry import LEVERS
 from domain.resource import ObjectMeta
 from engine.kube import EVENT, NODE
 from engine.kube.json import JsonObject

@@ -14,7 +14,7 @@ from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import DEVELOPMENT_ACCOUNT, OPERATOR_NAMESPACE, PAYER_SECRET
 from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account
-from domain.pause_and_retry import PAUSED
+from domain.control_annotations import PAUSED
 from domain.resource import condition_of, parse_timestamp
 from engine.kube import SECRET
 from engine.kube.json import JsonObject, key_of, mapping

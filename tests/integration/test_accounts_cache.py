@@ -11,8 +11,8 @@ from activities.accounts.cache import ALL_ACCOUNTS, ALL_POOLS, Reader
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.resources import AccountPool
+from domain.control_annotations import PAUSED, RETRY
 from domain.identity import Key
-from domain.pause_and_retry import PAUSED, RETRY
 from engine.kube import JsonObject, KubeApi
 from engine.kube.informer_cache import Store
 from engine.kube.json import text

@@ -21,11 +21,11 @@ from domain.accounts import ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS
 from domain.accounts.constants import CCS_ACCESS_KEY
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.force_release import FORCE_RELEASE
+from domain.control_annotations import PAUSED, RETRY
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.constants import GIVEN_UP_ANNOTATION
 from domain.loadbalancers.machine.api_access import role_rules
-from domain.pause_and_retry import PAUSED, RETRY
 from domain.threescale import OPEN_API, PRODUCT, TENANT
 from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.cascading_deletion import CASCADE

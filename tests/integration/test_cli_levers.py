@@ -25,8 +25,8 @@ from waiting import eventually
 
 from domain.accounts import ACCOUNT
 from domain.continue_as_new import Carry
+from domain.control_annotations import ABANDONED, PAUSED, RETRIED, RETRY
 from domain.identity import Key
-from domain.pause_and_retry import ABANDONED, PAUSED, RETRIED, RETRY
 from engine.kube import EVENT, NAMESPACE, KubeApi
 from engine.kube.json import mapping, text
 from engine.settings import Settings

@@ -26,10 +26,10 @@ from waiting import eventually
 from activities.aws.instances_session import Places
 from domain.continue_as_new import Carry
 from domain.instances import AWS_MACHINE
-from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.constants import INSTANCE_WORKFLOW
 from domain.instances.event_delivery import HAND_OVER, HandOver, Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
+from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.served_queues import Place
 from engine.kube import KubeApi

@@ -23,10 +23,10 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 from waiting import eventually
 
+from domain.control_annotations import PAUSED
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, SERVICE_FINALIZER, SERVICE_LEASE
-from domain.pause_and_retry import PAUSED
 from domain.why import Why
 from engine.errors import Absent, Conflict
 from engine.kube import EVENT, LEASE, NAMESPACE, NODE, KubeApi

@@ -27,7 +27,7 @@ from domain.accounts.passes import PassPool, PoolWorld
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.instances import EC2_INSTANCE
-from domain.instances.auto_scaling_groups import GroupRecord
+from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.passes import GroupWorld, LookAtGroup
 from engine.settings import Settings

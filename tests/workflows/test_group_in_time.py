@@ -11,7 +11,7 @@ from temporalio.worker import Worker
 from waiting import eventually
 
 from domain.decision import Decision, Outcome, Queue
-from domain.instances.auto_scaling_groups import GroupRecord, LastResult
+from domain.instances.machine_pool_labels import GroupRecord, LastResult
 from domain.instances.names import GroupKey
 from domain.instances.passes import GroupWorld, LookAtGroup
 from engine.temporal import wake

@@ -54,7 +54,7 @@ from domain.instances.event_verification import Facts, HookTiming, Question, Sch
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.instance_lifecycle import patch_for
 from domain.instances.interruption_policy import CauseSort, Channel, Reaction, ReactionPolicy
-from domain.instances.labels import recalled
+from domain.instances.machine_labels import recalled
 from domain.instances.names import InstanceKey
 from domain.instances.observed import Emptying, InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.replacements import Replacement

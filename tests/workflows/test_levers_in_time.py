@@ -15,7 +15,7 @@ from world import held_claim
 
 import workflows.durable_driver
 from domain.accounts.constants import CLAIM_UID_ANNOTATION
-from domain.pause_and_retry import LEVERS
+from domain.control_annotations import LEVERS
 from domain.refusal import AREA_PAUSED
 from domain.why import Why
 from engine.errors import Conflict, Denied, Invalid, Unavailable

@@ -27,8 +27,8 @@ from domain.accounts.federated.actions import (
 from domain.accounts.federated.observed import FederatedAccessWorld
 from domain.accounts.federated.policies import LONGEST_ROLE, document, name_fault, named, uid_of, wanted_digest
 from domain.accounts.federated.resources import AccessState, AWSFederatedRole
+from domain.control_annotations import retry_wanted
 from domain.decision import Action, Decision
-from domain.pause_and_retry import retry_wanted
 from domain.refusal import ErrorType, Refusal
 from domain.resource import SecretReference
 from domain.writes import JsonPatch

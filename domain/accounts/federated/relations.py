@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from domain import pause_and_retry
+from domain import control_annotations
 from domain.accounts.constants import FINALIZER
 from domain.accounts.federated.access_status import SYNCED
 from domain.accounts.federated.resources import AccessState, AWSFederatedAccountAccess, AWSFederatedRole
@@ -15,7 +15,7 @@ def is_settled(access: AWSFederatedAccountAccess) -> bool:
     synced = condition_of(status.conditions, SYNCED)
     works = status.state == AccessState.READY and bool(status.granted)
     refused = synced is not None and synced.status == "False"
-    return works and not refused and FINALIZER in meta.finalizers and not pause_and_retry.retry_wanted(meta)
+    return works and not refused and FINALIZER in meta.finalizers and not control_annotations.retry_wanted(meta)
 
 
 def _key_awaited(access: AWSFederatedAccountAccess) -> list[tuple[str, str]]:

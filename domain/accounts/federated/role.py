@@ -17,9 +17,9 @@ from domain.accounts.federated.observed import FederatedRoleWorld, Verdict
 from domain.accounts.federated.policies import LONGEST_POLICY, name_fault
 from domain.accounts.federated.resources import AWSFederatedRole, FederatedRoleStatus, RoleState
 from domain.accounts.state_conditions import with_reason
+from domain.control_annotations import retry_wanted
 from domain.decision import Decision
 from domain.identity import Key
-from domain.pause_and_retry import retry_wanted
 from domain.resource import condition_of
 from domain.writes import JsonPatch
 

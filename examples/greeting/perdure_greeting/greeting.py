@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar, Self
 
+from domain.control_annotations import RETRIED, retry_wanted
 from domain.decision import Action, Decision, Outcome, World
 from domain.identity import Key
 from domain.model import Model
-from domain.pause_and_retry import RETRIED, retry_wanted
 from domain.writes import JsonPatch, Patch, patched
 from perdure_greeting import AREA
 from perdure_greeting.resources import Greeting

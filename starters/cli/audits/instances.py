@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from domain.identity import Key, Kind, task_queue
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, EC2_INSTANCE, NODE
-from domain.instances.auto_scaling_groups import group_differs
 from domain.instances.constants import GROUP_STATE_LABEL, INSTANCE_WORKFLOW, STATE_LABEL
 from domain.instances.event_verification import Facts
+from domain.instances.machine_pool_labels import group_differs
 from domain.instances.names import InstanceKey
 from domain.instances.resources import AWSMachine, AWSMachinePool, Node
 from domain.reading import read_all

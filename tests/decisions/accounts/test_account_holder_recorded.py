@@ -12,8 +12,8 @@ from domain.accounts.claim_lifecycle import decide
 from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account
+from domain.control_annotations import PAUSED
 from domain.decision import Outcome
-from domain.pause_and_retry import PAUSED
 from domain.writes import Written
 
 READY = {"state": "Ready", "conditions": [condition("Claimed")]}

@@ -28,7 +28,7 @@ from domain.accounts.account_validation import (
 )
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.resources import Account
-from domain.pause_and_retry import PAUSED
+from domain.control_annotations import PAUSED
 
 HOURS = timedelta(hours=10)
 ON = {

@@ -29,8 +29,8 @@ from domain.accounts.federated.actions import AttachAccessPolicies, EnsureAccess
 from domain.accounts.federated.observed import FederatedAccessWorld
 from domain.accounts.federated.policies import document, wanted_digest
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, CustomPolicy
+from domain.control_annotations import RETRIED, RETRY
 from domain.decision import Outcome, World
-from domain.pause_and_retry import RETRIED, RETRY
 from domain.refusal import ErrorType
 from workflows.accounts import FederatedAccessWorkflow
 

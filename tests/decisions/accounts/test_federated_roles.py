@@ -12,8 +12,8 @@ from domain.accounts.constants import FINALIZER
 from domain.accounts.federated.actions import StampAccesses
 from domain.accounts.federated.observed import FederatedRoleWorld, Verdict
 from domain.accounts.federated.role import decide
+from domain.control_annotations import RETRIED, RETRY
 from domain.decision import Action, Outcome
-from domain.pause_and_retry import RETRIED, RETRY
 from domain.refusal import ErrorType
 from workflows.accounts import FederatedRoleWorkflow
 

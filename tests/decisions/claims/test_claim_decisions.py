@@ -40,8 +40,8 @@ from domain.accounts.constants import (
 )
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import AccountClaim
+from domain.control_annotations import PAUSED
 from domain.decision import Outcome
-from domain.pause_and_retry import PAUSED
 from domain.refusal import ErrorType
 from domain.resource import timestamp
 from domain.writes import Patch

@@ -19,8 +19,8 @@ from activities.claims.handles import HandleActivities
 from activities.claims.tools import Tools
 from domain.claims.evaluator_interface import ClaimPlan, HandlePlan
 from domain.claims.passes import ObjectWorld, PassClaim
+from domain.control_annotations import PAUSED
 from domain.identity import Key
-from domain.pause_and_retry import PAUSED
 from domain.resource import timestamp
 from engine.settings import Settings
 

@@ -27,7 +27,7 @@ from domain.claims.handle_matching import (
 )
 from domain.claims.json_objects import JsonObject
 from domain.claims.update_filters import BadPattern, differences
-from domain.pause_and_retry import PAUSED
+from domain.control_annotations import PAUSED
 from domain.resource import timestamp
 
 NOW = datetime(2025, 1, 31, 12, 0, 0, tzinfo=UTC)

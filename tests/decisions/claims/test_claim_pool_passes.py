@@ -24,8 +24,8 @@ from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.marks import reference_to
 from domain.claims.passes import PassPool, PoolMemory, PoolWorld
 from domain.claims.status_conditions import SOON
+from domain.control_annotations import PAUSED
 from domain.identity import Key, Kind
-from domain.pause_and_retry import PAUSED
 from domain.resource import timestamp
 from engine.errors import ApiError, Conflict, Denied, Invalid
 from engine.settings import Settings

@@ -27,8 +27,8 @@ from domain.accounts.constants import FINALIZER
 from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.observed import ClaimWorld, InputSecret
 from domain.accounts.resources import Account
+from domain.control_annotations import PAUSED as PAUSE
 from domain.decision import Outcome
-from domain.pause_and_retry import PAUSED as PAUSE
 from domain.writes import Delete, Patch
 
 HELD = InputSecret(complete=True, held=True)

@@ -26,7 +26,7 @@ from domain.accounts.actions.iam_identities import EnsureFleetRole
 from domain.accounts.claim_lifecycle import decide
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.pool import waits
-from domain.pause_and_retry import PAUSED
+from domain.control_annotations import PAUSED
 from domain.resource import timestamp
 
 PRINCIPAL = "arn:aws:iam::999999999999:role/fleet"

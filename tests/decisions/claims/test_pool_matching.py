@@ -14,7 +14,7 @@ from domain.accounts import account_matching
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, UNCLEANED
 from domain.accounts.pool import PoolView, bind, has_free, offered
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, oldest_first
-from domain.pause_and_retry import paused
+from domain.control_annotations import paused
 from domain.resource import timestamp
 
 ENTITIES = ("", "entity-1", "entity-2")

@@ -15,8 +15,8 @@ from typer.testing import CliRunner, Result
 
 from domain.accounts import ACCOUNT
 from domain.claims import RESOURCE_CLAIM
+from domain.control_annotations import ABANDONED
 from domain.identity import Kind
-from domain.pause_and_retry import ABANDONED
 from engine.errors import Absent, Denied
 from engine.kube import EVENT
 from engine.kube.json import text

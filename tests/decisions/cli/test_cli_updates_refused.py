@@ -11,8 +11,8 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, RetryState, TimeoutError, TimeoutType
 
 from domain.accounts import ACCOUNT
+from domain.control_annotations import RETRY
 from domain.identity import Key
-from domain.pause_and_retry import RETRY
 from domain.pauses import CONFIG_MAP_NAME, Pause
 from domain.why import Blocker
 from domain.writes import LeverPatch

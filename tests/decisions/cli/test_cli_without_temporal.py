@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
 from domain.accounts.force_release import FORCE_RELEASE
-from domain.pause_and_retry import ABANDONED, PAUSED
+from domain.control_annotations import ABANDONED, PAUSED
 from domain.pauses import CONFIG_MAP_NAME, pauses_in
 from engine.kube import CONFIG_MAP
 from engine.kube.json import text

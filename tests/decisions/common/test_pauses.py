@@ -15,8 +15,8 @@ import yaml
 from temporalio.testing import ActivityEnvironment
 
 from domain.audit_report import CONFIG_MAP_NAME as AUDIT_REPORT
+from domain.control_annotations import PAUSED
 from domain.identity import all_areas
-from domain.pause_and_retry import PAUSED
 from domain.pauses import CONFIG_MAP_NAME, RESUMED, Pause, areas_changed, pauses_in, resumed_since, why_paused
 from engine.errors import Unavailable
 from engine.health import Health

@@ -15,9 +15,9 @@ import pytest
 from running_consumer import running, until
 
 from activities.aws.session import Services
-from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
+from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.message_unwrapping import Message
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.served_queues import place_of

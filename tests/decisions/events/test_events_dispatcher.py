@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from running_consumer import until
 
-from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import Handled, Outcome, Taken
 from domain.instances.event_parser import Events
 from domain.instances.events import EventKind, HookAction, InstanceEvent, InstanceState
+from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.message_unwrapping import Invalid, Message
 from domain.instances.names import GroupKey, InstanceKey
 from starters.events.consumer_benchmark import ACCOUNT, REGION

@@ -13,9 +13,9 @@ from activities.instances import auto_scaling_groups
 from activities.instances.auto_scaling_groups import GroupActivities
 from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
-from domain.instances.auto_scaling_groups import GroupRecord, LastResult, fold_result
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL
 from domain.instances.events import EventKind, InstanceEvent
+from domain.instances.machine_pool_labels import GroupRecord, LastResult, fold_result
 from domain.instances.names import GroupKey
 from domain.instances.passes import GroupWorld, LookAtGroup
 from domain.instances.resources import AWSMachinePool

@@ -27,7 +27,12 @@ from instance_scenes import (
 )
 
 from domain.instances import EXTERNAL_KINDS
-from domain.instances.auto_scaling_groups import (
+from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.event_record import Drain, cordoned, opened
+from domain.instances.events import EventKind, InstanceEvent, InstanceState
+from domain.instances.interruption_causes import interruption_label
+from domain.instances.machine_labels import Story, label_patch, recalled, story_of
+from domain.instances.machine_pool_labels import (
     GroupRecord,
     GroupState,
     GroupStory,
@@ -38,11 +43,6 @@ from domain.instances.auto_scaling_groups import (
     pool_patch,
     word_of,
 )
-from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
-from domain.instances.event_record import Drain, cordoned, opened
-from domain.instances.events import EventKind, InstanceEvent, InstanceState
-from domain.instances.interruption_causes import interruption_label
-from domain.instances.labels import Story, label_patch, recalled, story_of
 from domain.instances.names import (
     GroupKey,
     InstanceKey,

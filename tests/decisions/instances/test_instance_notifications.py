@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from instance_scenes import ACCOUNT, ID, REGION, at, facts, hook, machine, observed, record, scheduled, spot, state
 
+from domain.control_annotations import PAUSED
 from domain.instances.actions import AskInstance, CountRefuted, Notify, ReleaseNode
 from domain.instances.event_record import answered, cordoned, fold
 from domain.instances.event_verification import Facts
@@ -25,7 +26,6 @@ from domain.instances.webhook_notifications import (
     teams_body,
     templated_body,
 )
-from domain.pause_and_retry import PAUSED
 from domain.refusal import ErrorType, Refusal
 from domain.runner import State
 

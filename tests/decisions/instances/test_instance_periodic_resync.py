@@ -12,7 +12,7 @@ from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.event_record import InstanceRecord, fold
 from domain.instances.event_verification import Question, ScheduledEvent
 from domain.instances.interruption_causes import interruption_label, nearest_end
-from domain.instances.labels import label_patch
+from domain.instances.machine_labels import label_patch
 from domain.instances.periodic_resync import differs, missed_events
 
 DATE = at(90_000)

@@ -35,7 +35,7 @@ from domain.instances.event_verification import HookTiming, ScheduledEvent
 from domain.instances.events import InstanceState
 from domain.instances.instance_lifecycle import decide_instance, work_for_instance
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
-from domain.instances.labels import Story, recalled
+from domain.instances.machine_labels import Story, recalled
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.observed import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.periodic_resync import differs

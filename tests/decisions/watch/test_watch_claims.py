@@ -14,8 +14,8 @@ from edited_documents import edited
 
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION, RESOURCE_FIELD_MANAGER
 from domain.claims.names import watch_name
+from domain.control_annotations import PAUSED
 from domain.identity import Key
-from domain.pause_and_retry import PAUSED
 from engine.kube.api import KubeApi
 from engine.settings import Settings
 from starters.watch.claims import watched_for

@@ -27,10 +27,10 @@ from domain.accounts.actions.account_creation import AwaitAccount, CreateAccount
 from domain.accounts.actions.iam_identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.region_initialization import InitializeRegion
 from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.control_annotations import PAUSED
 from domain.identity import Key
 from domain.model import Model
 from domain.names import SUFFIX_ALPHABET
-from domain.pause_and_retry import PAUSED
 from engine.errors import Absent
 from engine.kube import SECRET, BlockingKube
 from engine.kube.json import mapping, text

@@ -15,8 +15,8 @@ from domain.accounts.actions.account_access import Access
 from domain.accounts.actions.iam_identities import DeleteIdentities
 from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion, ListRegions
 from domain.accounts.constants import IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
+from domain.control_annotations import PAUSED
 from domain.identity import Key
-from domain.pause_and_retry import PAUSED
 from engine.errors import Denied
 from engine.kube import SECRET
 from localcloud.aws.contract import IMAGE_OWNER, PAYER_ACCOUNT_ID, CustomerAccount

@@ -9,7 +9,7 @@ import pytest
 from claims.claims_ground import GADGET, PROMPT, Ground
 from claims.claims_objects import deleting, look, now, stamp
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.pause_and_retry import PAUSED
+from domain.control_annotations import PAUSED
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 

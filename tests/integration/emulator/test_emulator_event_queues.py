@@ -17,9 +17,9 @@ from running_consumer import running
 from waiting import eventually
 
 from activities.aws.instances_session import Places
-from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent
+from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.served_queues import Place
 from engine.errors import Absent, Denied, Unavailable

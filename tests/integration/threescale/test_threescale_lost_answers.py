@@ -13,9 +13,9 @@ from threescale_process import Client
 from threescale_scene import everything, holds
 from waiting import eventually
 
+from domain.control_annotations import RETRY
 from domain.decision import Outcome
 from domain.identity import Key, Kind
-from domain.pause_and_retry import RETRY
 from domain.threescale import (
     ACTIVE_DOC,
     APPLICATION,

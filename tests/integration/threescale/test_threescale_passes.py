@@ -22,9 +22,9 @@ from threescale_process import Client, fresh
 from threescale_scene import DOCUMENT, EVERYTHING, PRODUCT_SPEC, everything, holds
 
 from activities.threescale.pass_context import LEADER_LEASE
+from domain.control_annotations import RETRIED, RETRY
 from domain.decision import Outcome
 from domain.identity import Kind
-from domain.pause_and_retry import RETRIED, RETRY
 from domain.schema import JsonObject
 from domain.threescale import (
     ACTIVE_DOC,

@@ -18,8 +18,8 @@ from threescale_scene import holds
 
 from activities.threescale.client import Connections
 from activities.threescale.drift_sweep import SweepActivities
+from domain.control_annotations import PAUSED
 from domain.identity import Kind
-from domain.pause_and_retry import PAUSED
 from domain.threescale import BACKEND, PRODUCT, THE_TENANTS
 from domain.threescale.digests import DRIFT
 from domain.threescale.observed import Memory

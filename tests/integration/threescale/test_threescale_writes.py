@@ -18,10 +18,10 @@ from threescale_scene import everything
 from waiting import eventually
 
 from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
+from domain.control_annotations import RETRIED, RETRY
 from domain.custom_resources import all_crds
 from domain.identity import Kind
 from domain.operator_domain import DEFAULT
-from domain.pause_and_retry import RETRIED, RETRY
 from domain.threescale import (
     ACTIVE_DOC,
     APPLICATION,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from activities.openstack.observation import ProjectCloud
+from domain.control_annotations import paused
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
 from domain.loadbalancers.cloud.drift_sweep import difference_of_balancer, difference_of_machine, orphans
@@ -20,7 +21,6 @@ from domain.loadbalancers.former_fields import migrated
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet, owner_name
-from domain.pause_and_retry import paused
 from domain.reading import Malformed
 from domain.resource import CustomResource
 from engine.errors import ApiError

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, LONGEST_ANNOTATION
 from domain.instances.events import EventKind, InstanceEvent
-from domain.instances.labels import metadata_patch
+from domain.instances.machine_labels import metadata_patch
 from domain.instances.resources import AWSMachinePool
 from domain.model import Model
 from domain.writes import JsonPatch
