@@ -10,7 +10,7 @@ from domain.threescale.application_auth import APPLICATION_ID, ObservedAuth, Sec
 from domain.threescale.calls import Read, Resource
 from domain.threescale.developer_account import ObservedAccount, admin_of
 from domain.threescale.developer_user import ObservedUser, password_of
-from domain.threescale.observed import Holder
+from domain.threescale.duplicate_owners import Holder
 from domain.threescale.reference_names import users_of_account
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, DeveloperUser, Product
 

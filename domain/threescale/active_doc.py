@@ -22,17 +22,15 @@ from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.conditions import INVALID
 from domain.threescale.digests import created, digest, digests_of
+from domain.threescale.duplicate_owners import Holder, elder, seniority
 from domain.threescale.normalize import same_json
 from domain.threescale.observed import (
     Blocker,
-    Holder,
     Leaving,
     ObservedOne,
-    elder,
     invalid,
     is_true,
     lets_go,
-    seniority,
     waiting,
 )
 from domain.threescale.provider_account import same_tenant

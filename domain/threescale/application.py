@@ -24,15 +24,14 @@ from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, chan
 from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.conditions import INVALID
 from domain.threescale.digests import OTHERS, created, digest, digests_of, retained
+from domain.threescale.duplicate_owners import Holder, elder
 from domain.threescale.gateway_configuration import backend_version
 from domain.threescale.observed import (
     Blocker,
-    Holder,
     Leaving,
     ObservedOne,
     Phase,
     acts,
-    elder,
     finalizer_set,
     invalid,
     is_true,

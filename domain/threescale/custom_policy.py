@@ -16,8 +16,14 @@ from domain.resource import ObjectMeta
 from domain.schema import Json, JsonObject
 from domain.threescale.calls import Read, Resource, Sync, change, creation, deletion, read_entry
 from domain.threescale.digests import created, digest, digests_of
+from domain.threescale.duplicate_owners import Holder, elder
 from domain.threescale.normalize import described, same_json
-from domain.threescale.observed import Holder, Leaving, ObservedOne, elder, invalid, lets_go
+from domain.threescale.observed import (
+    Leaving,
+    ObservedOne,
+    invalid,
+    lets_go,
+)
 from domain.threescale.remote_object import One
 from domain.threescale.remote_state import FoundPolicy
 from domain.threescale.resources import CustomPolicyDefinition

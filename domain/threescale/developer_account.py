@@ -20,16 +20,14 @@ from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, chan
 from domain.threescale.conditions import ORPHAN
 from domain.threescale.developer_user import password_of, valid_address
 from domain.threescale.digests import created, digest, digests_of
+from domain.threescale.duplicate_owners import Holder, holder_of, seniority
 from domain.threescale.observed import (
     Blocker,
-    Holder,
     Leaving,
     ObservedOne,
-    holder_of,
     invalid,
     is_true,
     lets_go,
-    seniority,
     waiting,
 )
 from domain.threescale.provider_account import same_tenant

@@ -20,9 +20,9 @@ from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.conditions import FAILED, INVALID
 from domain.threescale.digests import created, digest, digests_of
+from domain.threescale.duplicate_owners import Holder
 from domain.threescale.observed import (
     Blocker,
-    Holder,
     Leaving,
     ObservedOne,
     Phase,

@@ -8,7 +8,7 @@ retry of a refused call is due, the call is left out, and the object's state sho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
@@ -30,6 +30,7 @@ from domain.threescale.actions import (
 from domain.threescale.calls import Read, Resource, Sync, Write, deletion, unless_refused
 from domain.threescale.conditions import ORPHAN, WAITING, Situation, SyncState, conditions, in_sync
 from domain.threescale.digests import begun_no_more, creating, remembering, retained
+from domain.threescale.duplicate_owners import Holder, elder, holder_of
 from domain.threescale.orphan_backoff import next_look, waiting_since
 from domain.threescale.provider_account import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.remote_ids import combined, host_of, identified, remembered_id
@@ -67,7 +68,6 @@ class Unreadable(World):
 
 
 _LOOK = "observe again"
-_START = datetime(1, 1, 1, tzinfo=UTC)
 _PHASES = {
     SyncState.FINE: Phase.SYNCED,
     SyncState.WAITING: Phase.ORPHAN,
@@ -103,32 +103,6 @@ def invalid(message: str, *waits_for: str) -> Blocker:
 def failed(message: str, *waits_for: str) -> Blocker:
     """A blocker: something must be corrected outside the object."""
     return Blocker(state=SyncState.FAILED, message=message, waits_for=waits_for)
-
-
-class Holder(Model):
-    """Another object of the kind that manages an entry in 3scale, and the entry's id.
-
-    Both objects may have adopted the same entry, or one may be a copy of the other, with the same id annotation. If one
-    of them is deleted, the entry stays for the other.
-    """
-
-    metadata: ObjectMeta
-    id: int
-
-
-def holder_of(id_: int, holders: Iterable[Holder]) -> ObjectMeta | None:
-    return next((each.metadata for each in holders if each.id == id_ and not each.metadata.deleting), None)
-
-
-def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:
-    """The oldest object with the same name, which has precedence; None if the object itself is the oldest."""
-    others = [each for each in siblings if each.uid != meta.uid and not each.deleting]
-    oldest = min([meta, *others], key=seniority)
-    return None if oldest.uid == meta.uid else oldest
-
-
-def seniority(meta: ObjectMeta) -> tuple[datetime, str]:
-    return meta.creation_timestamp or _START, meta.uid
 
 
 class Leaving(Model):

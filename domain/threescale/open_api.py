@@ -30,6 +30,7 @@ from domain.threescale.calls import Read, Resource, Sync
 from domain.threescale.conditions import FAILED, INVALID, SyncState
 from domain.threescale.digests import RETAIN
 from domain.threescale.document_sources import text_at
+from domain.threescale.duplicate_owners import seniority
 from domain.threescale.notices import left_aside
 from domain.threescale.observed import (
     Blocker,
@@ -40,7 +41,6 @@ from domain.threescale.observed import (
     finalizer_set,
     invalid,
     is_true,
-    seniority,
 )
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import Generated, generate

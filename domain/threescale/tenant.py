@@ -35,7 +35,17 @@ from domain.threescale.calls import (
 )
 from domain.threescale.developer_user import PENDING
 from domain.threescale.digests import digest, digests_of
-from domain.threescale.observed import Blocker, Holder, Leaving, Observed, Phase, acts, elder, failed, invalid, waiting
+from domain.threescale.duplicate_owners import Holder, elder
+from domain.threescale.observed import (
+    Blocker,
+    Leaving,
+    Observed,
+    Phase,
+    acts,
+    failed,
+    invalid,
+    waiting,
+)
 from domain.threescale.provider_account import (
     ADDRESS_KEY,
     TOKEN_KEY,

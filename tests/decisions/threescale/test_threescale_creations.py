@@ -29,7 +29,10 @@ from domain.threescale.calls import Answer, Read, Resource
 from domain.threescale.developer_account import is_account
 from domain.threescale.developer_user import is_user
 from domain.threescale.digests import CREATING, OTHERS
-from domain.threescale.observed import Holder, Phase
+from domain.threescale.duplicate_owners import Holder
+from domain.threescale.observed import (
+    Phase,
+)
 from domain.threescale.remote_object import One
 from domain.threescale.remote_state import (
     FoundAccount,

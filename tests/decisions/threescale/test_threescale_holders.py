@@ -13,7 +13,10 @@ from test_threescale_tenant import MASTER, account, tenant
 from threescale_objects import NOW, URL, Requested, after, backend, decided, message, metadata, product
 
 from domain.resource import ObjectMeta
-from domain.threescale.observed import Holder, Phase
+from domain.threescale.duplicate_owners import Holder
+from domain.threescale.observed import (
+    Phase,
+)
 from domain.threescale.reference_names import called
 from domain.threescale.remote_object import One
 from domain.threescale.remote_state import FoundAccount, FoundApplication

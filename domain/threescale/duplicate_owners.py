@@ -1,0 +1,37 @@
+"""Objects that claim the same name or entry in 3scale: the oldest has precedence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from domain.model import Model
+from domain.resource import ObjectMeta
+
+_START = datetime(1, 1, 1, tzinfo=UTC)
+
+
+class Holder(Model):
+    """Another object of the kind that manages an entry in 3scale, and the entry's id.
+
+    Both objects may have adopted the same entry, or one may be a copy of the other, with the same id annotation. If one
+    of them is deleted, the entry stays for the other.
+    """
+
+    metadata: ObjectMeta
+    id: int
+
+
+def holder_of(id_: int, holders: Iterable[Holder]) -> ObjectMeta | None:
+    return next((each.metadata for each in holders if each.id == id_ and not each.metadata.deleting), None)
+
+
+def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:
+    """The oldest object with the same name, which has precedence; None if the object itself is the oldest."""
+    others = [each for each in siblings if each.uid != meta.uid and not each.deleting]
+    oldest = min([meta, *others], key=seniority)
+    return None if oldest.uid == meta.uid else oldest
+
+
+def seniority(meta: ObjectMeta) -> tuple[datetime, str]:
+    return meta.creation_timestamp or _START, meta.uid
