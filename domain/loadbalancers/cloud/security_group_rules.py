@@ -51,7 +51,7 @@ def wanted_rules(balancer: LoadBalancer, security_group_id: str) -> WantedRules:
     for port in balancer.spec.ports:
         rules.extend(_ingress(each, port.protocol.lower(), port.port) for each in ranges)
     if _debugging(balancer):
-        taken = any(port.port == _SSH and port.protocol.upper() == "TCP" for port in balancer.spec.ports)
+        taken = any(port.port == _SSH for port in balancer.spec.ports)
         notices.append(warning("Warning", _IN_USE if taken else _OPEN))
         if not taken:
             rules.extend(_ingress(each, "tcp", _SSH) for each in _ANYBODY)

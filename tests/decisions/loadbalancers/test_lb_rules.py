@@ -77,8 +77,9 @@ def test_debugging_opens_ssh_to_everybody_and_says_so(changes: Any) -> None:
     assert [n.message for n in wanted.notices] == ["DebugSettings are enabled, Port 22 is open to all IP ranges."]
 
 
-def test_debugging_opens_no_port_that_the_service_uses() -> None:
-    ports = [{"protocol": "TCP", "port": 22, "nodePort": 30022}]
+@pytest.mark.parametrize("protocol", ["TCP", "UDP"])
+def test_debugging_opens_no_port_that_the_service_uses(protocol: str) -> None:
+    ports = [{"protocol": protocol, "port": 22, "nodePort": 30022}]
     of = balancer(
         spec={
             "ports": ports,
