@@ -1,4 +1,4 @@
-"""The identities of instances and Auto Scaling groups: workflow ids, provider ids and ARNs; the names of the AWS
+"""The identities of instances and Auto Scaling groups: workflow ids, provider ids and ARNs; the names of the
 provider's queues and rules.
 
 An instance's lifecycle key (`domain.identity.Key`) has account and region as namespace, EC2's id as name, and no uid,

@@ -27,7 +27,7 @@ def holder_of(id_: int, holders: Iterable[Holder]) -> ObjectMeta | None:
 
 
 def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:
-    """The oldest object with the same name, which has precedence; None if the object itself is the oldest."""
+    """The oldest object of the same name; None if it is the object itself."""
     others = [each for each in siblings if each.uid != meta.uid and not each.deleting]
     oldest = min([meta, *others], key=seniority)
     return None if oldest.uid == meta.uid else oldest

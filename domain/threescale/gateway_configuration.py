@@ -127,7 +127,6 @@ def _oidc(spec: ProductSpec) -> OpenIdConnect | None:
 
 
 def _open(policy: Policy) -> bool:
-    """Whether the policy's configuration comes from a Secret."""
     return not policy.configuration and policy.configuration_ref is not None
 
 

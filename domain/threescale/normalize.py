@@ -1,7 +1,7 @@
 """Equality of desired values and 3scale's responses.
 
 3scale adds ports to addresses, slashes to paths and the backend's id to metric names; it removes trailing slashes and
-zeros. An unset field equals any value. Policy chains are compared in `policy_chain.py`.
+zeros. An unset field equals any value.
 """
 
 from __future__ import annotations

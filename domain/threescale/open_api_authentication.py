@@ -1,4 +1,4 @@
-"""How callers of an API authenticate, by the security requirement of its OpenAPI document."""
+"""How callers authenticate, by the OpenAPI document's security requirement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A product's policy chain. A chain without the gateway's own policy `apicast` gets it at its end."""
+"""A product's policy chain, which always contains the gateway's own policy `apicast`."""
 
 from __future__ import annotations
 

@@ -38,10 +38,10 @@ class DeadLetter(Model):
 
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
-    """The place that a dead letter comes from: the place that the letter names, else the owner of the dead-letter queue
-    `dead`, else the place `whose` queue was read. None if the letter names a queue, and no owner is found.
+    """Where a dead letter comes from: the place that it names, else the owner of the dead-letter queue `dead`, else
+    `whose`. None if the letter names a queue and no owner is found.
 
-    Of `places`, only those in the same account and region as `whose` count.
+    Of `places`, only those in the account and region of `whose` count.
     """
     near = [each for each in places if each.where == whose.where]
     queue = message.attributes.get("PERDURE_QUEUE", "")
