@@ -10,10 +10,10 @@ from domain.claims.lifespan import RequestedEnd
 from domain.claims.status_conditions import BINDING
 from domain.claims.write_backoff import RevertedWrites
 from domain.continue_as_new import newest
-from domain.decision import Action, Queue, World
+from domain.decision import Queue, World
 from domain.identity import Key
 from domain.model import Model
-from domain.passes import Pass, PassedWorld
+from domain.passes import Observation, Pass, PassedWorld
 
 # A pass makes tens of requests at most; missed heartbeats reveal a dead worker much earlier.
 LONGEST_PASS = timedelta(minutes=2)
@@ -140,7 +140,7 @@ class Asked(Model):
     claims: tuple[Key, ...]
 
 
-class Serve(Action):
+class Serve(Observation):
     """One batch of the binder. Claims in `asked` (at most `MOST_ASKED`) get their answer even if it is unchanged."""
 
     activity: ClassVar[str] = "claims.serve"
@@ -149,7 +149,5 @@ class Serve(Action):
     result: ClassVar[type[Model] | None] = BinderWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
 
-    key: Key
     asked: tuple[Key, ...] = ()
     seen: dict[str, str] = {}
-    dry_run: bool = False

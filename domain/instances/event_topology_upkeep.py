@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import ClassVar
 
-from domain.decision import Action, Queue
+from domain.decision import Queue
 from domain.identity import Key
 from domain.instances.constants import TOPOLOGY_WORKFLOW
 from domain.instances.event_topology import Attributes, Rule, Target, Topology, same_document, topology
@@ -22,7 +22,7 @@ from domain.instances.names import cluster_queue_name
 from domain.instances.provider_queue_takeover import provider_topology
 from domain.instances.served_queues import Place
 from domain.model import Model
-from domain.passes import PassedWorld
+from domain.passes import Observation, PassedWorld
 from domain.schema import Document
 
 # A changed queue causes no event. A missing rule loses events, which the periodic resync replaces meanwhile.
@@ -38,15 +38,12 @@ class TopologyWorld(PassedWorld):
     pass
 
 
-class KeepTopology(Action):
+class KeepTopology(Observation):
     activity: ClassVar[str] = "instances.keep_topology"
     title: ClassVar[str] = "reconcile the queues and rules of an account and region"
     queue: ClassVar[str] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = TopologyWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
-
-    key: Key
-    dry_run: bool = False
 
 
 def key_of(place: Place, cluster: str = "") -> Key:

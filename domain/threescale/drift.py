@@ -103,7 +103,7 @@ _LISTS: Mapping[type[CustomResource], _List] = {
 }
 COMPARED = tuple(_LISTS)
 # Kinds whose entries have our mark: their name in messages, and the field with the name by which objects adopt entries.
-_MARKED: Mapping[type[CustomResource], tuple[str, str]] = {
+MARKED: Mapping[type[CustomResource], tuple[str, str]] = {
     Product: ("product", "system_name"),
     Backend: ("backend", "system_name"),
     DeveloperAccount: ("account", "org_name"),
@@ -160,7 +160,7 @@ def listed(lists: Lists, read: Read) -> dict[str, object] | None:
 def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str, ...]:
     """Entries with our mark whose id no object has, and which no object may adopt by name."""
     lost = []
-    for model, (what, field) in _MARKED.items():
+    for model, (what, field) in MARKED.items():
         own: list[Any] = [each for each in objects if isinstance(each, model)]
         ids, names = {_id(each) for each in own}, {getattr(each.spec, field) for each in own}
         for each in lists.get(model, {}).values():

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_PROVIDER, RESOURCE_WATCH
 from domain.claims.domain_names import DomainNames
-from domain.identity import Key, Kind
+from domain.identity import Kind
 from engine.errors import Absent, Denied
 from engine.kube.discovery import Discovery
-from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
+from engine.kube.json import JsonObject, at, flag, key_of, mapping, sequence, text
 from starters.cli.audits import Finding, found_twice
 from starters.cli.output import warn
 from starters.cli.session import Session
@@ -164,7 +164,7 @@ def doubled(found: Snapshot) -> Iterator[Finding]:
 def without_workflow(found: Snapshot) -> Iterator[Finding]:
     for kind, objects in _with_workflows(found):
         for each in objects:
-            if _key(found, kind, each).workflow_id not in found.workflows and not found.ignored(each):
+            if key_of(kind.name, each, found.cluster).workflow_id not in found.workflows and not found.ignored(each):
                 yield _finding(
                     _subject(each, kind), "it has no running workflow", "use `perdure wake`; check that a watcher runs"
                 )
@@ -172,7 +172,7 @@ def without_workflow(found: Snapshot) -> Iterator[Finding]:
 
 def without_object(found: Snapshot) -> Iterator[Finding]:
     everything = ((RESOURCE_CLAIM, found.claims), (RESOURCE_HANDLE, found.handles), (RESOURCE_POOL, found.pools))
-    known = {_key(found, kind, each).workflow_id for kind, objects in everything for each in objects}
+    known = {key_of(kind.name, each, found.cluster).workflow_id for kind, objects in everything for each in objects}
     prefix = f"{found.cluster}/" if found.cluster else ""
     for id_ in sorted(found.workflows - known):
         if id_.startswith(prefix):
@@ -283,11 +283,6 @@ def _name(obj: JsonObject) -> str:
 
 def _path(obj: JsonObject) -> str:
     return f"{text(obj, 'metadata', 'namespace')}/{_name(obj)}"
-
-
-def _key(found: Snapshot, kind: Kind, obj: JsonObject) -> Key:
-    namespace, uid = text(obj, "metadata", "namespace"), text(obj, "metadata", "uid")
-    return Key(kind=kind.name, namespace=namespace, name=_name(obj), uid=uid, cluster=found.cluster)
 
 
 def _subject(obj: JsonObject, kind: Kind | None = None) -> str:

@@ -17,10 +17,19 @@ from activities.threescale.client import Connections, Tenant
 from activities.threescale.errors import of_known_shape
 from domain.reading import read_all
 from domain.resource import CustomResource
-from domain.threescale.drift import COMPARED, Lists, differences, lists_for, tenant_secret, with_list, without_owner
+from domain.threescale.drift import (
+    COMPARED,
+    MARKED,
+    Lists,
+    differences,
+    lists_for,
+    tenant_secret,
+    with_list,
+    without_owner,
+)
 from domain.threescale.normalize import with_port
 from domain.threescale.provider_account import ADDRESS_KEY, DEFAULT_SECRET, TOKEN_KEY
-from domain.threescale.resources import Backend, DeveloperAccount, Product
+from domain.threescale.resources import DeveloperAccount
 from engine.errors import Absent, ApiError, Denied
 from engine.kube import SECRET
 from engine.kube.json import mapping, text
@@ -33,7 +42,6 @@ AREA = "threescale"
 APART_SECONDS = 5.0
 _TIMEOUT_SECONDS = 30.0
 _CALLS_AT_ONCE = 2
-_MARKED = (Product, Backend, DeveloperAccount)
 
 
 class Account(NamedTuple):
@@ -81,7 +89,7 @@ def findings(url: str, objects: list[CustomResource], lists: Lists) -> list[Find
 
 async def _lists(tenant: Tenant, url: str, objects: list[CustomResource]) -> Lists:
     lists: Lists = {}
-    for read in lists_for([*objects, *(model() for model in _MARKED)]):
+    for read in lists_for([*objects, *(model() for model in MARKED)]):
         answer = await tenant.read(read)
         with of_known_shape(read.named(url)):
             lists = with_list(lists, read, answer)
