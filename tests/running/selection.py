@@ -51,7 +51,7 @@ ONLY_COMPLETE = (
 )
 
 # What one process gets as a whole (`conftest.py`) and takes minutes, longest first: the other processes must not wait
-# for it in the end. Then come the other tests on servers.
+# for it in the end. Then come the other tests on servers, and decisions last.
 LONGEST = (
     "chaos",
     "integration/claims",
@@ -73,6 +73,7 @@ LONGEST = (
     "integration/test_cli_levers.py",
     "integration/test_demo_claims.py",
     "integration",
+    "workflows",
 )
 
 
