@@ -1,4 +1,4 @@
-"""Service quotas of a pool's account: the wanted ones, and which requests may be open now.
+"""Service quotas of a pool's account: what AWS's history of requests makes of each, and which may be requested now.
 
     TODO --asked for--> IN_PROGRESS --approved, or high enough already--> COMPLETED
       |                      +--denied, not approved--> DENIED
@@ -11,8 +11,9 @@ requests the quota again. MANUAL_ACTION blocks nothing: a condition names such q
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import NamedTuple
 
 from domain.accounts.actions.service_quotas import RaiseQuotas
 from domain.accounts.config import OperatorConfig
@@ -32,6 +33,16 @@ COMPLETED = "COMPLETED"
 DENIED = "DENIED"
 MANUAL_ACTION = "MANUAL_ACTION"
 OPEN = frozenset({TODO, IN_PROGRESS})
+# The quota's status by the request's status in AWS.
+_OUTCOMES = {
+    "PENDING": IN_PROGRESS,
+    "CASE_OPENED": IN_PROGRESS,
+    "APPROVED": COMPLETED,
+    "CASE_CLOSED": COMPLETED,
+    "DENIED": DENIED,
+    "NOT_APPROVED": DENIED,
+    "INVALID_REQUEST": MANUAL_ACTION,
+}
 
 DEFAULT = "default"  # in the spec: every region
 MANUAL_CONDITION = "ServiceQuotasManualAction"
@@ -157,6 +168,44 @@ def _since(account: Account) -> datetime | None:
     """When AWS's refusals begin to count: the last PendingVerification, Ready or release; None if there is none."""
     moments = [probed_at(account.status.conditions, type_) for type_ in ("PendingVerification", "Ready", "Reused")]
     return max((moment for moment in moments if moment is not None), default=None)
+
+
+class QuotaRequest(NamedTuple):
+    code: str
+    service: str
+    value: float
+    status: str
+    created: datetime
+
+    @property
+    def outcome(self) -> str:
+        """The quota's status by this request; empty if the quota must be requested again."""
+        return _OUTCOMES.get(self.status, "")
+
+
+def outcomes(
+    quotas: Mapping[str, ServiceQuota], history: Iterable[QuotaRequest], since: datetime | None
+) -> dict[str, str]:
+    """By quota, the outcome of the request that counts: an open one, else the newest for the wanted value. Refusals
+    before `since` do not count.
+    """
+    found: dict[str, QuotaRequest] = {}
+    for request in history:
+        quota = quotas.get(request.code)
+        if quota and request.service == SERVICE_OF.get(request.code) and _counts(request, quota.value, since):
+            found[request.code] = max(found.get(request.code, request), request, key=_rank)
+    return {code: request.outcome for code, request in found.items()}
+
+
+def _counts(request: QuotaRequest, wanted: int, since: datetime | None) -> bool:
+    if request.outcome == IN_PROGRESS:
+        return True
+    old = since is not None and request.created < since
+    return request.value == wanted and not (old and request.outcome in {DENIED, MANUAL_ACTION})
+
+
+def _rank(request: QuotaRequest) -> tuple[bool, datetime]:
+    return request.outcome == IN_PROGRESS, request.created
 
 
 def with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:

@@ -1,4 +1,4 @@
-"""How a look at an account's quotas judges what AWS says of one: its value counts more than a refused request."""
+"""What AWS's history of requests makes of a quota: the quota's value counts more than a refused request."""
 
 from __future__ import annotations
 
