@@ -1,8 +1,6 @@
-"""Opt-in regions: enables them, and polls AWS's progress, which takes minutes to hours.
+"""Opt-in regions: enables them, and polls AWS's progress.
 
-At most six regions of an account may be in progress
-(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The account's own role is used,
-because the payer would need trusted access.
+The account's own role is used, because the payer would need trusted access.
 """
 
 from __future__ import annotations
@@ -13,14 +11,12 @@ from typing import TYPE_CHECKING
 from activities import attempt
 from activities.aws.session import Sessions
 from domain.accounts.actions.opt_in_regions import EnableRegions, RegionStatuses
-from engine.errors import Conflict, Denied, Invalid, Pending, Throttled
+from domain.accounts.opt_in_regions import BY_REFUSAL, BY_STATE, ENABLING, TODO, UNKNOWN, free_places
+from engine.errors import ApiError, Conflict, Denied, Invalid, Pending, Throttled
 
 if TYPE_CHECKING:
     from mypy_boto3_account.client import AccountClient
 
-_DONE = frozenset({"ENABLED", "ENABLED_BY_DEFAULT"})
-_UNDER_WAY = frozenset({"ENABLING", "DISABLING"})
-_UNKNOWN = ""
 # In an account that is minutes old a denial may be temporary; a service control policy denies every attempt.
 _ATTEMPTS_BEFORE_DENIAL_COUNTS = 3
 _LOOKS_AT_FIRST = 15  # polls that are one interval apart; later ones are further apart
@@ -40,38 +36,25 @@ def enable_regions(sessions: Sessions, action: EnableRegions) -> RegionStatuses:
 
 
 def _enabled(account: AccountClient, action: EnableRegions, stand: Mapping[str, str]) -> dict[str, str]:
-    places = action.at_once - sum(state in _UNDER_WAY for state in stand.values())
+    places = free_places(stand.values(), action.at_once)
     statuses: dict[str, str] = {}
-    for region in sorted(action.seen, key=lambda name: (action.seen[name] == "TODO", name)):
-        state = stand.get(region, _UNKNOWN)
-        if state == _UNKNOWN:
-            statuses[region] = _UNKNOWN
-        elif state in _DONE:
-            statuses[region] = "ENABLED"
-        elif state == "ENABLING":
-            statuses[region] = "ENABLING"
-        elif state == "DISABLED" and places > 0:
+    for region in sorted(action.seen, key=lambda name: (action.seen[name] == TODO, name)):
+        state = stand.get(region, UNKNOWN)
+        statuses[region] = BY_STATE.get(state, TODO)
+        if state == "DISABLED" and places > 0:
             attempt.checkpoint()
             statuses[region] = _request_opt_in(account, region)
-            places -= statuses[region] == "ENABLING"
-        else:
-            statuses[region] = "TODO"
+            places -= statuses[region] == ENABLING
     return statuses
 
 
 def _request_opt_in(account: AccountClient, region: str) -> str:
     try:
         account.enable_region(RegionName=region)
-    except Conflict:
-        return "TODO"  # the region is being disabled
-    except Throttled:
-        return "TODO"  # too many regions are in progress, because another client has requested some
-    except Invalid:
-        return _UNKNOWN
-    except Denied as error:
+    except (Conflict, Throttled, Invalid, Denied) as error:
         _raise_unless_definite(error)
-        return "MANUAL_ACTION"
-    return "ENABLING"
+        return BY_REFUSAL[error.type]
+    return ENABLING
 
 
 def _stand(account: AccountClient, regions: Iterable[str]) -> dict[str, str]:
@@ -87,11 +70,11 @@ def _one(account: AccountClient, region: str) -> str:
     try:
         return account.get_region_opt_status(RegionName=region)["RegionOptStatus"]
     except Invalid:
-        return _UNKNOWN
+        return UNKNOWN
     except Denied:
         return "DISABLED"  # EnableRegion then shows whether the region may be enabled
 
 
-def _raise_unless_definite(error: Denied) -> None:
+def _raise_unless_definite(error: ApiError) -> None:
     if attempt.age() < attempt.SETTLING and not attempt.definite(error, _ATTEMPTS_BEFORE_DENIAL_COUNTS):
         raise attempt.settling(error) from error.__cause__

@@ -61,6 +61,7 @@ AT_LIMIT_REASON = "AWSAccountLimitReached"
 CREATION_TIMEOUT = timedelta(minutes=25)
 REGION_INITIALIZATION_TIMEOUT = timedelta(seconds=3060)
 # How many accounts may opt in at the same time, and how many regions of one account may be pending.
+# https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html
 OPTING_IN_ACCOUNTS = 9
 OPTING_IN_REGIONS = 6
 # How many quota requests may be open in one account, and how many of these in one opt-in region.

@@ -4,13 +4,14 @@
                                              TODO --> ENABLING --> ENABLED
                                               +------------------> MANUAL_ACTION (AWS denies it)
 
-Enabling a region takes minutes to hours; at most six regions per account are enabled at once. The deadline of Creating
-does not run meanwhile. When the ConfigMap's list of regions grows, a Ready account opts in to the new regions, stays
-Ready, and expands its quotas again; this requires a `shard-name`.
+Enabling a region takes minutes to hours; at most six regions per account are enabled at once. `opt_in_permits.py`
+limits the accounts. The deadline of Creating does not run meanwhile. When the ConfigMap's list of regions grows, a
+Ready account opts in to the new regions, stays Ready, and expands its quotas again; this requires a `shard-name`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from domain.accounts.actions.opt_in_regions import AskToOptIn, EnableRegions
@@ -21,12 +22,23 @@ from domain.accounts.resources import Account, AccountState, AccountStatus, OptI
 from domain.accounts.state_conditions import with_condition
 from domain.control_annotations import paused
 from domain.decision import Decision
+from domain.refusal import ErrorType
 
 TODO = "TODO"
 ENABLING = "ENABLING"
 ENABLED = "ENABLED"
 MANUAL_ACTION = "MANUAL_ACTION"
+UNKNOWN = ""  # AWS does not know the region
 OPEN = frozenset({TODO, ENABLING})
+# A region's status by its state in AWS; TODO in all other states.
+BY_STATE = {"ENABLED": ENABLED, "ENABLED_BY_DEFAULT": ENABLED, "ENABLING": ENABLING, UNKNOWN: UNKNOWN}
+# A region's status after AWS has refused to enable it.
+BY_REFUSAL = {
+    ErrorType.CONFLICT: TODO,  # the region is being disabled
+    ErrorType.THROTTLED: TODO,  # too many regions are in progress, because another client has requested some
+    ErrorType.INVALID: UNKNOWN,
+    ErrorType.DENIED: MANUAL_ACTION,
+}
 
 OPTING_IN_MESSAGE = "Opting-In Regions"
 ENABLED_MESSAGE = "Opt-In Regions Enabled"
@@ -38,6 +50,11 @@ def regions_of(config: OperatorConfig) -> tuple[str, ...]:
     if not config.features.opt_in_regions or config.fedramp:
         return ()
     return tuple(sorted({*config.opt_in_regions} - {*config.disabled_regions}))
+
+
+def free_places(states: Iterable[str], at_once: int) -> int:
+    """`states` are those of all the account's regions in AWS."""
+    return at_once - sum(state in {"ENABLING", "DISABLING"} for state in states)
 
 
 def is_opting_in(account: Account) -> bool:
@@ -65,7 +82,7 @@ def _open(status: AccountStatus) -> bool:
 def wanted_regions(world: AccountWorld) -> tuple[str, ...]:
     """The regions to enable, except those that AWS does not know."""
     news = world.known.opt_in_news
-    return tuple(region for region in regions_of(world.config) if news.get(region) != "")
+    return tuple(region for region in regions_of(world.config) if news.get(region) != UNKNOWN)
 
 
 def before_credentials(world: AccountWorld, now: datetime) -> Decision | None:
