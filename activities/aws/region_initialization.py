@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from activities import attempt
 from activities.aws.boot_times import BootTimes, Unknown
@@ -24,6 +24,7 @@ from activities.aws.service_quotas import ask_for_vcpus
 from activities.aws.session import Member, Sessions
 from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion, ListRegions, Regions
 from domain.accounts.constants import REGION_INIT_TAG_NAME
+from domain.accounts.initialization_instance import ARCHITECTURE, MicroType, first_image, instance_type, type_refused
 from domain.accounts.observed import RegionOutcome
 from domain.refusal import WORKER_SHUTDOWN
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 VOLUME_GIB = 10
-MicroType = Literal["t3.micro", "t2.micro"]
-PREFERRED_TYPE: MicroType = "t3.micro"
-FALLBACK_TYPE: MicroType = "t2.micro"
 
 _LIVE = ("pending", "running", "stopping", "stopped")
 _ENDED_BY_US = "Client.UserInitiatedShutdown"
@@ -53,8 +51,6 @@ _FORGOTTEN_SECONDS = 30
 _LISTED_AFTER_SECONDS = 0.5
 _OVER = frozenset({"shutting-down", "terminated"})
 _RAN = frozenset({"running", "stopping", "stopped"})
-# Codes for an instance type that a region does not offer. Each code may also have another reason.
-_TYPE_REFUSED = frozenset({"InvalidInstanceType", "InvalidParameterValue", "Unsupported"})
 _ASKED_AGAIN_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
 _LOOKS_SECONDS = (0.3, 0.7, 1, 2, 3, 5)
@@ -152,7 +148,7 @@ class RegionInitializer:
     def _launch(self, ec2: EC2Client, action: InitializeRegion, token: str) -> Launched:
         key = (action.partition, action.region, action.ami_owner)
         image = self._images.get(key, lambda: _image(ec2, action))
-        kind = FALLBACK_TYPE if action.region in self._without_t3 else PREFERRED_TYPE
+        kind = instance_type(offers_t3=action.region not in self._without_t3)
         attempt.checkpoint()
         try:
             answer = ec2.run_instances(**_run_instances(action, image, kind, token))
@@ -163,7 +159,7 @@ class RegionInitializer:
             self._images.forget(key)
             raise Unavailable(error.message, code=error.code) from error
         except Invalid as error:
-            if error.code not in _TYPE_REFUSED or kind == FALLBACK_TYPE or _is_offered(ec2, kind):
+            if not type_refused(kind, error.code) or _is_offered(ec2, kind):
                 raise
             self._without_t3.add(action.region)
             return self._launch(ec2, action, token)
@@ -333,21 +329,15 @@ def _terminate(ec2: EC2Client, ids: list[str]) -> set[str]:
 
 
 def _image(ec2: EC2Client, action: InitializeRegion) -> str:
-    """As in the replaced operator: the owner's first public x86_64 image, neither SAP nor beta."""
     pages = ec2.get_paginator("describe_images").paginate(
         Owners=[action.ami_owner],
         ExecutableUsers=["all"],
-        Filters=[{"Name": "architecture", "Values": ["x86_64"]}],
+        Filters=[{"Name": "architecture", "Values": [ARCHITECTURE]}],
     )
-    for page in pages:
-        for image in page["Images"]:
-            name = image.get("Name", "")
-            if "SAP" not in name and "BETA" not in name:
-                return image["ImageId"]
-    raise Invalid(
-        f"{action.region}: owner {action.ami_owner} (ami-owner of the ConfigMap) has no public x86_64 image there",
-        code="NoImage",
-    )
+    if image := first_image((each["ImageId"], each.get("Name", "")) for page in pages for each in page["Images"]):
+        return image
+    owner = f"owner {action.ami_owner} (ami-owner of the ConfigMap)"
+    raise Invalid(f"{action.region}: {owner} has no public {ARCHITECTURE} image there", code="NoImage")
 
 
 def _is_offered(ec2: EC2Client, kind: MicroType) -> bool:
