@@ -16,9 +16,10 @@ from activities.aws.iam_policies import (
     made,
     managed_policies,
     name_of,
+    parsed,
     remove_policy,
     same_trust,
-    set_document,
+    spare_versions,
     there,
 )
 from activities.aws.session import Sessions
@@ -32,11 +33,14 @@ from domain.accounts.federated.actions import (
     GrantAction,
     IdentifyCustomer,
 )
-from domain.accounts.federated.policies import policy_arn, trust
+from domain.accounts.federated.iam_names import policy_arn
+from domain.accounts.federated.policy_documents import trust
 from engine.errors import Absent
 
 if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
+
+_MOST_VERSIONS = 5  # of a policy (IAM API reference: CreatePolicyVersion)
 
 
 def identify_customer(sessions: Sessions, action: IdentifyCustomer) -> CustomerAccount:
@@ -56,7 +60,7 @@ def ensure_access_policy(sessions: Sessions, action: EnsureAccessPolicy) -> None
             Tags=tag_list({ACCESS_TAG: action.access_uid}),
         )
     ):
-        set_document(iam, arn, action.document)
+        _mend_policy(iam, arn, action.document)
 
 
 def ensure_access_role(sessions: Sessions, action: EnsureAccessRole) -> None:
@@ -91,6 +95,17 @@ def attach_access_policies(sessions: Sessions, action: AttachAccessPolicies) -> 
 
 def _iam(sessions: Sessions, action: GrantAction) -> IAMClient:
     return customer_in(sessions, action.secret, action.partition, action.account_id).iam()
+
+
+def _mend_policy(iam: IAMClient, arn: str, wanted: str) -> None:
+    policy = iam.get_policy(PolicyArn=arn)["Policy"]
+    version = iam.get_policy_version(PolicyArn=arn, VersionId=policy["DefaultVersionId"])["PolicyVersion"]
+    if parsed(version["Document"]) == parsed(wanted):
+        return
+    spare = spare_versions(iam, arn)
+    for version_id in spare[: max(0, len(spare) + 2 - _MOST_VERSIONS)]:
+        iam.delete_policy_version(PolicyArn=arn, VersionId=version_id)
+    iam.create_policy_version(PolicyArn=arn, PolicyDocument=wanted, SetAsDefault=True)
 
 
 def _mend_role(iam: IAMClient, action: EnsureAccessRole) -> None:

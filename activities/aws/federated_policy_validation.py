@@ -9,8 +9,9 @@ from activities.aws.iam_policies import made, managed_policies, name_of, remove_
 from activities.aws.session import Payer, Sessions
 from domain.accounts.federated import VALIDATION_PATH, VALIDATION_PREFIX
 from domain.accounts.federated.actions import ClearValidation, ValidatePolicies
+from domain.accounts.federated.iam_names import policy_arn
 from domain.accounts.federated.observed import Verdict
-from domain.accounts.federated.policies import document, policy_arn
+from domain.accounts.federated.policy_documents import document
 from domain.accounts.federated.role import ALL_VALID, BAD_CUSTOM, BAD_MANAGED, verdict_of
 from engine.errors import Conflict, Invalid
 

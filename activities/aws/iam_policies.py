@@ -1,7 +1,7 @@
 """IAM policies and trust policies, which federated access reads and changes.
 
-IAM keeps at most five versions of a policy. It does not delete a policy that is attached, or that has other versions
-than its default (IAM API reference: CreatePolicyVersion, DeletePolicy).
+IAM does not delete a policy that is attached, or that has other versions than its default (IAM API reference:
+DeletePolicy).
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from engine.errors import Absent, Conflict
 if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
     from mypy_boto3_iam.type_defs import PolicyDocumentTypeDef
-
-_MOST_VERSIONS = 5
 
 
 def there(call: Callable[[], object]) -> bool:
@@ -62,35 +60,24 @@ def customers_policies(iam: IAMClient, path: str = "/") -> dict[str, str]:
     return {policy["PolicyName"]: policy["Arn"] for page in pages for policy in page["Policies"]}
 
 
-def set_document(iam: IAMClient, arn: str, wanted: str) -> None:
-    policy = iam.get_policy(PolicyArn=arn)["Policy"]
-    version = iam.get_policy_version(PolicyArn=arn, VersionId=policy["DefaultVersionId"])["PolicyVersion"]
-    if _parsed(version["Document"]) == json.loads(wanted):
-        return
-    spare = _spare_versions(iam, arn)
-    for version_id in spare[: max(0, len(spare) + 2 - _MOST_VERSIONS)]:
-        iam.delete_policy_version(PolicyArn=arn, VersionId=version_id)
-    iam.create_policy_version(PolicyArn=arn, PolicyDocument=wanted, SetAsDefault=True)
-
-
 def remove_policy(iam: IAMClient, arn: str) -> None:
     """Delete an unattached policy with all its versions. Nothing is done if it does not exist."""
     try:
-        for version_id in _spare_versions(iam, arn):
+        for version_id in spare_versions(iam, arn):
             iam.delete_policy_version(PolicyArn=arn, VersionId=version_id)
         iam.delete_policy(PolicyArn=arn)
     except Absent:
         return
 
 
-def _spare_versions(iam: IAMClient, arn: str) -> list[str]:
+def spare_versions(iam: IAMClient, arn: str) -> list[str]:
     pages = iam.get_paginator("list_policy_versions").paginate(PolicyArn=arn)
     versions = sorted((each for page in pages for each in page["Versions"]), key=lambda each: each["CreateDate"])
     return [each["VersionId"] for each in versions if not each["IsDefaultVersion"]]
 
 
 def trusted(trust: PolicyDocumentTypeDef | str) -> frozenset[str]:
-    statements = _parsed(trust).get("Statement", [])
+    statements = parsed(trust).get("Statement", [])
     found: set[str] = set()
     for statement in statements if isinstance(statements, list) else [statements]:
         principal = statement.get("Principal", {})
@@ -107,13 +94,13 @@ def only_allows(trust: PolicyDocumentTypeDef | str, *actions: str | list[str]) -
     """Whether the policy has one statement, which allows just this action without conditions. `actions` are accepted
     spellings of the action.
     """
-    statements = _parsed(trust).get("Statement", [])
+    statements = parsed(trust).get("Statement", [])
     if not isinstance(statements, list) or len(statements) != 1:
         return False
     (statement,) = statements
     return statement.get("Effect") == "Allow" and statement.get("Action") in actions and "Condition" not in statement
 
 
-def _parsed(policy: PolicyDocumentTypeDef | str) -> dict[str, list[dict[str, object]]]:
+def parsed(policy: PolicyDocumentTypeDef | str) -> dict[str, list[dict[str, object]]]:
     found = json.loads(policy) if isinstance(policy, str) else policy
     return cast("dict[str, list[dict[str, object]]]", found)

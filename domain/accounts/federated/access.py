@@ -12,6 +12,8 @@ in AWS.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from datetime import datetime, timedelta
 
 from domain.accounts.constants import FINALIZER
@@ -24,9 +26,10 @@ from domain.accounts.federated.actions import (
     IdentifyCustomer,
     RevokeAccess,
 )
+from domain.accounts.federated.iam_names import LONGEST_ROLE, name_fault, named, uid_of
 from domain.accounts.federated.observed import FederatedAccessWorld
-from domain.accounts.federated.policies import LONGEST_ROLE, document, name_fault, named, uid_of, wanted_digest
-from domain.accounts.federated.resources import AccessState, AWSFederatedRole
+from domain.accounts.federated.policy_documents import document
+from domain.accounts.federated.resources import AccessState, AWSFederatedRole, CustomPolicy
 from domain.control_annotations import retry_wanted
 from domain.decision import Action, Decision
 from domain.refusal import ErrorType, Refusal
@@ -79,8 +82,17 @@ def spec_fault(world: FederatedAccessWorld) -> str:
 
 def is_granted(world: FederatedAccessWorld, role: AWSFederatedRole) -> bool:
     status = world.access.status
-    wanted = wanted_digest(world.access, role, world.config.partition)
-    return status.state == AccessState.READY and status.granted == wanted
+    return status.state == AccessState.READY and status.granted == wanted_digest(world, role)
+
+
+def wanted_digest(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
+    spec, principal = role.spec, world.access.spec.external_customer_aws_iam_arn
+    custom = spec.aws_custom_policy if spec.aws_custom_policy.name else CustomPolicy()
+    content = (
+        *(role.metadata.name, world.config.partition, principal, spec.role_description),
+        *(sorted(set(spec.aws_managed_policies)), custom.name, document(custom)),
+    )
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
 def role_name(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
@@ -104,7 +116,7 @@ def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
 
 def _granting(world: FederatedAccessWorld, role: AWSFederatedRole, now: datetime) -> Decision:
     access, known = world.access, world.known
-    digest = wanted_digest(access, role, world.config.partition)
+    digest = wanted_digest(world, role)
     # The label may have been copied from another access or restored from a backup.
     written_down = access.place.role or not known.account_id
     account_id = access.place.account_id if written_down and _begun(world) else known.account_id
@@ -143,9 +155,8 @@ def _steps(world: FederatedAccessWorld, role: AWSFederatedRole, digest: str) -> 
     custom_name = named(custom.name, uid) if custom.name else ""
     steps: list[Action] = []
     if custom_name and known.policy != digest:
-        text = document(custom)
         steps.append(
-            EnsureAccessPolicy(**common, name=custom_name, description=custom.description, document=text),
+            EnsureAccessPolicy(**common, name=custom_name, description=custom.description, document=document(custom))
         )
     if known.role != digest:
         principal = access.spec.external_customer_aws_iam_arn
@@ -205,10 +216,8 @@ def _ending(world: FederatedAccessWorld, now: datetime) -> Decision:
         return world.working(action.summary, action)
     until = (access.metadata.deletion_timestamp or now) + GIVE_UP_AFTER
     if now >= until:
-        left = "; ".join(access.outside)
-        return world.working(
-            f"gave up; these remain in the customer's account: {left} ({refusal.message})", world.drop_finalizer()
-        )
+        left = f"these remain in the customer's account: {'; '.join(access.outside)}"
+        return world.working(f"gave up; {left} ({refusal.message})", world.drop_finalizer())
     at = "it is released, and its role stays in the customer's account"
     return world.waiting(refusal.message, _what_lifts(world, refusal), action, deadline=until, at=at)
 

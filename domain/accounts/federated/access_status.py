@@ -14,7 +14,7 @@ from domain.accounts.federated.actions import (
     EnsureAccessRole,
     IdentifyCustomer,
 )
-from domain.accounts.federated.policies import console_url
+from domain.accounts.federated.iam_names import console_url
 from domain.accounts.federated.resources import AccessState, FederatedAccessStatus
 from domain.accounts.state_conditions import TRUE, with_reason
 from domain.refusal import Refusal

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 
 from domain.accounts.constants import FINALIZER
 from domain.accounts.federated.actions import ClearValidation, DeleteAccesses, StampAccesses, ValidatePolicies
+from domain.accounts.federated.iam_names import LONGEST_POLICY, name_fault
 from domain.accounts.federated.observed import FederatedRoleWorld, Verdict
-from domain.accounts.federated.policies import LONGEST_POLICY, name_fault
 from domain.accounts.federated.resources import AWSFederatedRole, FederatedRoleStatus, RoleState
 from domain.accounts.state_conditions import with_reason
 from domain.control_annotations import retry_wanted

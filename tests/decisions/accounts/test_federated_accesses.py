@@ -24,10 +24,10 @@ from federated_objects import (
 
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import FINALIZER
-from domain.accounts.federated.access import decide
+from domain.accounts.federated.access import decide, wanted_digest
 from domain.accounts.federated.actions import AttachAccessPolicies, EnsureAccessRole, RevokeAccess
 from domain.accounts.federated.observed import FederatedAccessWorld
-from domain.accounts.federated.policies import document, wanted_digest
+from domain.accounts.federated.policy_documents import document
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, CustomPolicy
 from domain.control_annotations import RETRIED, RETRY
 from domain.decision import Outcome, World
@@ -51,7 +51,7 @@ def of(world: World) -> AWSFederatedAccountAccess:
 
 def granted(**spec: Any) -> AWSFederatedAccountAccess:
     """An access that Perdure has granted."""
-    digest = wanted_digest(access(), role(), "aws")
+    digest = wanted_digest(access_world(access(), role()), role())
     found = access(meta=KEPT, status={**FOUND, "granted": digest}, **spec)
     assert isinstance(found, AWSFederatedAccountAccess)
     return found

@@ -25,7 +25,8 @@ from domain.accounts.federated.actions import (
     RevokeAccess,
     ValidatePolicies,
 )
-from domain.accounts.federated.policies import document, policy_arn
+from domain.accounts.federated.iam_names import policy_arn
+from domain.accounts.federated.policy_documents import document
 from domain.accounts.federated.resources import CustomPolicy
 from domain.resource import SecretReference
 from engine.errors import Absent, Denied, Invalid, Unavailable

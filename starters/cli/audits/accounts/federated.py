@@ -18,7 +18,7 @@ from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT, AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
 from domain.accounts.account_access import support_access
 from domain.accounts.federated import ACCESS_TAG, VALIDATION_PATH, VALIDATION_PREFIX
-from domain.accounts.federated.policies import uid_of
+from domain.accounts.federated.iam_names import uid_of
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
 from domain.accounts.resources import Account
 from domain.names import SUFFIX_ALPHABET
