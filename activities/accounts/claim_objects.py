@@ -24,6 +24,7 @@ from domain.accounts.actions.claim_secrets import (
     RemoveSecret,
 )
 from domain.accounts.actions.handover import MadeAccount, MakeCustomerAccount
+from domain.accounts.claim_holder import links_back
 from domain.accounts.constants import (
     ADMIN_USER_PREFIX,
     CLAIM_UID_ANNOTATION,
@@ -87,7 +88,7 @@ class DeliveryActivities(Activities):
     async def deliver_credentials(self, action: DeliverCredentials) -> None:
         """Copy the key into the claim's Secret, unless it is the customer's own. Then write `supportRoleARN`."""
         account = await self._read.account(action.account)
-        if account is None or not account.named_by(action.claim) or not account.customers:
+        if account is None or not links_back(account, action.claim) or not account.customers:
             raise _not_the_holder(action.account)
         if action.secret != action.input_secret:
             await copy_key(self._kube, action.claim, action.secret, action.source_secret)
@@ -97,7 +98,7 @@ class DeliveryActivities(Activities):
     @activity.defn(name=RemoveSecret.activity)
     async def remove_secret(self, action: RemoveSecret) -> None:
         account = await self._read.account(action.account)
-        if account is not None and account.named_by(action.claim):
+        if account is not None and links_back(account, action.claim):
             await delete_secret(self._kube, action.claim, action.secret, await key_ids_of(self._kube, account))
 
     @activity.defn(name=LetSecretsGo.activity)
@@ -119,7 +120,7 @@ class DeliveryActivities(Activities):
     async def deliver_role(self, action: DeliverRole) -> None:
         """Write the claim's Secret. Then delete the Account's Secret, whose IAM user no longer exists."""
         account = await self._read.account(action.account)
-        if account is None or not account.named_by(action.claim):
+        if account is None or not links_back(account, action.claim):
             raise _not_the_holder(action.account)
         # A key that the Secret still has is removed: it belongs to an earlier account and is no longer valid.
         content = {**dict.fromkeys(KEY_FIELDS), **secret_data({ROLE_FIELD: action.role_arn})}
@@ -157,7 +158,7 @@ class DeliveryActivities(Activities):
 
 def _serves(account: Account, action: MakeCustomerAccount) -> bool:
     same = account.spec.aws_account_id == action.account_id
-    return account.customers and same and account.named_by(action.claim)
+    return account.customers and same and links_back(account, action.claim)
 
 
 def _not_the_holder(account: str) -> Denied:

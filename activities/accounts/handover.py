@@ -24,6 +24,7 @@ from activities.inline_driver import Inline
 from activities.kube import KubeActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, ReleaseAccount
+from domain.accounts.claim_holder import links_back
 from domain.accounts.claim_lifecycle import NOT_MOVED, decide
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, UNCLEANED
 from domain.accounts.force_release import FORCE_RELEASE, release_reason
@@ -159,7 +160,7 @@ class HandOver(Activities):
     @activity.defn(name=ReleaseAccount.activity)
     async def release(self, action: ReleaseAccount) -> None:
         account = await self._read.account(action.account)
-        if account is None or not account.named_by(action.claim):
+        if account is None or not links_back(account, action.claim):
             return
         if action.how is Release.UNCLEANED:
             await self._forsake(action, account)
@@ -226,7 +227,7 @@ async def _unit_in(answer: asyncio.Future[Units], request: UnitRequest) -> str:
 def _confirm_holder(account: Account | None, action: Fulfil) -> None:
     if account is None:
         raise Absent(f"Account {action.account} does not exist")
-    if not account.named_by(action.claim) or account.spec.aws_account_id != action.account_id:
+    if not links_back(account, action.claim) or account.spec.aws_account_id != action.account_id:
         raise Denied(
             f"Account {action.account} does not name claim {action.claim.namespace}/{action.claim.name} as its holder: "
             "its key is not copied",

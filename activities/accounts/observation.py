@@ -8,9 +8,10 @@ from activities.accounts.cache import Reader
 from activities.accounts.claim_secrets import KEY_FIELDS
 from activities.accounts.metrics import claim_seen
 from activities.activity_class import Activities
-from domain.accounts.account_matching import Rejections
+from domain.accounts.claim_holder import holds, still_names, unclean
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.federated.resources import AWSFederatedAccountAccess
+from domain.accounts.free_account_choice import Rejections
 from domain.accounts.observed import AccountWorld, ClaimWorld, InputSecret
 from domain.accounts.passes import ObserveAccount, ObserveClaim
 from domain.accounts.pool import offered
@@ -45,18 +46,16 @@ class ObserveActivities(Activities):
         )
 
     async def _holder(self, account: Account) -> AccountClaim | None:
-        """The claim that holds the Account, else None. An Account without a link may be held by a claim that still
-        names it, or by a claim whose release could not clean it.
-        """
+        """An Account without a link is held by a claim that still names it, or whose release could not clean it."""
         spec = account.spec
         if spec.claim_link:
             claim = await self._read.one(AccountClaim, spec.claim_link_namespace, spec.claim_link)
-            return claim if claim is not None and claim.holds(account) else None
-        if account.metadata.deleting and account.unclean:
-            return next((claim for claim in await self._read.all(AccountClaim) if claim.holds(account)), None)
+            return claim if claim is not None and holds(claim, account) else None
+        if account.metadata.deleting and unclean(account):
+            return next((claim for claim in await self._read.all(AccountClaim) if holds(claim, account)), None)
         if not account.status.claimed or account.customers or account.metadata.namespace != OPERATOR_NAMESPACE:
             return None
-        return next((claim for claim in await self._read.all(AccountClaim) if claim.still_names(account)), None)
+        return next((claim for claim in await self._read.all(AccountClaim) if still_names(claim, account)), None)
 
     @activity.defn(name=ObserveClaim.activity)
     async def observe_claim(self, look: ObserveClaim) -> ClaimWorld:
@@ -82,7 +81,7 @@ class ObserveActivities(Activities):
             world = await self._with_secrets(world)
         if claim.spec.account_link:
             account = await self._read.account(claim.spec.account_link)
-            if claim.metadata.deleting and (account is None or not claim.holds(account)):
+            if claim.metadata.deleting and (account is None or not holds(claim, account)):
                 account = await self._bound_to(claim) or account  # the tenant may have edited the link
             ends = claim.metadata.deleting and account is not None and _entered_by_its_claim(account)
             accesses = await self._accesses(claim, account) if ends and account is not None else ()

@@ -18,6 +18,7 @@ from domain.accounts.account_creation import await_account
 from domain.accounts.actions.account_access import Access
 from domain.accounts.actions.iam_identities import DeleteIdentities
 from domain.accounts.actions.region_initialization import EndLaunches
+from domain.accounts.claim_holder import holds
 from domain.accounts.constants import NO_ACCOUNT_ID, PROTECTED
 from domain.accounts.force_release import release_reason, released_at
 from domain.accounts.observed import AccountWorld
@@ -79,7 +80,7 @@ def _held_by_living_claim(world: AccountWorld) -> bool:
     Account after it. A claim that links to another Account is ignored, because it would hold this Account forever.
     """
     claim = world.claim
-    if claim is None or not claim.holds(world.account):
+    if claim is None or not holds(claim, world.account):
         return False
     if claim.spec.account_link not in {"", world.account.metadata.name}:
         return False

@@ -20,13 +20,8 @@ from domain.accounts import customer_account
 from domain.accounts.account_creation import create_account, creation_timed_out, discard
 from domain.accounts.account_deletion import LEFT_LAUNCHES, deleting, launches_to_end
 from domain.accounts.actions.account_creation import TagAccount
-from domain.accounts.constants import (
-    CREATION_TIMEOUT,
-    FINALIZER,
-    IAM_USER_ID_LABEL,
-    OWNER_TAG,
-    PAUSE_ANNOTATION,
-)
+from domain.accounts.claim_holder import still_names
+from domain.accounts.constants import CREATION_TIMEOUT, FINALIZER, IAM_USER_ID_LABEL, OWNER_TAG, PAUSE_ANNOTATION
 from domain.accounts.credentials import admin_user, key_and_regions, refused_by_iam, secret_recorded, support_role
 from domain.accounts.naming import iam_user_id
 from domain.accounts.observed import AccountWorld
@@ -38,13 +33,7 @@ from domain.accounts.pending_verification import (
     to_pending_verification,
 )
 from domain.accounts.problem_conditions import with_account_conditions
-from domain.accounts.region_initialization import (
-    Done,
-    entered_at,
-    initializing,
-    none_initialized,
-    regions_done,
-)
+from domain.accounts.region_initialization import Done, entered_at, initializing, none_initialized, regions_done
 from domain.accounts.resources import PROGRESSING_STATES, AccountState
 from domain.accounts.state_conditions import failure_of, released, with_condition
 from domain.control_annotations import retry_wanted
@@ -195,7 +184,7 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
         conditions = with_condition(status.conditions, "Claimed", "InitializingRegions", message, now)
         claimed = status.model_copy(update={"claimed": True, "conditions": conditions})
         return world.working(message, world.write_status(claimed, note="claimed"))
-    if status.claimed and (claim := world.claim) and claim.still_names(account):
+    if status.claimed and (claim := world.claim) and still_names(claim, account):
         why = f"spec.claimLink is empty, but claim {claim.key.path} still names this Account: no other claim gets it"
         return world.waiting(why, "spec.claimLink, or the deletion of that claim")
     if status.claimed and not spec.claim_link:  # a release was interrupted between its two writes

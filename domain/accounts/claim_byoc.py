@@ -4,8 +4,7 @@
     deleted --> waits for federated accesses that are being deleted too --> its Secret is deleted
             --> its Account and our IAM objects are deleted --> the customer's Secret is released --> finalizer removed
 
-Clients depend on the order: the state stays blank until Ready or Error, and Ready precedes the Secret. Only an Account
-that names the claim as its holder is used or deleted.
+Clients depend on the order: the state stays blank until Ready or Error, and Ready precedes the Secret.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from datetime import datetime
 
 from domain.accounts.actions.claim_secrets import DeliverCredentials, HoldInputSecret, LetSecretsGo, RemoveSecret
 from domain.accounts.actions.handover import MakeCustomerAccount
-from domain.accounts.claim_steps import invalid, taken_in_hand
-from domain.accounts.claim_validation import customers_account
+from domain.accounts.claim_intake import taken_in_hand
+from domain.accounts.claim_validation import customers_account, invalid
 from domain.accounts.customer_account import TROUBLE
 from domain.accounts.force_release import FORCE_RELEASE, release_reason, released_at
 from domain.accounts.naming import secret_of, support_role_arn
@@ -170,11 +169,8 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
         if account.failed:
             failure = condition_of(account.status.conditions, "AccountClientError")
             what = failure.message if failure and failure.message else "its account cannot be cleaned up"
-            ends = (
-                f"`perdure abandon --skip-cleanup` or the annotation {FORCE_RELEASE} releases the claim "
-                "without a clean-up"
-            )
-            message = f"{link}: {what} ({ends})"
+            forced = f"`perdure abandon --skip-cleanup` or the annotation {FORCE_RELEASE}"
+            message = f"{link}: {what} ({forced} releases the claim without a clean-up)"
             reason = "AccountClientError" if failure else "AccountFailed"
             return _reporting(world, BLOCKED, reason, message, link, now)
         return world.waiting(f"{link} is being cleaned up", link)
@@ -186,8 +182,8 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
-    """The decision to delete the claim's Secret; None if Perdure wrote no Secret, or has deleted it. The Account must
-    still exist, because its Secret identifies the key in the claim's Secret.
+    """None if Perdure wrote no Secret for the claim, or has deleted it. The Account must still exist, because its
+    Secret identifies the key in the claim's Secret.
     """
     claim = world.claim
     secret = _own_secret(claim)
@@ -207,8 +203,8 @@ def _own_secret(claim: AccountClaim) -> str:
 
 
 def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:
-    """The decision to wait for federated accesses, whose revocation needs the support role and the claim's Secret. None
-    if there are no such accesses, after a day, or if the release is forced.
+    """Federated accesses are revoked first, because that needs the support role and the claim's Secret. None after a
+    day, or if the release is forced.
     """
     until = released_at(world.claim.metadata)
     if not world.accesses or release_reason(world.claim, account) or until is None or now >= until:

@@ -7,9 +7,13 @@ no other.
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 from domain.accounts.constants import NAME_PREFIX, OPERATOR_NAMESPACE, PAYER_SECRET
-from domain.accounts.resources import AccountClaim
+from domain.accounts.observed import ClaimWorld
+from domain.accounts.resources import AccountClaim, ClaimState
+from domain.accounts.state_conditions import with_reason
+from domain.decision import Decision
 
 Fault = tuple[str, str]
 
@@ -18,6 +22,16 @@ _ACCOUNT = re.compile(r"\d{12}")
 
 # The limit of AWS Organizations (CreateOrganizationalUnit).
 LONGEST_UNIT_NAME = 128
+
+
+def invalid(world: ClaimWorld, now: datetime) -> Decision | None:
+    claim, fault = world.claim, spec_fault(world.claim)
+    if fault is None:
+        return None
+    reason, explanation = fault
+    conditions = with_reason(claim.status.conditions, "InvalidAccountClaim", reason, "Invalid AccountClaim", now)
+    writes = world.status_change(claim.status.model_copy(update={"state": ClaimState.ERROR, "conditions": conditions}))
+    return world.waiting(explanation, "a corrected spec", *writes, phase=ClaimState.ERROR)
 
 
 def spec_fault(claim: AccountClaim) -> Fault | None:

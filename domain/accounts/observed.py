@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar, Self
 
+from domain.accounts.claim_holder import holds
 from domain.accounts.config import OperatorConfig, parse_tags
 from domain.accounts.constants import DEVELOPMENT_ACCOUNT, PROTECTED
 from domain.accounts.pending_status import still_unwritten
@@ -272,7 +273,7 @@ class ClaimWorld(AreaWorld):
     @property
     def held(self) -> Account | None:
         """The Account, only if it names the claim as its holder, because tenants can write the claim's link."""
-        return self.account if self.account is not None and self.claim.holds(self.account) else None
+        return self.account if self.account is not None and holds(self.claim, self.account) else None
 
     def with_spec(self, **fields: object) -> Self:
         """The world after an activity has written these fields. The new resourceVersion is unknown, so the next write

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
-from domain.accounts.account_matching import Candidates, Rejections, is_free
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.config import OperatorConfig, PoolConfig, key_faults
 from domain.accounts.constants import AT_LIMIT_CONDITION, AT_LIMIT_REASON
+from domain.accounts.free_account_choice import Candidates, Rejections, is_free
 from domain.accounts.naming import account_name, suffix_of
 from domain.accounts.resources import (
     OPT_IN_STATES,

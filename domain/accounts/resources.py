@@ -14,18 +14,16 @@ from pydantic import Field
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import (
     ADMIN_USER_PREFIX,
-    CLAIM_UID_ANNOTATION,
     FAKE_ANNOTATION,
     IAM_USER_ID_LABEL,
     PAUSE_ANNOTATION,
     SUPPORT_ROLE_PREFIX,
-    UNCLEANED,
 )
 from domain.accounts.federated.resources import (  # noqa: F401 - definitions are made of the models found here
     AWSFederatedAccountAccess,
     AWSFederatedRole,
 )
-from domain.identity import Key, Kind
+from domain.identity import Kind
 from domain.resource import AGE, Condition, CustomResource, KubeModel, PrinterColumn, SecretReference, timestamp
 from domain.schema import Atomic, MapByType, Required
 
@@ -171,25 +169,6 @@ class Account(CustomResource):
             "clusterClaimLink": self.spec.claim_link,
             "clusterClaimLinkNamespace": self.spec.claim_link_namespace,
         }
-
-    def named_by(self, claim: Key) -> bool:
-        """Whether the Account names this claim: by namespace and name, and by the uid if that is recorded.
-
-        An Account bound by the replaced operator gets the uid in the claim's next pass. If the Account is unclean, only
-        the uid counts.
-        """
-        if self.unclean:
-            return self.metadata.annotations.get(CLAIM_UID_ANNOTATION) == claim.uid
-        named = self.spec.claim_link == claim.name and self.spec.claim_link_namespace == claim.namespace
-        return named and self.metadata.annotations.get(CLAIM_UID_ANNOTATION, claim.uid) == claim.uid
-
-    @property
-    def unclean(self) -> bool:
-        """Whether a release could not clean the account, and must be repeated. The Account is then Failed and has lost
-        its link, as in the replaced operator: tools find such Accounts, clean them and clear their status.
-        """
-        left = self.failed and self.status.reused and not (self.spec.claim_link or self.customers)
-        return left and UNCLEANED not in self.metadata.annotations
 
     @property
     def paused(self) -> bool:
@@ -350,21 +329,6 @@ class AccountClaim(CustomResource):
     @property
     def always_written(self) -> dict[str, object]:
         return self.spec.model_dump(mode="json", include={"byoc_secret_ref", "fleet_manager_config"})
-
-    def holds(self, account: Account) -> bool:
-        """Whether the Account belongs to the claim. If no uid is recorded, the legal entities must be equal, because a
-        new claim may have the name of an earlier one.
-        """
-        entity, recorded = account.spec.legal_entity.id, CLAIM_UID_ANNOTATION in account.metadata.annotations
-        if account.unclean and not recorded:  # a release that the replaced operator has begun
-            linked = self.metadata.deleting and self.spec.account_link == account.metadata.name
-            return linked and bool(entity) and entity == self.spec.legal_entity.id
-        return (recorded or entity in {"", self.spec.legal_entity.id}) and account.named_by(self.key)
-
-    def still_names(self, account: Account) -> bool:
-        """Whether the Account has lost its link to this Ready claim, which still has the account's key."""
-        fulfilled = self.status.state == ClaimState.READY and not self.metadata.deleting
-        return fulfilled and not account.spec.claim_link and self.spec.account_link == account.metadata.name
 
     @property
     def from_pool(self) -> bool:

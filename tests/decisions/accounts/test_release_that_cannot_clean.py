@@ -17,6 +17,7 @@ from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.account_lifecycle import decide as decide_account
 from domain.accounts.actions.handover import Release, ReleaseAccount
+from domain.accounts.claim_holder import holds
 from domain.accounts.claim_lifecycle import decide
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE, UNCLEANED
 from domain.accounts.passes import ObserveAccount, ObserveClaim
@@ -65,7 +66,7 @@ async def test_an_account_that_cannot_be_cleaned_is_failed_and_without_a_claim(m
     assert (status.state, status.claimed, status.reused, status.support_case_id) == ("Failed", False, True, "")
     mark = present(status.conditions, "Failed")
     assert (mark.status, mark.reason, mark.message) == ("True", "Failed", "Account Reuse - Failed")
-    assert deleted().holds(left), "its release is repeated"
+    assert holds(deleted(), left), "its release is repeated"
 
 
 @pytest.mark.parametrize("uid", ["uid-claim", ""])
@@ -108,8 +109,8 @@ def test_a_deleted_claim_cleans_no_account_that_it_does_not_release(other: Accou
 
 def test_a_living_claim_gets_no_account_that_could_not_be_cleaned() -> None:
     living = claim(spec={"accountLink": NAME, "legalEntity": ENTITY}, status={"state": "Pending"})
-    assert not living.holds(unclean())
-    assert not living.holds(unclean(uid="another claim's"))
+    assert not holds(living, unclean())
+    assert not holds(living, unclean(uid="another claim's"))
 
 
 @pytest.mark.parametrize("link", ["", "nonsense", NAME])
@@ -119,8 +120,7 @@ async def test_its_claim_finds_it_whatever_its_link_says(link: str) -> None:
         ACCOUNT_CLAIM, deleted(accountLink=link).model_dump(mode="json", exclude_none=True), "tenant"
     )
     of = AccountClaim.model_validate(made)
-    own = unclean(uid=of.metadata.uid)
-    await stored(kube, own)
+    await stored(kube, unclean(uid=of.metadata.uid))
     seen = await ObserveActivities(Reader(kube, Settings())).observe_claim(ObserveClaim(key=of.key))  # type: ignore[arg-type]
     assert seen.held is not None
 
@@ -129,7 +129,6 @@ async def test_its_deletion_waits_for_the_release() -> None:
     kube = MemoryKube()
     made = await kube.create(ACCOUNT_CLAIM, deleted().model_dump(mode="json", exclude_none=True), "tenant")
     own = unclean(uid=made["metadata"]["uid"], meta={**GOING})
-    own.metadata.annotations[CLAIM_UID_ANNOTATION] = made["metadata"]["uid"]
     made = await kube.create(ACCOUNT, own.model_dump(mode="json", exclude_none=True), OPERATOR_NAMESPACE)
     look = ObserveAccount(key=own.key.model_copy(update={"uid": made["metadata"]["uid"]}))
     seen = await ObserveActivities(Reader(kube, Settings())).observe_account(look)  # type: ignore[arg-type]

@@ -1,18 +1,12 @@
 from __future__ import annotations
 
-from datetime import datetime
-
 from domain.accounts.actions.handover import PatchAccount
-from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER
 from domain.accounts.observed import ClaimWorld
-from domain.accounts.resources import Account, ClaimState
-from domain.accounts.state_conditions import with_reason
+from domain.accounts.resources import Account
 from domain.control_annotations import paused, retry_wanted
 from domain.decision import Decision
 from domain.writes import JsonPatch
-
-INVALID = "InvalidAccountClaim"
 
 
 def taken_in_hand(world: ClaimWorld) -> Decision | None:
@@ -40,13 +34,3 @@ def uid_recorded(world: ClaimWorld, account: Account) -> Decision | None:
     uid = {CLAIM_UID_ANNOTATION: world.claim.metadata.uid}
     record = PatchAccount.annotating(account, uid, "record the claim's uid")
     return world.working(f"record its uid on {account.metadata.name}", record)
-
-
-def invalid(world: ClaimWorld, now: datetime) -> Decision | None:
-    claim, fault = world.claim, spec_fault(world.claim)
-    if fault is None:
-        return None
-    reason, explanation = fault
-    conditions = with_reason(claim.status.conditions, INVALID, reason, "Invalid AccountClaim", now)
-    writes = world.status_change(claim.status.model_copy(update={"state": ClaimState.ERROR, "conditions": conditions}))
-    return world.waiting(explanation, "a corrected spec", *writes, phase=ClaimState.ERROR)

@@ -10,7 +10,7 @@ from account_objects import AWS_ID, CONFIG, POOL, account, ago, claim, config, p
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.accounts import account_matching
+from domain.accounts import free_account_choice
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, UNCLEANED
 from domain.accounts.pool import PoolView, bind, has_free, offered
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, oldest_first
@@ -101,7 +101,7 @@ def test_accounts_are_put_in_order_once_for_all_claims(monkeypatch: pytest.Monke
         ordered.append(len(found))
         return found
 
-    monkeypatch.setattr(account_matching, "oldest_first", put_in_order)
+    monkeypatch.setattr(free_account_choice, "oldest_first", put_in_order)
     bindings, unserved = bind(PoolView(pool=pool(), accounts=some, claims=claims, config=CONFIG, room=None))
     assert len(bindings) + len(unserved) == 9
     assert ordered == [9]

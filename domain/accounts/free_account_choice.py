@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import chain
 
+from domain.accounts.claim_holder import links_back
 from domain.accounts.constants import UNCLEANED
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, AccountState, oldest_first
 from domain.control_annotations import paused
@@ -34,7 +35,7 @@ class Candidates:
 
     def linked(self, claim: AccountClaim) -> Account | None:
         account = self._by_holder.get((claim.metadata.namespace, claim.metadata.name, claim.spec.legal_entity.id))
-        return account if account is not None and account.named_by(claim.key) else None
+        return account if account is not None and links_back(account, claim.key) else None
 
     def take(self, claim: AccountClaim) -> Account | None:
         """Take the oldest reused account of the claim's legal entity, else the oldest unused account. None if there is

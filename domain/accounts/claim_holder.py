@@ -1,0 +1,47 @@
+"""Which claim holds an Account. Tenants can write `spec.accountLink`, so a claim gets nothing from an Account that does
+not link back to it.
+"""
+
+from __future__ import annotations
+
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, UNCLEANED
+from domain.accounts.resources import Account, AccountClaim, ClaimState
+from domain.identity import Key
+
+
+def holds(claim: AccountClaim, account: Account) -> bool:
+    """Whether the Account belongs to the claim. If no uid is recorded, the legal entities must be equal, because a new
+    claim may have the name of an earlier one.
+    """
+    entity, recorded = account.spec.legal_entity.id, CLAIM_UID_ANNOTATION in account.metadata.annotations
+    if unclean(account) and not recorded:  # a release that the replaced operator has begun
+        linked = claim.metadata.deleting and claim.spec.account_link == account.metadata.name
+        return linked and bool(entity) and entity == claim.spec.legal_entity.id
+    return (recorded or entity in {"", claim.spec.legal_entity.id}) and links_back(account, claim.key)
+
+
+def links_back(account: Account, claim: Key) -> bool:
+    """Whether the Account names this claim: by namespace and name, and by the uid if that is recorded.
+
+    An Account bound by the replaced operator gets the uid in the claim's next pass. If the Account is unclean, only the
+    uid counts.
+    """
+    spec, annotations = account.spec, account.metadata.annotations
+    if unclean(account):
+        return annotations.get(CLAIM_UID_ANNOTATION) == claim.uid
+    named = spec.claim_link == claim.name and spec.claim_link_namespace == claim.namespace
+    return named and annotations.get(CLAIM_UID_ANNOTATION, claim.uid) == claim.uid
+
+
+def unclean(account: Account) -> bool:
+    """Whether a release could not clean the account, and must be repeated. The Account is then Failed and has lost its
+    link, as in the replaced operator: tools find such Accounts, clean them and clear their status.
+    """
+    left = account.failed and account.status.reused and not (account.spec.claim_link or account.customers)
+    return left and UNCLEANED not in account.metadata.annotations
+
+
+def still_names(claim: AccountClaim, account: Account) -> bool:
+    """Whether the Account has lost its link to this Ready claim, which still has the account's key."""
+    fulfilled = claim.status.state == ClaimState.READY and not claim.metadata.deleting
+    return fulfilled and not account.spec.claim_link and claim.spec.account_link == account.metadata.name
