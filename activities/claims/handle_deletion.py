@@ -1,6 +1,6 @@
 """Deletion of a handle with its resources and its claim, in an order in which each step can be repeated.
 
-    handle marked as deleted --> resources, newest first --> claim (unless detached) --> finalizer of the handle dropped
+    handle marked as deleted --> resources, newest first --> its claim --> finalizer of the handle dropped
 
 The deletion of resources is requested, not awaited. The handle's finalizer stays while a request fails and, in a batch
 of claims, until all claims are marked as deleted.
@@ -16,10 +16,9 @@ from activities.claims.expiry_batch import behind_the_others
 from activities.claims.managed_resources import Managed
 from activities.claims.object_writes import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.json_objects import JsonObject, object_at, text_at
-from domain.claims.marks import handle_name, is_detached
-from domain.claims.timestamps import born
-from domain.resource import parse_timestamp
+from domain.claims.handle_deletion import deletes_claim
+from domain.claims.json_objects import JsonObject
+from domain.claims.marks import holder_of
 from engine.errors import ApiError, Conflict
 
 
@@ -55,25 +54,13 @@ class Releasing:
         return Ended(tuple(refused), ended)
 
     async def _end_claim(self, handle: JsonObject, claim: JsonObject | None) -> JsonObject | None:
-        """Delete the handle's claim, unless it is detached or names another handle.
-
-        A claim that names no handle stays if it was created after the handle's deletion, or in the same second.
-        """
-        holder = object_at(handle, "spec", "resourceClaim")
-        if not holder:
+        holder = holder_of(handle)
+        if holder is None:
             return None
-        claim = claim or await self._cache.fresh(RESOURCE_CLAIM, text_at(holder, "namespace"), text_at(holder, "name"))
-        if claim is None or is_detached(claim):
-            return None
-        held = handle_name(claim)
-        if held != text_at(handle, "metadata", "name") and (held or _made_after_the_end_of(handle, claim)):
+        claim = claim or await self._cache.fresh(RESOURCE_CLAIM, *holder)
+        if claim is None or not deletes_claim(handle, claim):
             return None
         try:
             return await self._writer.delete(RESOURCE_CLAIM, claim)
         except Conflict:
             return None  # recreated under the same name
-
-
-def _made_after_the_end_of(handle: JsonObject, claim: JsonObject) -> bool:
-    ended = parse_timestamp(text_at(handle, "metadata", "deletionTimestamp"))
-    return ended is not None and born(claim) >= ended

@@ -1,7 +1,6 @@
 """The resources that handles manage: objects of any kind, found by discovery, read when needed.
 
-An existing object with a resource's name is adopted, unless its annotation names another existing handle. The
-annotation is checked before each deletion, too.
+`domain/claims/resource_adoption.py` decides whose an object is, also before each deletion.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from domain.claims.evaluator_interface import Fault, Operations
 from domain.claims.json_objects import JsonObject, objects_at, text_at, without
 from domain.claims.linked_providers import recorded_reference
 from domain.claims.marks import is_deleting, name_of, version_of
+from domain.claims.resource_adoption import other_owner, owned_by_another, owner_of
 from domain.claims.resource_definitions import reference_of
 from domain.identity import Kind
 from engine import kube
@@ -43,7 +43,6 @@ class Managed:
         self._api = api
         self._discovery = discovery
         self._cache = cache
-        self._owner = ("metadata", "annotations", cache.names.resource_handle_name_annotation)
 
     async def states(self, handle: JsonObject) -> States:
         """The live objects of the handle's resources, in order; an object of another existing handle counts as missing.
@@ -113,9 +112,8 @@ class Managed:
                 if taken.code != "AlreadyExists":
                     raise
             there = _seen(await self._api.get(kind, namespace, name))
-            if owner := await self._other_owner(handle, there):
-                return Fault(reason="ResourceOwned", message=f"{where} belongs to another ResourceHandle, {owner}")
-            return there
+            owner = await self._other_owner(handle, there)
+            return owned_by_another(where, owner) if owner else there
         except Absent as error:
             if error.code == NO_SUCH_KIND:
                 return Fault(reason="UnknownKind", message=f"{where}: {error.message}")
@@ -211,7 +209,7 @@ class Managed:
             if is_deleting(there) or await self._other_owner(handle, there):
                 return
             uid = text_at(there, "metadata", "uid")
-            if (bearing_its_name or (tried and tried != uid)) and not text_at(there, *self._owner):
+            if (bearing_its_name or (tried and tried != uid)) and not owner_of(self._cache.names, there):
                 return
             try:
                 await self._api.delete(kind, namespace, name, uid=uid)
@@ -222,10 +220,8 @@ class Managed:
             raise refused
 
     async def _other_owner(self, handle: JsonObject, state: JsonObject) -> str:
-        owner = text_at(state, *self._owner)
-        if not owner or owner == text_at(handle, "metadata", "name"):
-            return ""
-        return owner if await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, owner) else ""
+        owner = other_owner(self._cache.names, handle, state)
+        return owner if owner and await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, owner) else ""
 
     async def _kind(self, obj: JsonObject) -> Kind:
         served = await self._discovery.served(text_at(obj, "apiVersion"), text_at(obj, "kind"))

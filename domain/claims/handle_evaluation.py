@@ -24,7 +24,6 @@ from domain.claims.claim_status import claim_status
 from domain.claims.evaluator_interface import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.faults import collected_in, each_once, summed
 from domain.claims.handle_expiry import HandleLifespan, claim_lifespan, ended, handle_lifespan
-from domain.claims.handle_resources import pushed, recomputed
 from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, text_at, value_at
 from domain.claims.lifespan_templates import handle_terms
 from domain.claims.linked_providers import Resources
@@ -32,6 +31,7 @@ from domain.claims.marks import reference_to
 from domain.claims.periodic_evaluation import by_clock, by_objects, by_own_writes, lifespan_by_own_writes
 from domain.claims.provider_resources import Scene, provider_name, referring, resource_list
 from domain.claims.resource_definitions import definitions, doubled, reference_for, reference_of, where
+from domain.claims.resource_entries import pushed, recomputed
 from domain.claims.resource_health import handle_status, health_at, overall
 from domain.claims.resources.shared import WaitingFor
 from domain.claims.stalled_condition import with_handles_stalled, with_stalled

@@ -52,14 +52,14 @@ HELD: dict[str, tuple[str, ...]] = {
         f"{CLAIMS}/test_claim_lifespans.py::test_a_maximum_of_mixed_units_is_shown_in_one",
     ),
     "D11 a list that grows": (
-        f"{DECISIONS}/test_claim_handle_resources.py::test_entries_are_never_moved_removed_or_given_to_another_provider",
+        f"{DECISIONS}/test_claim_resource_entries.py::test_entries_are_never_moved_removed_or_given_to_another_provider",
         f"{CLAIMS}/test_claim_upkeep.py::test_a_link_is_omitted_while_its_condition_is_false_and_changes_nothing_later",
     ),
     "D12 a handle being deleted counts as none": (
         f"{CLAIMS}/test_claims.py::test_a_claim_whose_handle_is_being_deleted_takes_no_other",
     ),
     "D13 a refused provider's template is taken": (
-        f"{DECISIONS}/test_claim_handle_resources.py::test_another_provider_at_an_index_is_refused_template_and_all",
+        f"{DECISIONS}/test_claim_resource_entries.py::test_another_provider_at_an_index_is_refused_template_and_all",
         f"{CLAIMS}/test_claim_faults.py::test_a_resource_keeps_its_provider_and_its_template_when_the_claim_lists_another",
     ),
     "D14 a handle whose claim is gone goes on": (

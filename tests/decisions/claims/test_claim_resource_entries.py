@@ -10,8 +10,8 @@ from claim_scenes import asking, claim, config_map, entry, handle, provider, ref
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.claims.handle_resources import Pushed, paired, pushed, recomputed
 from domain.claims.provider_resources import ProviderMissing
+from domain.claims.resource_entries import Pushed, paired, pushed, recomputed
 
 
 def at(provider_name: str, name: str = "", data: str = "1", **more: Any) -> dict[str, Any]:

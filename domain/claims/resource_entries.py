@@ -1,4 +1,4 @@
-"""The handle's resource list, and its changes by provider and claim.
+"""The entries of a handle's `spec.resources`, and their changes by provider and claim.
 
 Each entry belongs to one object in the cluster. An entry is identified by provider and name (Poolboy's index mixed
 providers up), and is never moved, removed or given to another provider. New resources are appended; entries that the
@@ -40,8 +40,7 @@ def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: st
     """For each yielded resource, the index of the entry with its provider and name, else of an entry without a name;
     None if the resource is new.
 
-    Older releases added entries without names, which are used in order. `own` is the name of
-    the handle's own provider, whose resource keeps its entry if it is renamed.
+    Older releases added entries without names, which are used in order. A renamed resource of `own` keeps its entry.
     """
     free = list(range(len(entries)))
     found: list[int | None] = [None] * len(yielded)
