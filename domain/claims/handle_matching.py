@@ -1,4 +1,4 @@
-"""Matching: the provider for a template, and the free handle for a claim.
+"""Matching: the free handle for a claim.
 
 A claim gets the free handle with the fewest missing resources, then the fewest different names, then the fewest
 differences in templates, all of which the providers must tolerate (`matchIgnore`). Additional content, namespaces,
@@ -15,12 +15,10 @@ import hashlib
 import heapq
 import json
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
-
-from pydantic import JsonValue
 
 from domain.claims.constants import NEAR_EXPIRY
 from domain.claims.deep_merge import TooDeep, contains
@@ -154,12 +152,6 @@ class FreeHandles:
                 return None
             total += count
         return total
-
-
-def serving(template: JsonObject, providers: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """The names of the providers whose `match` the template contains. `providers` maps names to `match`."""
-    stated = ((name, match) for name, match in providers.items() if isinstance(match, dict) and match)
-    return tuple(sorted(name for name, match in stated if contains(template, match)))
 
 
 def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: Iterable[str]) -> int | None:

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from domain.claims.deep_merge import TooDeep
+from domain.claims.deep_merge import TooDeep, contains
 from domain.claims.faults import Faulty
-from domain.claims.handle_matching import serving
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.provider_resources import provider_name
 
@@ -42,9 +41,15 @@ def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str,
     return tuple(assigned)
 
 
+def matching_providers(template: JsonObject, providers: Mapping[str, JsonValue]) -> tuple[str, ...]:
+    """The names of the providers whose `match` the template contains. `providers` maps names to `match`."""
+    stated = ((name, match) for name, match in providers.items() if isinstance(match, dict) and match)
+    return tuple(sorted(name for name, match in stated if contains(template, match)))
+
+
 def _only_one(where: str, entry: JsonObject, matches: Mapping[str, JsonValue]) -> str:
     try:
-        found = serving(object_at(entry, "template"), matches)
+        found = matching_providers(object_at(entry, "template"), matches)
     except TooDeep as error:
         raise Faulty(NO_PROVIDER, f"{where}: the template is {error}") from error
     if not found:

@@ -13,9 +13,9 @@ from manifests import dropped, manifests
 from domain.claims import KINDS, RESOURCE_CLAIM, RESOURCE_POOL, RESOURCE_PROVIDER
 from domain.claims.claim_defaults import with_defaults
 from domain.claims.evaluator_interface import Question
-from domain.claims.handle_matching import serving
 from domain.claims.json_objects import value_at
 from domain.claims.parameters import settle_parameters
+from domain.claims.provider_assignment import matching_providers
 from domain.claims.provider_resources import Scene, resource_list
 from domain.claims.schema_validation import validation_errors
 
@@ -80,7 +80,7 @@ def test_a_notebooks_template_finds_its_provider_and_is_filled_up() -> None:
     claim = CLAIMS["notebooks"]
     template = claim["spec"]["resources"][0]["template"]
     matches = {name: value_at(each, "spec", "match") for name, each in PROVIDERS.items()}
-    assert serving(template, {name: match for name, match in matches.items() if match}) == ("notebook",)
+    assert matching_providers(template, {name: match for name, match in matches.items() if match}) == ("notebook",)
     first, second = with_defaults(scene(claim=claim), ["notebook", "notebook"])
     assert value_at(first, "template", "metadata", "generateName") == "notebook-python-"
     assert value_at(second, "template", "metadata", "generateName") == "notebook-r-"

@@ -1,4 +1,4 @@
-"""Which provider serves a template, and which free handle a claim takes: filters, order, and the index behind it."""
+"""Which free handle a claim takes: filters, order, and the index behind it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from domain.claims.handle_matching import (
     HeldResource,
     Wanted,
     free_handle,
-    serving,
     tolerated_differences,
 )
 from domain.claims.json_objects import JsonObject
@@ -53,37 +52,6 @@ def handle(name: str, *resources: HeldResource, **fields: Any) -> FreeHandle:
 def chosen(handles: Sequence[FreeHandle], *resources: WantedEntry, **fields: str) -> list[str]:
     wanted_handle = Wanted(resources or (wanted(),), **fields)
     return [candidate.name for candidate in FreeHandles(handles).candidates(wanted_handle, NOW)]
-
-
-# --- providers ---
-
-
-@pytest.mark.parametrize(
-    ("match", "expected"),
-    [
-        ({"kind": "Thing"}, True),
-        ({"kind": "Thing", "spec": {"size": 1}}, True),
-        ({"kind": "Other"}, False),
-        ({"kind": "Thing", "apiVersion": "v1"}, False),
-        ({"spec": {}}, True),
-        ({}, False),
-        (None, False),
-        ("Thing", False),
-    ],
-)
-def test_a_provider_serves_what_contains_its_match(match: JsonValue, expected: bool) -> None:
-    assert bool(serving(SMALL, {"it": match})) is expected
-
-
-def test_every_provider_that_serves_is_named() -> None:
-    providers: dict[str, JsonValue] = {
-        "b": {"kind": "Thing"},
-        "a": {"spec": {"size": 1}},
-        "c": {"kind": "X"},
-        "d": None,
-    }
-    assert serving(SMALL, providers) == ("a", "b")
-    assert serving({}, providers) == ()
 
 
 # --- which handles are candidates ---

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from claim_scenes import claim, config_map, provider
+from pydantic import JsonValue
 
 from domain.claims.faults import Faulty
-from domain.claims.provider_assignment import assign
+from domain.claims.json_objects import JsonObject
+from domain.claims.provider_assignment import assign, matching_providers
 
 WEB = provider("web", match={"metadata": {"labels": {"app": "web"}}})
 ANY_CONFIG_MAP = provider("any", match={"kind": "ConfigMap"})
@@ -16,6 +18,7 @@ SILENT = provider("silent")
 ALL = {each["metadata"]["name"]: each for each in (WEB, ANY_CONFIG_MAP, SILENT)}
 
 SERVICE = {"kind": "Service", "metadata": {"labels": {"app": "web"}}}
+SMALL: JsonObject = {"kind": "Thing", "spec": {"size": 1}}
 BOTH = {"kind": "ConfigMap", "metadata": {"labels": {"app": "web"}}}
 
 
@@ -88,3 +91,31 @@ def test_a_template_nested_beyond_reason_has_no_provider() -> None:
         deep = {"a": deep}
     with pytest.raises(Faulty, match="nested deeper"):
         assign(listing({"template": deep}), {"deep": provider("deep", match=deep)})
+
+
+@pytest.mark.parametrize(
+    ("match", "expected"),
+    [
+        ({"kind": "Thing"}, True),
+        ({"kind": "Thing", "spec": {"size": 1}}, True),
+        ({"kind": "Other"}, False),
+        ({"kind": "Thing", "apiVersion": "v1"}, False),
+        ({"spec": {}}, True),
+        ({}, False),
+        (None, False),
+        ("Thing", False),
+    ],
+)
+def test_a_provider_serves_what_contains_its_match(match: JsonValue, expected: bool) -> None:
+    assert bool(matching_providers(SMALL, {"it": match})) is expected
+
+
+def test_every_provider_that_serves_is_named() -> None:
+    providers: dict[str, JsonValue] = {
+        "b": {"kind": "Thing"},
+        "a": {"spec": {"size": 1}},
+        "c": {"kind": "X"},
+        "d": None,
+    }
+    assert matching_providers(SMALL, providers) == ("a", "b")
+    assert matching_providers({}, providers) == ()
