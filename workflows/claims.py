@@ -25,7 +25,7 @@ from domain.claims.passes import (
     PoolWorld,
     Serve,
 )
-from domain.claims.status_conditions import RETRYABLE
+from domain.claims.phases import RETRYABLE
 from domain.decision import Action
 from domain.identity import Key
 from workflows.lifecycle import lifecycle

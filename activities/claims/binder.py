@@ -27,17 +27,16 @@ from activities.claims.expiry_batch import ExpiryBatch
 from activities.claims.tools import Tools
 from activities.gather import gathered
 from activities.inline_driver import Passed
-from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, status_conditions
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, phases
 from domain.claims.claim_binding import lacks
-from domain.claims.claim_validation import Claim
+from domain.claims.claim_preparation import Claim
+from domain.claims.expiry_batch import ends_in_batch
 from domain.claims.json_objects import text_at
-from domain.claims.marks import Name, holder_of, is_managed, key_of, may_end
+from domain.claims.marks import Name, holder_of, is_managed, key_of
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, Serve
-from domain.claims.status_conditions import SOON
-from domain.claims.timestamps import agreed_end, ahead
-from domain.decision import Decision, Outcome
+from domain.claims.timestamps import ahead
+from domain.decision import Decision
 from domain.identity import Key
-from domain.refusal import FIRST_RETRY, LONGEST_RETRY
 from domain.resource import parse_timestamp
 from domain.runner import OUTDATED
 from engine.clock import now
@@ -108,14 +107,7 @@ class BinderActivities(Activities):
         free, waiting = len(self._queue.free), len(self._queue.waiting)
         claims = (self._cache.get(RESOURCE_CLAIM, *name) for name in self._queue.waiting)
         oldest = min((text_at(claim, "metadata", "creationTimestamp") for claim in claims if claim), default="")
-        return Decision(
-            phase="Serving" if waiting else "Idle",
-            outcome=Outcome.SETTLED,
-            why=f"{free} handles are free, {waiting} claims wait to be bound",
-            waits_for=(f"{waiting} claims to be bound, the oldest since {oldest}",) if waiting else (),
-            deadline=next_end,
-            at_deadline="delete claims that have expired" if next_end else "",
-        )
+        return phases.serving(free, waiting, oldest, next_end)
 
     async def _wake_bound_since(self, look: Serve) -> None:
         since = attempt.since() - timedelta(seconds=1)
@@ -161,14 +153,13 @@ class BinderActivities(Activities):
         return True
 
     def ending(self) -> Name | None:
-        """The next expired claim that the batch may delete; None if there is none. Each claim is returned once."""
+        """The next expired claim that the batch may delete, each once."""
         while (handle_name := self._queue.ends.take(now())) is not None:
             handle = self._cache.get(RESOURCE_HANDLE, self._cache.namespace, handle_name)
             name = holder_of(handle)
             claim = self._cache.get(RESOURCE_CLAIM, *name) if name else None
-            if claim is None or handle is None or not may_end(self._cache.names, claim, handle):
-                continue
-            if agreed_end(claim, handle) is not None and not (self._tools.hold(claim) or self._tools.hold(handle)):
+            held = any(self._tools.hold(each) for each in (claim, handle) if each)
+            if claim and handle and not held and ends_in_batch(self._cache.names, claim, handle):
                 return name
         return None
 
@@ -223,16 +214,7 @@ class BinderActivities(Activities):
     def _failed(self, name: Name, key: Key, type_: str, message: str, began: datetime) -> ObjectWorld:
         self._queue.waiting.pop(name, None)  # its own workflow asks again at the deadline below
         failures = self._failures[key.uid] = self._failures.get(key.uid, 0) + 1
-        delay = min(LONGEST_RETRY, FIRST_RETRY * (1 << min(failures - 1, 10)))
-        decision = Decision(
-            phase=status_conditions.BUG if type_ == "Bug" else status_conditions.STALLED,
-            outcome=Outcome.WAITING,
-            why=f"{type_}: {message}"[:1000],
-            waits_for=("another try",),
-            deadline=now() + max(delay, SOON / 2),
-            at_deadline="try again",
-        )
-        return ObjectWorld(key=key, decision=decision, at=began)
+        return ObjectWorld(key=key, decision=phases.not_bound(type_, message, failures, now()), at=began)
 
 
 def places_in(attempt: int) -> int:

@@ -15,10 +15,10 @@ from activities.claims.tools import Tools
 from activities.inline_driver import Passed, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_binding import Created, CreateHandle, TakeHandle, Taken, decide, wanted_of
-from domain.claims.claim_validation import Claim
+from domain.claims.claim_preparation import Claim
 from domain.claims.evaluator_interface import BindingQuestion
 from domain.claims.faults import FAULTS, Faulty, fault_of, handle_refused
-from domain.claims.handle_binding import claim_labels, new_handle
+from domain.claims.handle_creation import claim_labels, new_handle
 from domain.claims.json_objects import JsonObject, object_at, text_at, with_metadata
 from domain.claims.marks import handle_name, holder_of, is_deleting, is_held_by
 from domain.claims.names import claim_handle_name

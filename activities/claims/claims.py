@@ -22,10 +22,11 @@ from domain.claims.claim_lifecycle import (
     decide,
     needs_its_handle,
 )
-from domain.claims.claim_validation import Claim
+from domain.claims.claim_preparation import Claim
+from domain.claims.expiry_batch import may_end
 from domain.claims.handle_lifecycle import Found
 from domain.claims.json_objects import JsonObject, text_at
-from domain.claims.marks import handle_name, holder_of, is_deleting, is_left_alone, may_end, name_of
+from domain.claims.marks import handle_name, holder_of, is_deleting, is_left_alone, name_of
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.timestamps import end_of_detached, end_of_handle
 from domain.claims.writes import Stored
@@ -77,7 +78,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=ReadClaim.activity)
     async def read_claim(self, action: ReadClaim) -> ClaimRead:
-        """Read the claim from the API server. The result is empty if the claim must not be deleted with this handle."""
+        """The result is empty if the claim must not be deleted with this handle."""
         claim = await self._cache.own(RESOURCE_CLAIM, action.key, fresh=True)
         if claim is None or is_deleting(claim) or self._tools.hold(claim):
             return ClaimRead()

@@ -23,7 +23,8 @@ from domain.claims.evaluator_interface import (
     Question,
 )
 from domain.claims.faults import Faulty, fault_of
-from domain.claims.handle_binding import plan_binding, plan_pool_handle
+from domain.claims.handle_binding import plan_binding
+from domain.claims.handle_creation import plan_pool_handle
 from domain.claims.handle_evaluation import plan_handle
 from domain.claims.json_objects import JsonObject, text_at
 from domain.claims.timestamps import end_of_handle, passed

@@ -21,7 +21,7 @@ from activities.claims.provider_conditions import ProviderConditions
 from activities.claims.requester import Requesters
 from activities.inline_driver import Inline, Passed, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.claim_validation import VALIDATION_FAILED, Validate, Validated, faulty_plan
+from domain.claims.claim_preparation import VALIDATION_FAILED, Validate, Validated, faulty_plan
 from domain.claims.evaluator_interface import ClaimQuestion, Fault, HandlePlan, HandleQuestion
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_reconciliation import (

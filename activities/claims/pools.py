@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
 from functools import partial
 
 from temporalio import activity
@@ -16,16 +15,14 @@ from activities.claims.handle_reconciliation import known_after
 from activities.claims.tools import Tools
 from activities.gather import gathered
 from activities.inline_driver import Inline, effects_of
-from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, status_conditions
+from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, phases
 from domain.claims.claim_binding import MOST_SALTS
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
-from domain.claims.durations import whole_seconds
 from domain.claims.evaluator_interface import PoolQuestion
 from domain.claims.faults import Faulty, fault_of, handle_refused
-from domain.claims.handle_binding import new_handle
-from domain.claims.handle_expiry import ended
+from domain.claims.handle_creation import new_handle, with_end_from_creation
 from domain.claims.handle_reconciliation import HandleWorld
-from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, with_metadata
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at
 from domain.claims.marks import is_deleting, key_of
 from domain.claims.names import pool_handle_name
 from domain.claims.passes import ObjectMemory, ObjectWorld, PassPool, PoolWorld
@@ -38,12 +35,10 @@ from domain.claims.pool_lifecycle import (
     Pool,
     WriteScalings,
     decide,
+    owned_scaling,
 )
 from domain.claims.pool_plan import Scaling, pool_handle, rest, scaling_of, scaling_status
-from domain.claims.status_conditions import SOON
-from domain.claims.timestamps import born
 from domain.identity import Key
-from domain.resource import parse_timestamp
 from engine.clock import now
 from engine.errors import ApiError, Conflict, Denied, Invalid
 
@@ -73,9 +68,7 @@ class PoolActivities(Activities):
         return passed.as_world(PoolWorld, known=known, rest=rest(len(passed.world.handles)))
 
     async def _observe(self, key: Key, fresh: bool) -> Pool:
-        """Read the pool with its handles and scalings. The handles of a deleted pool are read from the API server,
-        because a handle that the cache lacks would stay.
-        """
+        """The handles of a deleted pool are read from the API server: a handle that the cache lacks would stay."""
         cache, settings = self._cache, self._tools.settings
         pool = await cache.own(RESOURCE_POOL, key, fresh=fresh)
         if pool is None:
@@ -105,10 +98,10 @@ class PoolActivities(Activities):
         if handle is None or object_at(handle, "spec", "resourceClaim"):
             return
         if hold := self._tools.hold(handle):
-            raise Denied(f"{action.name} is {hold}", code="Held", delay=SOON)
+            raise Denied(f"{action.name} is {hold}", code="Held", delay=phases.SOON)
         ended = await self._tools.releasing.end(handle, as_seen=True)
         for error in ended.refused:
-            raise type(error)(error.message, code=error.code, delay=error.delay or SOON)
+            raise type(error)(error.message, code=error.code, delay=error.delay or phases.SOON)
 
     @activity.defn(name=WriteScalings.activity)
     async def write_scalings(self, action: WriteScalings) -> None:
@@ -118,16 +111,7 @@ class PoolActivities(Activities):
         there = self._cache.get(RESOURCE_POOL_SCALING, self._cache.namespace, scaling.name)
         if there is None:
             return
-        owner: JsonObject = {
-            "apiVersion": text_at(pool, "apiVersion"),
-            "kind": text_at(pool, "kind"),
-            "name": text_at(pool, "metadata", "name"),
-            "uid": text_at(pool, "metadata", "uid"),
-        }
-        owners = objects_at(there, "metadata", "ownerReferences")
-        if not any(each.get("uid") == owner["uid"] for each in owners):
-            owned = with_metadata(there, ownerReferences=[*owners, owner])
-            there = await self._writer.put(RESOURCE_POOL_SCALING, there, owned)
+        there = await self._writer.put(RESOURCE_POOL_SCALING, there, owned_scaling(there, pool))
         status = {**object_at(there, "status"), **scaling_status(scaling)}
         await self._writer.put_status(RESOURCE_POOL_SCALING, there, status)
 
@@ -185,31 +169,21 @@ class PoolActivities(Activities):
                 if there is not None and pool_handle(names, there, pool) is not None:
                     return there, False
                 continue
-            return await self._writer.put(RESOURCE_HANDLE, made, _corrected(made, moment)), True
+            return await self._writer.put(RESOURCE_HANDLE, made, with_end_from_creation(made, moment)), True
         raise Conflict(f"{key.path}: all {MOST_SALTS} names for a new ResourceHandle are taken", code="NameTaken")
 
     def _world(self, key: Key, settled: HandleWorld) -> ObjectWorld:
         plan, faults = settled.plan, settled.faults
         look_at = self._tools.cadence.next(now(), by_clock=plan.by_clock, faulty=bool(faults))
-        decision = status_conditions.settled(settled.handle, plan, faults, claimed=False, look_at=look_at)
+        decision = phases.settled(settled.handle, plan, faults, claimed=False, look_at=look_at)
         return ObjectWorld(key=key, decision=decision, known=known_after(settled, ObjectMemory(honoured=plan.wish)))
 
 
 def _name(action: MakeHandle, salt: int) -> str:
-    """The handle's name. It derives from the scaling's uid and the serial number or, without a scaling, from the ids of
-    run and activity, so all attempts use the same name.
-    """
+    """All attempts of an activity use the same name, because its ids do not change."""
     if action.new.serial is not None:
         return pool_handle_name(action.new.scaling_uid, action.new.serial, salt)
     info = activity.info()
     token = f"{info.workflow_run_id}/{info.activity_id}/{action.number}"
     serial = int.from_bytes(hashlib.sha256(token.encode()).digest()[:8])
     return pool_handle_name(text_at(action.pool, "metadata", "uid"), serial, salt)
-
-
-def _corrected(handle: JsonObject, requested_at: datetime) -> JsonObject:
-    end = parse_timestamp(text_at(handle, "spec", "lifespan", "end"))
-    late: timedelta = born(handle) - whole_seconds(requested_at)
-    if end is None or not late:
-        return handle
-    return ended(handle, end + late)

@@ -8,7 +8,7 @@ from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.object_writes import Writer
 from domain.claims import RESOURCE_CLAIM
 from domain.claims.json_objects import JsonObject, object_at
-from domain.claims.passes import Cadence
+from domain.claims.periodic_evaluation import Cadence
 from engine.pauses import held
 from engine.settings import Settings
 

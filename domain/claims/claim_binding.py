@@ -15,9 +15,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import SkipValidation
 
-from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, status_conditions
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, phases
 from domain.claims.claim_lifecycle import BIND, ends_with_others
-from domain.claims.claim_validation import Claim, not_begun, notices, to_validate
+from domain.claims.claim_preparation import Claim, not_begun, notices, to_validate
 from domain.claims.durations import UnreadableDuration, parse_duration
 from domain.claims.evaluator_interface import ClaimPlan, Fault, HandlePlan
 from domain.claims.handle_lifecycle import RECONCILING, disturbed
@@ -135,15 +135,15 @@ def decide(world: Claim, now: datetime) -> Decision:
     if (interrupted := disturbed(world)) is not None:
         return interrupted
     if not world.exists or claim is None or not is_managed(world.names, claim):
-        return status_conditions.GONE
+        return phases.GONE
     if world.hold:
-        return status_conditions.awaiting_binder(now).model_copy(update={"deadline": None, "planned": (BIND,)})
+        return phases.awaiting_binder(now).model_copy(update={"deadline": None, "planned": (BIND,)})
     if (waiting := not_begun(claim, now)) is not None:
         return waiting
     if first := to_validate(world):
         return RECONCILING.doing(*first)
     if world.halted:
-        return status_conditions.halted(plan, now + world.cadence.faulty).model_copy(update={"notices": notices(world)})
+        return phases.halted(plan, now + world.cadence.faulty).model_copy(update={"notices": notices(world)})
     if not world.handle:
         return _without_handle(world, now)
     if not world.read and (first := world.to_write(_bound(world))):
@@ -154,7 +154,7 @@ def decide(world: Claim, now: datetime) -> Decision:
         return _settled(world.model_copy(update={"answer": as_it_is}), now)
     if world.over:
         # The claim's own workflow deletes it, after it has read it from the API server.
-        return status_conditions.awaiting_binder(now).model_copy(update={"phase": "Bound", "why": "it has expired"})
+        return phases.awaiting_binder(now).model_copy(update={"phase": "Bound", "why": "it has expired"})
     return reconciled(world, RECONCILING if world.answer is None else _settled(world, now))
 
 
@@ -167,13 +167,11 @@ def lacks(world: Claim) -> Wanted | None:
 def _settled(world: Claim, now: datetime) -> Decision:
     look_at = world.cadence.next(now, by_clock=world.plan.by_clock, faulty=bool(world.faults))
     ends_at = ends_with_others(world, now)
-    return status_conditions.settled(
-        world.handle, world.plan, world.faults, claimed=True, look_at=look_at, binder_ends_at=ends_at
-    )
+    return phases.settled(world.handle, world.plan, world.faults, claimed=True, look_at=look_at, binder_ends_at=ends_at)
 
 
 def _without_handle(world: Claim, now: datetime) -> Decision:
-    plan, binding = world.validation, status_conditions.awaiting_binder(now)
+    plan, binding = world.validation, phases.awaiting_binder(now)
     common = {"key": world.key, "at": world.question.now, "claim": world.validated, "plan": plan}
     if not world.none_free:
         passed_over = tuple(name for name, tries in world.tries.items() if tries >= MOST_TRIES)
@@ -184,7 +182,7 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
     # No handle may be created, so the claim waits for a free one.
     status = with_own_stalled(plan.status, None, world.question.now, bound=False)
     write = PutStatus(kind=RESOURCE_CLAIM, before=world.own, after={**world.own, "status": status})
-    waits = status_conditions.waits_for_free(plan, now + world.cadence.faulty)
+    waits = phases.waits_for_free(plan, now + world.cadence.faulty)
     return waits.doing(*world.to_write(write))
 
 

@@ -18,21 +18,17 @@ from pydantic import JsonValue
 
 from domain.claims.claim_approval import approved, pending_status
 from domain.claims.claim_defaults import with_defaults
+from domain.claims.claim_validation import check_spec
 from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Fault, Halt, WantedEntry
-from domain.claims.faults import FAULTS, Faulty, fault_of
+from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
 from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, text_at, value_at, without
 from domain.claims.parameters import provider_status, settle_parameters
 from domain.claims.periodic_evaluation import claim_by_clock
-from domain.claims.provider_assignment import INVALID_RESOURCES
 from domain.claims.provider_resources import Scene, provider_name, reference
 from domain.claims.schema_validation import validation_errors
 from domain.claims.stalled_condition import with_own_stalled
-from domain.claims.timestamps import start_of
 from domain.resource import timestamp
-
-INVALID_SPEC = "InvalidSpec"
-PROVIDER_IMMUTABLE = "ProviderImmutable"
 
 
 def plan_claim(question: ClaimQuestion) -> ClaimPlan:
@@ -81,9 +77,10 @@ class _Pass:
         return waits and claim_by_clock(self.claim, question.providers, invalid=invalid, newer=question.newer)
 
     def _steps(self) -> Halt:
-        self._check_shape()
+        check_spec(self.claim, self.question.unassigned)
         if self.provider:
-            provider = self._top_level_provider()
+            provider = self._scene().provider(self.provider)
+            self._set_status(provider={**object_at(self.claim, "status", "provider"), "name": self.provider})
             self._take_up_values()
             self._put_on_claim(provider)
             if not approved(self.claim, provider, bound=self.question.handle is not None):
@@ -112,32 +109,6 @@ class _Pass:
     def _add_to_metadata(self, field: str, added: dict[str, str]) -> None:
         entries: JsonObject = {**object_at(self.claim, "metadata", field), **added}
         self.claim = {**self.claim, "metadata": {**object_at(self.claim, "metadata"), field: entries}}
-
-    def _check_shape(self) -> None:
-        start_of(self.claim)
-        entries = value_at(self.claim, "spec", "resources")
-        if value_at(self.claim, "spec", "provider") is not None:
-            if entries is not None:
-                raise Faulty(INVALID_SPEC, "spec.provider and spec.resources exclude each other: remove one of them")
-            if not self.provider:
-                raise Faulty(INVALID_SPEC, "spec.provider has no name")
-            return
-        if entries is None:
-            raise Faulty(INVALID_SPEC, "the spec has neither provider nor resources: add one of them")
-        if not entries:
-            raise Faulty(INVALID_RESOURCES, "spec.resources is empty")
-        if unassigned := self.question.unassigned:
-            raise Faulty(unassigned.reason, unassigned.message)
-
-    def _top_level_provider(self) -> JsonObject:
-        recorded = text_at(self.claim, "status", "provider", "name")
-        if recorded and recorded != self.provider:
-            message = f"spec.provider.name is immutable: it is {recorded}, and may not change to {self.provider}"
-            raise Faulty(PROVIDER_IMMUTABLE, message)
-        provider = self._scene().provider(self.provider)
-        if not recorded:
-            self._set_status(provider={**object_at(self.claim, "status", "provider"), "name": self.provider})
-        return provider
 
     def _take_up_values(self) -> None:
         held = object_at(self.question.handle, "spec", "provider")

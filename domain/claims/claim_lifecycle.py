@@ -2,7 +2,7 @@
 
     ignored | being deleted | detached | before its start --> decided without validation
     no handle, or one of another claim --> the binder is asked for one
-    bound --> validated (claim_validation.py) --> reconciled (handle_reconciliation.py) --> ended, detached or settled
+    bound --> validated (claim_preparation.py) --> reconciled (handle_reconciliation.py) --> ended, detached or settled
 
 Irreversible steps are decided on objects from the API server, not from the cache.
 """
@@ -12,16 +12,17 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from domain.claims import RESOURCE_CLAIM, status_conditions
-from domain.claims.claim_validation import Claim, not_begun, notices, to_validate, validate
+from domain.claims import RESOURCE_CLAIM, phases
+from domain.claims.claim_preparation import Claim, not_begun, notices, to_validate, validate
 from domain.claims.domain_names import DomainNames
 from domain.claims.evaluator_interface import Halt
+from domain.claims.expiry_batch import agreed_end
 from domain.claims.finalizers import others_finalizers
 from domain.claims.handle_lifecycle import RECONCILING, AskBinder, EndHandle, Finding, ObserveAgain, disturbed, refused
 from domain.claims.handle_reconciliation import HandleEnded, reconciled
 from domain.claims.json_objects import GivenObject, JsonObject, object_at, without
 from domain.claims.marks import handle_name, holder_of, is_deleting, is_detached, is_left_alone, is_managed, name_of
-from domain.claims.timestamps import agreed_end, ahead, end_of_detached, end_of_handle, passed
+from domain.claims.timestamps import ahead, end_of_detached, end_of_handle, passed
 from domain.claims.writes import ClaimsAction, PutStatus, Stored, let_go
 from domain.decision import Action, Decision
 from domain.identity import Key
@@ -115,9 +116,9 @@ def decide(world: Claim, now: datetime) -> Decision:
     if (first := disturbed(world)) is not None:
         return first
     if not world.exists or claim is None:
-        return status_conditions.GONE
+        return phases.GONE
     if is_left_alone(world.names, claim):
-        return status_conditions.LEFT_ALONE.doing(*let_go(world.names, RESOURCE_CLAIM, claim))
+        return phases.LEFT_ALONE.doing(*let_go(world.names, RESOURCE_CLAIM, claim))
     if is_deleting(claim):
         return _leaving(world, claim, now)
     if is_detached(claim):
@@ -132,7 +133,7 @@ def decide(world: Claim, now: datetime) -> Decision:
         return RECONCILING.doing(FindAnother(claim=claim))
     if not handle and not world.has_another:
         gone = DeleteClaim(claim=claim, why="its handle does not exist any more")
-        return status_conditions.ending(gone.why).doing(gone)
+        return phases.ending(gone.why).doing(gone)
     if holder_of(handle) != name_of(claim) and not world.fresh:
         return RECONCILING.doing(ObserveAgain())
     if holder_of(handle) != name_of(claim):
@@ -142,7 +143,7 @@ def decide(world: Claim, now: datetime) -> Decision:
         return _unbound(world, now, _with_status(claim, confirmed, "status without that handle"))
     if is_deleting(handle):
         if is_left_alone(world.names, handle):
-            return status_conditions.HANDLE_LEFT_ALONE
+            return phases.HANDLE_LEFT_ALONE
         return _ending(world, "its handle is being deleted")
     if not world.fresh and not world.claim_read and passed(end_of_handle(handle), now):
         return RECONCILING.doing(ReadClaim(key=world.key, handle=handle))
@@ -155,7 +156,7 @@ def _bound(world: Claim, claim: JsonObject, now: datetime) -> Decision:
         reported = notices(world) if world.validated_again else ()
         return RECONCILING.model_copy(update={"actions": first, "notices": reported})
     if is_left_alone(world.names, world.handle):
-        return status_conditions.HANDLE_LEFT_ALONE.model_copy(update={"actions": first, "notices": notices(world)})
+        return phases.HANDLE_LEFT_ALONE.model_copy(update={"actions": first, "notices": notices(world)})
     if world.over:
         return _over(world, claim)
     decision = reconciled(world, _settled(world, now))
@@ -168,24 +169,22 @@ def _settled(world: Claim, now: datetime) -> Decision:
     plan, validation = world.plan, world.validation
     if world.answer is None:
         return RECONCILING
+    if world.plans_only and world.halted:
+        return phases.halted(validation, now + phases.SOON)
     if world.plans_only:
-        return (
-            status_conditions.halted(validation, now + status_conditions.SOON)
-            if world.halted
-            else status_conditions.would_stand(world.handle, plan, claimed=True)
-        )
+        return phases.would_stand(world.handle, plan, claimed=True)
     ends_at = ends_with_others(world, now)
     faults = (*((validation.fault,) if validation.fault else ()), *world.faults)
     if world.halted and validation.halt is not Halt.FAULT:
         faulty = validation.by_clock or bool(world.faults)
         look_at = world.cadence.next(now, by_clock=plan.by_clock, faulty=faulty)
-        return status_conditions.halted_holding(validation, plan, look_at, ends_at)
+        return phases.halted_holding(validation, plan, look_at, ends_at)
     look_at = world.cadence.next(now, by_clock=plan.by_clock, faulty=bool(faults))
-    return status_conditions.settled(world.handle, plan, faults, claimed=True, look_at=look_at, binder_ends_at=ends_at)
+    return phases.settled(world.handle, plan, faults, claimed=True, look_at=look_at, binder_ends_at=ends_at)
 
 
 def ends_with_others(world: Claim, now: datetime) -> datetime | None:
-    """When the binder will delete the claim in a batch; None if its own workflow does so, or that time has passed."""
+    """When the binder deletes the claim in a batch; None if it does not, or if that time has passed."""
     return ahead(agreed_end(world.claim, world.handle), now)
 
 
@@ -206,24 +205,20 @@ def _over(world: Claim, claim: JsonObject) -> Decision:
         return _ending(world, "it has expired", **seen)
     if world.plan.auto_delete:
         gone = DeleteClaim(claim=claim, why="its autoDelete condition holds")
-        return status_conditions.ending(gone.why).doing(gone)
+        return phases.ending(gone.why).doing(gone)
     link = {**object_at(claim, "status", "resourceHandle"), "detached": True}
     write = _with_status(claim, {**object_at(claim, "status"), "resourceHandle": link}, "detachment")
     return RECONCILING.doing(write)
 
 
 def _unbound(world: Claim, now: datetime, *first: Action) -> Decision:
-    awaiting_binder = status_conditions.awaiting_binder(now + BINDER_PATIENCE)
+    awaiting_binder = phases.awaiting_binder(now + BINDER_PATIENCE)
     if first and not world.plans_only:
         return awaiting_binder.doing(*first)
     if world.plans_only:
         writes = (*first, *to_validate(world))
         if world.halted or world.claim_plan is None:
-            decision = (
-                status_conditions.halted(world.validation, now + status_conditions.SOON)
-                if world.halted
-                else RECONCILING
-            )
+            decision = phases.halted(world.validation, now + phases.SOON) if world.halted else RECONCILING
             return decision.doing(*writes)
         return awaiting_binder.model_copy(update={"actions": writes, "planned": (BIND,)})
     return awaiting_binder if world.asked else awaiting_binder.doing(AskBinder(claim=world.key))
@@ -235,31 +230,31 @@ def _with_status(claim: JsonObject, status: JsonObject, what: str) -> PutStatus:
 
 def _ending(world: Claim, why: str, **seen: object) -> Decision:
     end = EndHandleAndClaim(key=world.key, handle=world.handle, why=why, **seen)
-    return status_conditions.ending(why).doing(end)
+    return phases.ending(why).doing(end)
 
 
 def _leaving(world: Claim, claim: JsonObject, now: datetime) -> Decision:
     """A claim that is being deleted does not wait until its handle is gone."""
     end = world.end
     if end is None:
-        return status_conditions.ending("it is being deleted").doing(EndHandles(claim=claim))
+        return phases.ending("it is being deleted").doing(EndHandles(claim=claim))
     if end.refused:
         return refused(end, now)
     if letting_go := let_go(world.names, RESOURCE_CLAIM, claim):
-        return status_conditions.ending(end.why).doing(*letting_go)
+        return phases.ending(end.why).doing(*letting_go)
     if others := others_finalizers(world.names, claim):
         why = "its handle and resources are deleted; waits for other finalizers"
-        return status_conditions.ending(why, [f"finalizer {each}" for each in others])
-    return status_conditions.GONE
+        return phases.ending(why, [f"finalizer {each}" for each in others])
+    return phases.GONE
 
 
 def _detached(world: Claim, claim: JsonObject, now: datetime) -> Decision:
     end = end_of_detached(claim)
-    decision = status_conditions.detached(claim, end)
+    decision = phases.detached(claim, end)
     if world.plan.auto_detach and world.end is None:
         given_up = EndHandle(handle=world.handle, why="its claim was detached from it", states=world.states)
         return decision.doing(given_up)
     if not passed(end, now):
         return decision
     gone = DeleteClaim(claim=claim, why="it has expired", expired=True)
-    return status_conditions.ending(gone.why).doing(gone)
+    return phases.ending(gone.why).doing(gone)

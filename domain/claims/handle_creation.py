@@ -1,22 +1,38 @@
-"""A claim's requirements for a handle, and the new handle if no free one matches.
+"""New handles: of claims for which no free one matches, and of pools.
 
 In provider mode the provider determines resources and lifespan. In list mode the claim lists the resources; the handle
 gets the variables of all their providers (later ones override), and the shortest value of each lifespan setting. Only
 providers that have a resource in the handle can forbid its creation.
+
+A pool's handle is created with its provider's resources, so that claims can match it at once. If templates need the
+handle's uid, it gets the resources in its first pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 
-from domain.claims import RESOURCE_CLAIM
-from domain.claims.evaluator_interface import WantedEntry
+from pydantic import JsonValue
+
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
+from domain.claims.constants import HANDLE_NAME_PREFIX
+from domain.claims.domain_names import DomainNames
+from domain.claims.durations import whole_seconds
+from domain.claims.evaluator_interface import HandleBody, PoolQuestion, WantedEntry
+from domain.claims.faults import FAULTS, fault_of
+from domain.claims.handle_expiry import ended
 from domain.claims.json_objects import JsonObject, object_at, objects_at, only, text_at, value_at
-from domain.claims.lifespan import for_claim, least
+from domain.claims.lifespan import for_claim, for_pool_handle, least
 from domain.claims.lifespan_templates import provider_terms
-from domain.claims.marks import reference_to
-from domain.claims.provider_resources import Scene, provider_name, reference, resource_list
-from domain.claims.timestamps import requested_end_of
+from domain.claims.marks import name_of, reference_to
+from domain.claims.provider_resources import Scene, provider_name, reference, referring, resource_list
+from domain.claims.templates.errors import TemplateError
+from domain.claims.timestamps import born, end_of_handle, requested_end_of
+from domain.resource import timestamp
+
+_HANDED_ON = ("preferenceScore", "resourceAnnotations", "resourceLabels", "vars")
+_SOME_UID = "00000000-0000-0000-0000-000000000000"
 
 
 def resources_wanted(scene: Scene, assigned: Sequence[str]) -> list[JsonObject]:
@@ -85,6 +101,43 @@ def effective_provider(claim: JsonObject) -> JsonObject:
     return provider if values is None else {**provider, "parameterValues": values}
 
 
+def claim_labels(names: DomainNames, claim: JsonObject) -> dict[str, str]:
+    namespace, name = name_of(claim)
+    return {names.claim_name_key: name, names.claim_namespace_key: namespace}
+
+
+def plan_pool_handle(question: PoolQuestion) -> HandleBody:
+    """Labels and spec of a pool's new handle. If the body has a fault, the handle must not be created."""
+    names, (namespace, name) = question.names, name_of(question.pool)
+    labels = {names.pool_name_key: name, names.pool_namespace_key: namespace}
+    try:
+        return HandleBody(labels=labels, spec=_pool_spec(question))
+    except FAULTS as error:
+        return HandleBody(fault=fault_of(error))
+
+
+def with_end_from_creation(handle: JsonObject, requested_at: datetime) -> JsonObject:
+    end, late = end_of_handle(handle), born(handle) - whole_seconds(requested_at)
+    return handle if end is None else ended(handle, end + late)
+
+
+def new_handle(
+    names: DomainNames, namespace: str, name: str, labels: Mapping[str, JsonValue], spec: JsonObject
+) -> JsonObject:
+    return {
+        "apiVersion": names.api_version,
+        "kind": RESOURCE_HANDLE.name,
+        "metadata": {
+            "name": name,
+            "generateName": HANDLE_NAME_PREFIX,
+            "namespace": namespace,
+            "labels": dict(labels),
+            "finalizers": [names.finalizer],
+        },
+        "spec": spec,
+    }
+
+
 def _all_vars(scene: Scene, names: Sequence[str]) -> JsonObject:
     every: JsonObject = {}
     for name in names:
@@ -99,3 +152,44 @@ def _match_ignore(provider: JsonObject) -> tuple[str, ...]:
 
 def _present(**objects: JsonObject) -> JsonObject:
     return {name: value for name, value in objects.items() if value}
+
+
+def _pool_spec(question: PoolQuestion) -> JsonObject:
+    pool = question.pool
+    pool_spec = object_at(pool, "spec")
+    handed_on: JsonObject = {field: pool_spec[field] for field in _HANDED_ON if pool_spec.get(field)}
+    spec: JsonObject = {"resourcePool": reference_to(question.names, RESOURCE_POOL, pool), **handed_on}
+    provider: JsonObject | None = None
+    if name := text_at(pool_spec, "provider", "name"):
+        spec["provider"] = pool_spec["provider"]
+        provider = _scene_of_new(question, spec).provider(name)
+        spec |= _yielded(question, spec, name)
+    elif resources := objects_at(pool_spec, "resources"):
+        spec["resources"] = [referring(question.names, entry, question.providers) for entry in resources]
+    lifespan = for_pool_handle(pool_spec.get("lifespan"), value_at(provider, "spec", "lifespan"), question.now)
+    return {**spec, "lifespan": lifespan} if lifespan else spec
+
+
+def _scene_of_new(question: PoolQuestion, spec: JsonObject, **made: JsonValue) -> Scene:
+    metadata: JsonObject = {"namespace": text_at(question.pool, "metadata", "namespace"), **made}
+    if question.handle_name:
+        metadata |= {"name": question.handle_name, "generateName": HANDLE_NAME_PREFIX}
+    handle: JsonObject = {
+        "apiVersion": question.names.api_version,
+        "kind": "ResourceHandle",
+        "metadata": metadata,
+        "spec": spec,
+    }
+    return Scene.of(question, handle=handle)
+
+
+def _yielded(question: PoolQuestion, spec: JsonObject, provider: str) -> JsonObject:
+    """The provider's resources; empty if they cannot be computed before the handle's creation."""
+    try:
+        resources: list[JsonValue] = [*resource_list(_scene_of_new(question, spec), provider)]
+    except TemplateError:
+        if question.handle_name:  # an error that would also occur after the creation is a fault
+            made = _scene_of_new(question, spec, uid=_SOME_UID, creationTimestamp=timestamp(question.now))
+            resource_list(made, provider)
+        return {}
+    return {"resources": resources}

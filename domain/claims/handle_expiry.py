@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.claims.durations import UnreadableMoment, in_one_unit, parse_moment, whole_seconds
+from domain.claims.durations import in_one_unit, whole_seconds
 from domain.claims.evaluator_interface import Fault
 from domain.claims.faults import collected_in
-from domain.claims.json_objects import JsonObject, object_at, only, present, text_at, value_at, with_spec, without
+from domain.claims.json_objects import JsonObject, object_at, only, present, value_at, with_spec, without
 from domain.claims.lifespan import RequestedEnd, SettledEnd, Terms, restarted_end, settled_end, shown
 from domain.claims.lifespan_templates import handle_terms
 from domain.claims.provider_resources import Scene
-from domain.claims.timestamps import end_of_handle, passed, requested_end_of
+from domain.claims.timestamps import end_of_handle, moment_at, passed, requested_end_of
 from domain.model import Model
 from domain.resource import timestamp
 
@@ -142,7 +142,4 @@ def _requested_end(claim: JsonObject, faults: list[Fault]) -> tuple[datetime | N
 
 
 def _recorded(claim: JsonObject, field: str) -> datetime | None:
-    try:
-        return parse_moment(text_at(claim, "status", "lifespan", field))
-    except UnreadableMoment:
-        return None
+    return moment_at(claim, "status", "lifespan", field)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar
 
-from domain.claims import RESOURCE_HANDLE, status_conditions
+from domain.claims import RESOURCE_HANDLE, phases
 from domain.claims.finalizers import others_finalizers
 from domain.claims.handle_reconciliation import HandleEnded, HandleWorld, TakeBack, reconciled
 from domain.claims.json_objects import GivenObject, object_at, text_at
@@ -106,9 +106,9 @@ def decide(world: Handle, now: datetime) -> Decision:
     if (first := disturbed(world)) is not None:
         return first
     if not world.exists:
-        return status_conditions.GONE
+        return phases.GONE
     if is_left_alone(world.question.names, handle):
-        return status_conditions.LEFT_ALONE.doing(*let_go(world.question.names, RESOURCE_HANDLE, handle))
+        return phases.LEFT_ALONE.doing(*let_go(world.question.names, RESOURCE_HANDLE, handle))
     if world.end is not None:
         return _ended(world, world.end, now)
     if is_deleting(handle):
@@ -120,7 +120,7 @@ def decide(world: Handle, now: datetime) -> Decision:
 
 def _held(world: Handle) -> Decision | None:
     handle, claim = world.handle, world.claim
-    carried = status_conditions.carried(handle)
+    carried = phases.carried(handle)
     if world.hold:
         return carried
     if not world.fresh and (claim is None or is_detached(claim)) and not world.claim_left_alone:
@@ -153,28 +153,26 @@ def _free(world: Handle, now: datetime) -> Decision:
     if world.answer is None:
         return reconciled(world, RECONCILING)
     if world.hold:
-        return reconciled(world, status_conditions.would_stand(world.handle, world.plan, claimed=claimed))
+        return reconciled(world, phases.would_stand(world.handle, world.plan, claimed=claimed))
     look_at = world.cadence.next(now, by_clock=world.plan.by_clock, faulty=bool(world.faults))
-    decision = status_conditions.settled(world.handle, world.plan, world.faults, claimed=claimed, look_at=look_at)
+    decision = phases.settled(world.handle, world.plan, world.faults, claimed=claimed, look_at=look_at)
     return reconciled(world, decision)
 
 
 def _ending(world: Handle, why: str, *, as_seen: bool = False, expired: bool = False) -> Decision:
     end = EndHandle(handle=world.handle, why=why, as_seen=as_seen, expired=expired)
-    return status_conditions.ending(why).doing(end)
+    return phases.ending(why).doing(end)
 
 
 def refused(end: HandleEnded, now: datetime) -> Decision:
     """Observe again soon: a part of the deletion was refused, or no wake will report its completion."""
     why = f"{end.why}; {end.refused[0]}" if end.refused else end.why
-    return status_conditions.ending(why, end.refused, now + status_conditions.SOON)
+    return phases.ending(why, end.refused, now + phases.SOON)
 
 
 def _ended(world: Handle, end: HandleEnded, now: datetime) -> Decision:
     if end.refused:
         return refused(end, now)
     if others := others_finalizers(world.question.names, world.handle):
-        return status_conditions.ending(
-            f"{end.why}; waits for other finalizers", [f"finalizer {each}" for each in others]
-        )
-    return status_conditions.GONE
+        return phases.ending(f"{end.why}; waits for other finalizers", [f"finalizer {each}" for each in others])
+    return phases.GONE

@@ -29,7 +29,8 @@ from domain.claims.faults import each_once, summed
 from domain.claims.finalizers import in_hand
 from domain.claims.json_objects import GivenObject, JsonObject, object_at, text_at, with_metadata, with_spec
 from domain.claims.marks import key_of, version_of
-from domain.claims.passes import Cadence, ObjectMemory
+from domain.claims.passes import ObjectMemory
+from domain.claims.periodic_evaluation import Cadence
 from domain.claims.stalled_condition import shown_messages, with_handles_stalled, with_stalled
 from domain.claims.timestamps import end_of_handle, passed
 from domain.claims.write_backoff import reverted_writes, whole

@@ -114,8 +114,7 @@ def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> Js
 def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> JsonObject:
     """The lifespan of a pool's new handle, from the `spec.lifespan` of the pool, else of its provider.
 
-    The end counts from `created`, the time of the request; the caller corrects the end by the `creationTimestamp`.
-    Raises UnreadableDuration.
+    The end counts from `created`, the time of the request. Raises UnreadableDuration.
     """
     lifespan = pool if isinstance(pool, dict) else provider
     unclaimed = text_at(lifespan, "unclaimed")

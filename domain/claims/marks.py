@@ -46,11 +46,6 @@ def is_unbound(names: DomainNames, claim: JsonObject) -> bool:
     return is_managed(names, claim) and not handle_name(claim)
 
 
-def may_end(names: DomainNames, claim: JsonObject, handle: JsonObject) -> bool:
-    holds = handle_name(claim) == text_at(handle, "metadata", "name") and not is_detached(claim)
-    return holds and not any(is_left_alone(names, each) for each in (claim, handle))
-
-
 def holder_of(handle: JsonObject | None) -> Name | None:
     holder = object_at(handle, "spec", "resourceClaim")
     return (text_at(holder, "namespace"), text_at(holder, "name")) if holder else None

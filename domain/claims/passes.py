@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar, Self
 
 from domain.claims.lifespan import RequestedEnd
-from domain.claims.status_conditions import BINDING
+from domain.claims.phases import BINDING
 from domain.claims.write_backoff import RevertedWrites
 from domain.continue_as_new import newest
 from domain.decision import Queue, World
@@ -19,18 +19,6 @@ from domain.passes import Observation, Pass, PassedWorld
 LONGEST_PASS = timedelta(minutes=2)
 # The most claims in one signal to the binder or in one batch's input: 50 KB.
 MOST_ASKED = 200
-
-
-class Cadence(Model):
-    """When an object is evaluated again without a wake."""
-
-    by_clock: timedelta = timedelta(0)  # the interval for time-dependent templates
-    refresh: timedelta = timedelta(0)  # the interval for changes that cause no event
-    faulty: timedelta = timedelta(0)  # the longest interval after a fault
-
-    def next(self, now: datetime, *, by_clock: bool, faulty: bool) -> datetime:
-        interval = self.by_clock if by_clock else self.refresh
-        return now + (min(interval, self.faulty) if faulty else interval)
 
 
 class _Memory(Model):

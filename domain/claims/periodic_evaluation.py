@@ -1,4 +1,4 @@
-"""Whether the results of a handle's or claim's templates may change without an event.
+"""When a handle or claim is evaluated again without an event.
 
 If time changes the results, the object is evaluated periodically. If the pass's own writes change them, the templates
 are rendered again in the pass. The templates of all linked providers count, even if a link's `when` is false now.
@@ -7,6 +7,7 @@ are rendered again in the pass. The templates of all linked providers count, eve
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
@@ -15,6 +16,17 @@ from domain.claims.lifespan_templates import lifespan_texts
 from domain.claims.provider_resources import linked_names, links, named_providers
 from domain.claims.templates.renderer import condition_template
 from domain.claims.templates.time_dependence import depends_on_time, reads_claim_or_handle, reads_what_passes_write
+from domain.model import Model
+
+
+class Cadence(Model):
+    by_clock: timedelta = timedelta(0)  # the interval for time-dependent templates
+    refresh: timedelta = timedelta(0)  # the interval for changes that cause no event
+    faulty: timedelta = timedelta(0)  # the longest interval after a fault
+
+    def next(self, now: datetime, *, by_clock: bool, faulty: bool) -> datetime:
+        interval = self.by_clock if by_clock else self.refresh
+        return now + (min(interval, self.faulty) if faulty else interval)
 
 
 def by_clock(handle: JsonObject, claim: JsonObject | None, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:

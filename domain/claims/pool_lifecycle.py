@@ -15,12 +15,12 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import ClassVar
 
-from domain.claims import RESOURCE_POOL, status_conditions
+from domain.claims import RESOURCE_POOL, phases
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.domain_names import DomainNames
 from domain.claims.evaluator_interface import Fault
 from domain.claims.finalizers import in_hand
-from domain.claims.json_objects import GivenObject, JsonObject, object_at
+from domain.claims.json_objects import GivenObject, JsonObject, object_at, objects_at, only, text_at, with_metadata
 from domain.claims.marks import is_deleting, is_left_alone
 from domain.claims.passes import ObjectWorld, PoolMemory
 from domain.claims.pool_plan import NewHandle, PoolHandle, PoolPlan, Scaling, plan, pool_status, wants_of
@@ -146,11 +146,20 @@ class OpenHandles(OfPool):
         return world.model_copy(update={"opened": ()})
 
 
+def owned_scaling(scaling: JsonObject, pool: JsonObject) -> JsonObject:
+    """Kubernetes deletes the scaling with its owner, the pool."""
+    owners, uid = objects_at(scaling, "metadata", "ownerReferences"), text_at(pool, "metadata", "uid")
+    if any(each.get("uid") == uid for each in owners):
+        return scaling
+    owner = {**only(pool, "apiVersion", "kind"), **only(object_at(pool, "metadata"), "name", "uid")}
+    return with_metadata(scaling, ownerReferences=[*owners, owner])
+
+
 def decide(world: Pool, now: datetime) -> Decision:
     if not world.exists:
-        return status_conditions.GONE
+        return phases.GONE
     if is_left_alone(world.names, world.pool):
-        return status_conditions.LEFT_ALONE.doing(*let_go(world.names, RESOURCE_POOL, world.pool))
+        return phases.LEFT_ALONE.doing(*let_go(world.names, RESOURCE_POOL, world.pool))
     if is_deleting(world.pool):
         return _leaving(world, now)
     planned = plan(
@@ -162,7 +171,7 @@ def decide(world: Pool, now: datetime) -> Decision:
         pace=world.pace,
         made=world.made,
     )
-    decision = status_conditions.filled(
+    decision = phases.filled(
         wants_of(world.pool),
         world.handles,
         world.fault,
@@ -175,14 +184,12 @@ def decide(world: Pool, now: datetime) -> Decision:
 def _leaving(world: Pool, now: datetime) -> Decision:
     if not world.handles:
         letting_go = let_go(world.names, RESOURCE_POOL, world.pool)
-        return (
-            status_conditions.ending("it is being deleted").doing(*letting_go) if letting_go else status_conditions.GONE
-        )
+        return phases.ending("it is being deleted").doing(*letting_go) if letting_go else phases.GONE
     deletions = tuple(DeleteHandle(pool=world.pool, name=handle.name, at=now) for handle in world.handles)
     refusals = [refusal for each in deletions if (refusal := world.refusals.get(each.slot))]
     messages = [refusal.message for refusal in refusals]
     why = "; ".join(["its free handles are being deleted", *messages[:1]])
-    decision = status_conditions.ending(why, messages, earliest([refusal.retry_at for refusal in refusals]))
+    decision = phases.ending(why, messages, earliest([refusal.retry_at for refusal in refusals]))
     return decision.doing(*deletions)
 
 

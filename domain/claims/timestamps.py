@@ -15,7 +15,7 @@ def start_of(claim: JsonObject) -> datetime:
     """The start in the claim's status (its binding), else in its spec, else its creation time. Raises UnreadableMoment
     if the start in the spec is invalid.
     """
-    recorded = _recorded(claim, "status", "lifespan", "start")
+    recorded = moment_at(claim, "status", "lifespan", "start")
     if recorded is not None:
         return recorded
     if start := text_at(claim, "spec", "lifespan", "start"):
@@ -31,27 +31,17 @@ def requested_end_of(claim: JsonObject) -> datetime | None:
 
 def born(resource: JsonObject) -> datetime:
     """The creation time; an object not created yet counts as the oldest."""
-    return _recorded(resource, "metadata", "creationTimestamp") or EARLIEST
+    return moment_at(resource, "metadata", "creationTimestamp") or EARLIEST
 
 
 def end_of_handle(handle: JsonObject) -> datetime | None:
     """The handle's end; None if there is none, or it is unreadable."""
-    return _recorded(handle, "spec", "lifespan", "end")
+    return moment_at(handle, "spec", "lifespan", "end")
 
 
 def end_of_detached(claim: JsonObject) -> datetime | None:
     detached = value_at(claim, "status", "resourceHandle", "detached") is True
-    return _recorded(claim, "status", "lifespan", "end") if detached else None
-
-
-def agreed_end(claim: JsonObject | None, handle: JsonObject | None) -> datetime | None:
-    """The common end of claim and handle; None if their specs and the claim's status do not agree on one."""
-    if claim is None or handle is None:
-        return None
-    end, requested = end_of_handle(handle), text_at(claim, "spec", "lifespan", "end")
-    shown = _recorded(claim, "status", "lifespan", "end")
-    wanted = _recorded(claim, "spec", "lifespan", "end") if requested else end
-    return end if end == shown == wanted else None
+    return moment_at(claim, "status", "lifespan", "end") if detached else None
 
 
 def ahead(moment: datetime | None, now: datetime) -> datetime | None:
@@ -62,7 +52,7 @@ def passed(moment: datetime | None, now: datetime) -> bool:
     return moment is not None and moment <= now
 
 
-def _recorded(value: JsonObject, *path: str) -> datetime | None:
+def moment_at(value: JsonObject, *path: str) -> datetime | None:
     try:
         return parse_moment(text_at(value, *path))
     except UnreadableMoment:

@@ -16,7 +16,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
 import workflows.durable_driver
-from domain.claims import status_conditions
+from domain.claims import phases
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, PassHandle, PassPool, PoolWorld, Serve
 from domain.decision import Action, Decision
 from domain.identity import Key
@@ -128,7 +128,7 @@ async def test_a_claim_that_the_binder_ends_observes_itself_only_when_the_binder
     assert why.deadline == end
     await claims.env.sleep(timedelta(hours=1, seconds=15))
     assert claims.asked(PassClaim) == []
-    claims.play(PassClaim, always(status_conditions.GONE, exists=False))
+    claims.play(PassClaim, always(phases.GONE, exists=False))
     await claims.env.sleep(timedelta(seconds=30))
     await claims.looks(PassClaim, 1)
     assert abs(claims.times(PassClaim)[0] - end - timedelta(seconds=20)) < timedelta(seconds=1)
@@ -138,7 +138,7 @@ async def test_a_claim_that_the_binder_has_ended_is_notified_and_ends_without_ob
     end = await claims.now() + timedelta(hours=1)
     patient = until_then(end).model_copy(update={"patience": timedelta(seconds=20)})
     await open_with(claims.env.client, claim(), ObjectWorld(key=claim(), decision=patient))
-    gone = ObjectWorld(key=claim(), exists=False, decision=status_conditions.GONE, at=end)
+    gone = ObjectWorld(key=claim(), exists=False, decision=phases.GONE, at=end)
     await signal_if_open(claims.env.client, claim(), "ended", gone)
     async with asyncio.timeout(PATIENCE):
         await claims.handle(claim()).result()
@@ -179,7 +179,7 @@ async def test_a_pass_sees_what_the_one_before_wrote(claims: Area, key: Key) -> 
 
 @EACH
 async def test_an_object_that_is_gone_ends_its_workflow(claims: Area, key: Key) -> None:
-    claims.play(PASSES[key], always(status_conditions.GONE, exists=False))
+    claims.play(PASSES[key], always(phases.GONE, exists=False))
     await wake(claims.env.client, key)
     async with asyncio.timeout(PATIENCE):
         await claims.handle(key).result()
@@ -282,9 +282,7 @@ async def test_an_answer_that_overtakes_the_question_counts(claims: Area) -> Non
     async def asks(look: PassClaim) -> ObjectWorld:
         began = clock.now()
         await go_on.wait()
-        return ObjectWorld(
-            key=look.key, decision=status_conditions.awaiting_binder(began + timedelta(seconds=15)), at=began
-        )
+        return ObjectWorld(key=look.key, decision=phases.awaiting_binder(began + timedelta(seconds=15)), at=began)
 
     claims.play(PassClaim, asks)
     await wake(claims.env.client, claim())
@@ -303,7 +301,7 @@ async def test_a_claim_that_a_pass_finds_gone_is_gone_whatever_the_binder_answer
     async def gone(look: PassClaim) -> ObjectWorld:
         began = clock.now()
         await go_on.wait()
-        return ObjectWorld(key=look.key, exists=False, decision=status_conditions.GONE, at=began)
+        return ObjectWorld(key=look.key, exists=False, decision=phases.GONE, at=began)
 
     claims.play(PassClaim, gone)
     await wake(claims.env.client, claim())
@@ -319,7 +317,7 @@ async def test_a_claim_that_waits_for_the_binder_takes_any_answer_and_asks_again
     async def asks(look: PassClaim) -> ObjectWorld:
         return ObjectWorld(
             key=look.key,
-            decision=status_conditions.awaiting_binder(clock.now() + timedelta(seconds=15)),
+            decision=phases.awaiting_binder(clock.now() + timedelta(seconds=15)),
             at=clock.now(),
         )
 

@@ -22,7 +22,7 @@ from activities.claims.tools import Tools
 from activities.inline_driver import Inline, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_binding import MOST_TRIES, decide
-from domain.claims.claim_validation import Claim
+from domain.claims.claim_preparation import Claim
 from domain.claims.evaluator_interface import ClaimPlan, Fault, HandleBody, HandlePlan, WantedEntry
 from domain.claims.handle_matching import Wanted
 from domain.claims.json_objects import text_at

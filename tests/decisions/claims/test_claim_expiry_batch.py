@@ -19,10 +19,10 @@ from activities.claims.binder import AT_ONCE, SERVED_AT_LEAST, Batch, BinderActi
 from activities.claims.binder_queue import BinderQueue
 from activities.claims.expiry_batch import ExpiryBatch, behind_the_others
 from activities.claims.expiry_queue import Ends
-from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, status_conditions
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, phases
 from domain.claims.evaluator_interface import HandlePlan
+from domain.claims.expiry_batch import agreed_end
 from domain.claims.passes import ObjectWorld, PassClaim
-from domain.claims.timestamps import agreed_end
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.resource import timestamp
@@ -84,7 +84,7 @@ def test_an_end_is_plain_where_claim_and_handle_say_the_same(
 def test_a_claim_that_the_binder_ends_is_patient_only_at_its_end(
     binder_ends_at: datetime | None, look_at: datetime, patient: bool
 ) -> None:
-    decision = status_conditions.settled(
+    decision = phases.settled(
         cast(Any, a_handle(end=LATER)),
         HandlePlan(end=LATER),
         (),
@@ -92,7 +92,7 @@ def test_a_claim_that_the_binder_ends_is_patient_only_at_its_end(
         look_at=look_at,
         binder_ends_at=binder_ends_at,
     )
-    assert decision.patience == (status_conditions.LEFT_TO_BINDER if patient else timedelta(0))
+    assert decision.patience == (phases.LEFT_TO_BINDER if patient else timedelta(0))
 
 
 # --- which end comes next ---
@@ -234,7 +234,7 @@ class Area:
         self.looked.append(look.key.name)
         self.begun.set()
         await self.answer(look.key.name)
-        return ObjectWorld(key=look.key, exists=False, decision=status_conditions.GONE)
+        return ObjectWorld(key=look.key, exists=False, decision=phases.GONE)
 
     async def open(self, key: Key, world: ObjectWorld) -> None:
         self.notified.append((key.name, world.exists))

@@ -11,7 +11,7 @@ from claim_scenes import Parts, reconciling, settle
 
 from activities.claims.evaluation import Evaluation
 from activities.claims.evaluator import EvaluationBug
-from domain.claims.claim_validation import Validate
+from domain.claims.claim_preparation import Validate
 from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Halt, HandlePlan, HandleQuestion
 from domain.identity import Key
 from domain.resource import timestamp

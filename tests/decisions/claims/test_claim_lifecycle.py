@@ -12,11 +12,11 @@ from claim_scenes import BOUND, NOW, claim, config_map, entry, handle
 from domain.claims import claim_binding
 from domain.claims.claim_binding import MOST_SALTS, Created, TakeHandle, Taken
 from domain.claims.claim_lifecycle import ClaimEnded, ClaimRead, decide
-from domain.claims.claim_validation import Claim, Validated
+from domain.claims.claim_preparation import Claim, Validated
 from domain.claims.evaluator_interface import ClaimPlan, Fault, Halt, HandlePlan
 from domain.claims.handle_reconciliation import HandleEnded, Read
 from domain.claims.json_objects import text_at
-from domain.claims.passes import Cadence
+from domain.claims.periodic_evaluation import Cadence
 from domain.claims.writes import PutStatus, Stored
 from domain.decision import Decision
 from domain.identity import Key

@@ -23,7 +23,7 @@ from domain.claims.evaluator_interface import Fault, HandleBody, HandlePlan, Poo
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.marks import reference_to
 from domain.claims.passes import PassPool, PoolMemory, PoolWorld
-from domain.claims.status_conditions import SOON
+from domain.claims.phases import SOON
 from domain.control_annotations import PAUSED
 from domain.identity import Key, Kind
 from domain.resource import timestamp

@@ -25,7 +25,8 @@ from domain.claims.evaluator_interface import (
     Question,
     WantedEntry,
 )
-from domain.claims.handle_binding import plan_binding, plan_pool_handle
+from domain.claims.handle_binding import plan_binding
+from domain.claims.handle_creation import plan_pool_handle
 from domain.claims.handle_evaluation import plan_handle
 from domain.claims.handle_matching import free_handle
 from domain.custom_resources import all_crds

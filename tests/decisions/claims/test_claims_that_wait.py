@@ -15,12 +15,12 @@ from activities.claims import binder as binder_module
 from activities.claims.binder import AT_ONCE, Batch, BinderActivities, places_in
 from activities.inline_driver import Passed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER, binder
-from domain.claims.claim_validation import Claim
+from domain.claims.claim_preparation import Claim
 from domain.claims.evaluator_interface import ClaimPlan, WantedEntry
 from domain.claims.handle_matching import Wanted
 from domain.claims.json_objects import text_at
 from domain.claims.passes import ObjectWorld, Serve
-from domain.claims.status_conditions import waits_for_free
+from domain.claims.phases import waits_for_free
 from domain.identity import Key
 from domain.refusal import ErrorType, Refusal
 from domain.runner import OBSERVE

@@ -17,8 +17,8 @@ from domain.claims.handle_evaluation import plan_handle
 from domain.claims.json_objects import objects_at, text_at
 from domain.claims.lifespan import RequestedEnd
 from domain.claims.linked_providers import Resources
+from domain.claims.phases import settled
 from domain.claims.resource_definitions import definitions
-from domain.claims.status_conditions import settled
 from domain.resource import timestamp
 
 HOUR = timedelta(hours=1)

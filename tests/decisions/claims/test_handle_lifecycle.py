@@ -11,7 +11,7 @@ from claim_scenes import BOUND, KEY, NOW, claim, entry, handle
 
 from domain.claims.evaluator_interface import Fault, HandlePlan
 from domain.claims.handle_lifecycle import Handle, HandleEnded, decide
-from domain.claims.passes import Cadence
+from domain.claims.periodic_evaluation import Cadence
 from domain.control_annotations import RETRY
 from domain.decision import Decision
 from domain.identity import Key

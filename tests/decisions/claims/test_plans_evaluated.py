@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from claim_domain import NAMES
 from claim_scenes import BOUND, NOW, asking, claim, config_map, entry, handle, provider
-from test_binding_plans import pool, wanted
+from test_handle_binding import wanted
+from test_handle_creation import pool
 
 from activities.claims.evaluator import Evaluator
 from domain.claims.claim_evaluation import plan_claim
@@ -21,7 +22,8 @@ from domain.claims.evaluator_interface import (
     HandleQuestion,
     PoolQuestion,
 )
-from domain.claims.handle_binding import plan_binding, plan_pool_handle
+from domain.claims.handle_binding import plan_binding
+from domain.claims.handle_creation import plan_pool_handle
 from domain.claims.handle_evaluation import plan_handle
 
 # Everything that computes differently: templates, schemas, checks, patterns, JMESPath, durations.

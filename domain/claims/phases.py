@@ -1,4 +1,4 @@
-"""Decisions for each state of claims, handles and pools: phase, explanation, and when to evaluate again."""
+"""The phases of claims, handles, pools and the binder, each with its explanation and its next deadline."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from domain.claims.evaluator_interface import ClaimPlan, Fault, Halt, HandlePlan
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.pool_plan import PoolHandle, Wants
 from domain.decision import Decision, Outcome, earliest
+from domain.refusal import FIRST_RETRY, LONGEST_RETRY, doubled
 
 BINDING, STALLED, DELETING, BUG = "Binding", "Stalled", "Deleting", "Bug"
 # How long after its end a claim waits for the binder to delete it; then its own workflow does. With a shorter time, all
@@ -175,6 +176,28 @@ def detached(claim: JsonObject, end: datetime | None) -> Decision:
         why="detached from its handle" + ("" if end else "; it does not expire"),
         deadline=end,
         at_deadline="delete the claim" if end else "",
+    )
+
+
+def serving(free: int, waiting: int, oldest: str, next_end: datetime | None) -> Decision:
+    return Decision(
+        phase="Serving" if waiting else "Idle",
+        outcome=Outcome.SETTLED,
+        why=f"{free} handles are free, {waiting} claims wait to be bound",
+        waits_for=(f"{waiting} claims to be bound, the oldest since {oldest}",) if waiting else (),
+        deadline=next_end,
+        at_deadline="delete claims that have expired" if next_end else "",
+    )
+
+
+def not_bound(type_: str, message: str, failures: int, now: datetime) -> Decision:
+    return Decision(
+        phase=BUG if type_ == "Bug" else STALLED,
+        outcome=Outcome.WAITING,
+        why=f"{type_}: {message}"[:1000],
+        waits_for=("another try",),
+        deadline=now + max(doubled(failures, FIRST_RETRY, LONGEST_RETRY), SOON / 2),
+        at_deadline="try again",
     )
 
 
