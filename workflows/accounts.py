@@ -51,7 +51,7 @@ from domain.identity import Key
 from domain.runner import OBSERVE
 from domain.why import Why
 from workflows.durable_driver import Entity
-from workflows.lifecycle import lifecycle
+from workflows.lifecycle_declaration import lifecycle
 from workflows.passes import Passes
 
 

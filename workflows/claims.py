@@ -28,7 +28,7 @@ from domain.claims.passes import (
 from domain.claims.phases import RETRYABLE
 from domain.decision import Action
 from domain.identity import Key
-from workflows.lifecycle import lifecycle
+from workflows.lifecycle_declaration import lifecycle
 from workflows.passes import Passes
 
 

@@ -25,7 +25,7 @@ from domain.instances.observed import InstanceWorld
 from domain.instances.passes import GroupWorld, LookAtGroup, SweepInstances
 from domain.passes import SweptWorld
 from workflows.durable_driver import Entity
-from workflows.lifecycle import lifecycle
+from workflows.lifecycle_declaration import lifecycle
 from workflows.passes import Passes
 
 

@@ -20,7 +20,7 @@ from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
 from domain.loadbalancers.passes import RETRYABLE, LoadBalancerWorld, PassService, PassSet, SweepProjects
 from domain.passes import SweptWorld
 from workflows.durable_driver import Entity
-from workflows.lifecycle import lifecycle
+from workflows.lifecycle_declaration import lifecycle
 from workflows.passes import Passes
 
 

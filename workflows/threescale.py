@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from domain.threescale.passes import RETRYABLE, PassObject, SweepTenants, ThreescaleWorld
-from workflows.lifecycle import lifecycle
+from workflows.lifecycle_declaration import lifecycle
 from workflows.passes import Passes
 
 

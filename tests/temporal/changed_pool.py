@@ -8,7 +8,7 @@ from temporalio import workflow
 
 from domain.accounts.passes import PassPool, PoolWorld
 from workflows.accounts import AccountPoolWorkflow
-from workflows.lifecycle import lifecycle
+from workflows.lifecycle_declaration import lifecycle
 
 
 @lifecycle("AccountPool", world=PoolWorld, observe=PassPool)

@@ -2,7 +2,7 @@
 
 from perdure_greeting.greeting import GreetingWorld, ObserveGreeting, decide
 from workflows.durable_driver import Entity
-from workflows.lifecycle import lifecycle
+from workflows.lifecycle_declaration import lifecycle
 
 
 @lifecycle("Greeting", world=GreetingWorld, observe=ObserveGreeting, decide=decide)
