@@ -1,7 +1,8 @@
 """The errors of other systems, as Perdure's own classes.
 
 Each client library's exceptions are mapped to `ApiError` in one place. Temporal's server retries throttled, unavailable
-and pending errors after their delay; other ApiErrors reach the decision as a `Refusal`. Any other exception is a bug.
+and pending errors after their delay; other ApiErrors reach the decision as a `Refusal`. Any other exception is a bug
+(`bugs.py`).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 import prometheus_client
-from prometheus_client import Counter, Metric
+from prometheus_client import Metric
 from prometheus_client.samples import Sample
 from temporalio import activity
 
@@ -23,8 +23,6 @@ from domain.writes import Patch
 from engine import tracing
 
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
-
-BUGS = Counter("perdure_bugs", "Attempts of activities that failed by a bug of Perdure.", ["kind", "activity"])
 
 log = logging.getLogger(__name__)
 

@@ -1,13 +1,11 @@
 """Wraps every activity: starts the engine's clock and the heartbeats, maps errors, and counts the attempt.
 
-Only here do exceptions become failures in Temporal: `engine.errors` says which of them the server retries and which
-reach the decision. A cancelled activity stays cancelled.
+Only here do exceptions become failures in Temporal (`engine/errors.py`). A cancelled activity stays cancelled.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from functools import partial
 from typing import Any, cast
@@ -23,14 +21,10 @@ from temporalio.worker import (
 )
 
 from activities import attempt
-from domain.refusal import ErrorType
 from engine import clock, metrics
+from engine.bugs import is_bug, report_bug
 from engine.errors import to_application_error
 from engine.heartbeat import heartbeating
-
-BUG_FOUND = "%s failed by a bug in Perdure"
-
-log = logging.getLogger(__name__)
 
 
 class Boundary(Interceptor):
@@ -57,9 +51,8 @@ class _Edge(ActivityInboundInterceptor):
         except Exception as error:
             _count(began, error)
             failure = to_application_error(error)
-            if failure.type == ErrorType.BUG.value:
-                log.exception(BUG_FOUND, activity.info().activity_type)
-                metrics.BUGS.labels(metrics.subject(), activity.info().activity_type).inc()
+            if is_bug(failure):
+                report_bug(activity.info().activity_type)
             raise failure from _cause(error, failure)
         _count(began, None)
         return result
@@ -78,7 +71,7 @@ def _cause(error: Exception, failure: ApplicationError) -> BaseException | None:
     """
     if failure is error:
         return error.__cause__
-    return error if failure.type == ErrorType.BUG.value else None
+    return error if is_bug(failure) else None
 
 
 def _count(began: float, error: Exception | None) -> None:

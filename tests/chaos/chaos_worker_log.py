@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from workers.activity_interceptor import BUG_FOUND
+from engine.bugs import BUG_FOUND
 
 _BUG = BUG_FOUND.removeprefix("%s ")
 _BAD = re.compile(rf"TMPRL(?!1104)|ondeterminis|{_BUG}|Failed activation|could not be served")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from chaos_worker_log import WorkerLog
 
-from workers.activity_interceptor import BUG_FOUND
+from engine.bugs import BUG_FOUND
 
 
 @pytest.mark.parametrize(
