@@ -11,8 +11,9 @@ from typing import Protocol, cast
 
 from activities.aws.clients import Answer
 from activities.aws.session import Services
-from domain.instances.event_verification import DEFAULT_TIMING, Facts, HookTiming, Question, ScheduledEvent
+from domain.instances.event_verification import Facts, Question, ScheduledEvent
 from domain.instances.events import InstanceState
+from domain.instances.hook_timeouts import DEFAULT_TIMING, HookTiming
 from domain.instances.machine_pool_labels import GroupRecord, LastResult
 from domain.model import Model
 from engine.errors import Invalid

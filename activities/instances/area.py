@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from datetime import timedelta
 
 from activities.aws.instances_session import Places
 from activities.clients import Clients
@@ -10,21 +9,19 @@ from activities.instances.auto_scaling_groups import GroupActivities
 from activities.instances.aws_queries import AskActivities, ServedPlaces
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
+from activities.instances.event_topology_upkeep import TopologyActivities
 from activities.instances.machine_replacement import MachineActivities
 from activities.instances.node_drain import NodeActivities
 from activities.instances.observation import LookActivities
 from activities.instances.periodic_resync import SweepActivities
 from activities.instances.state_verification import Checks
 from activities.instances.terminations import TerminationActivities
-from activities.instances.topology import TopologyActivities
 from activities.instances.webhook_notifications import NotificationActivities
 from domain.instances.interruption_policy import ReactionPolicy
+from domain.instances.periodic_resync import SWEEP_INTERVAL
 from domain.instances.served_queues import places, with_queues
 from engine import slots
 from engine.kube.informer_cache import Store
-
-# How often EC2 is asked about all instances in bulk, because events may be lost.
-SWEEP = timedelta(minutes=10)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
@@ -44,7 +41,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
         *NodeActivities(kube, disruptions).all(),
         *TerminationActivities(kube, served).all(),
         *GroupActivities(kube, cache, served, observing=observing).all(),
-        *SweepActivities(client, cache, served, settings.sweep or SWEEP).all(),
+        *SweepActivities(client, cache, served, settings.sweep or SWEEP_INTERVAL).all(),
         *TopologyActivities(
             with_queues(every_place),
             callers.caller,

@@ -16,7 +16,6 @@ from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
 from domain.control_annotations import paused
 from domain.decision import Decision, Outcome
-from domain.identity import Key
 from domain.instances import AUTO_SCALING_GROUP, AWS_MACHINE_POOL
 from domain.instances.constants import GROUP_STATE_LABEL
 from domain.instances.machine_pool_labels import GroupRecord, GroupState, group_state, group_story, merged, pool_patch
@@ -45,7 +44,8 @@ class GroupActivities(Activities):
         key = GroupKey.of(look.key)
         pools = self._cache.pools_of(key)
         if not pools:
-            return _gone(look.key, "no AWSMachinePool names this group")
+            gone = Decision(phase="Unmanaged", outcome=Outcome.GONE, why="no AWSMachinePool names this group")
+            return GroupWorld(key=look.key, exists=False, decision=gone)
         caller = self._served.caller(key.account, key.region)
         found = await asyncio.to_thread(describe_group, caller, key.region, key.group)
         # A missing group has nothing more to show.
@@ -79,7 +79,3 @@ def _decision(pool: AWSMachinePool, state: GroupState | None) -> Decision:
         waits_for=() if settled else ("its instances",),
         owner=pool.key.path,
     )
-
-
-def _gone(key: Key, why: str) -> GroupWorld:
-    return GroupWorld(key=key, exists=False, decision=Decision(phase="Unmanaged", outcome=Outcome.GONE, why=why))

@@ -25,7 +25,8 @@ from activities.aws.session import Services
 from activities.instances import metrics
 from domain.identity import Key
 from domain.instances.actions import Answer, AskInstance, BeatHook, Done, EndHook
-from domain.instances.event_verification import Facts, HookTiming, Question
+from domain.instances.event_verification import Facts, Question
+from domain.instances.hook_timeouts import HookTiming
 from domain.instances.names import InstanceKey
 from domain.instances.served_queues import Place
 from engine.clock import now

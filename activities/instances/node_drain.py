@@ -3,18 +3,17 @@
 A Node is changed only while its providerID names the instance: with private DNS names another instance can get the
 Node's name, and an edited annotation may name any Node.
 
-Draining evicts the same Pods as kubectl's drain, and ends as soon as the last one has gone. A refused eviction (429: a
-disruption budget delays it) does not stop the others, and is retried every five seconds until the drain's time is over.
-If an InterruptionPolicy sets `Force`, the Pods that remain then are deleted. Otherwise they stay, since AWS reclaims
-the instance anyway. If something delays a drain, the activity returns the delay. It is started again once an Event has
-recorded the delay.
+A drain (`domain/instances/drained_pods.py`) ends as soon as the last Pod has gone. A refused eviction (429: a budget
+delays it) does not stop the others, and is retried every five seconds until the drain's time is over. Pods that remain
+then stay without `Force`, since AWS reclaims the instance anyway. If something delays a drain, the activity returns the
+delay. It is started again once an Event has recorded the delay.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from itertools import chain
 
@@ -25,22 +24,13 @@ from activities.activity_class import Activities
 from activities.instances import metrics
 from activities.instances.disruption_budget import Disruptions, is_ready
 from activities.instances.metrics import Outcome
-from activities.instances.node_pods import (
-    NodePods,
-    delete,
-    evict,
-    grace_of,
-    instance_of,
-    name_of,
-    overdue,
-    request_not_to_disrupt,
-)
+from activities.instances.node_pods import NodePods, delete, evict, instance_of
 from domain.built_in_kinds import NODE
-from domain.decision import earliest
 from domain.instances import MACHINE
 from domain.instances.actions import CordonNode, Emptied, EmptyNode, FindNode, ReleaseNode, Taking
 from domain.instances.constants import CORDONED_ANNOTATION, TAINTED_ANNOTATION
 from domain.instances.disruption_budget import Turn
+from domain.instances.drained_pods import Pod, end_of_drain
 from domain.instances.interruption_policy import Budgets, Reaction
 from domain.instances.notices import on_each
 from domain.instances.observed import Emptying, KnownNode
@@ -126,14 +116,14 @@ class NodeActivities(Activities):
                 if pods.used_again:
                     # Pods scheduled on it would be evicted again and again.
                     return _given_up(node, f"{node.node} was uncordoned by another client, with Pods left on it", left)
-                until = _end_of(node, begun.since, left)
+                until = end_of_drain(node.how, begun.since, node.until, left)
                 if until is not None and until <= now():
                     return await self._end(api, node, begun, left)
                 activity.heartbeat(len(left))
                 evicted, refusals = True, dict[str, None]()
                 for pod in left:
-                    refused = request_not_to_disrupt(pod) if node.how.spares else ""
-                    delay = refused or overdue(pod) or without_request(await evict(api, pod, node.how))
+                    refused = pod.request_not_to_disrupt if node.how.spares else ""
+                    delay = refused or pod.overdue(now()) or without_request(await evict(api, pod, node.how))
                     refusals |= dict.fromkeys(filter(None, [delay]))
                 new = tuple(each for each in refusals if each not in logged)
                 for each in new:
@@ -151,7 +141,7 @@ class NodeActivities(Activities):
         message = f"{node.node} is drained because of {node.cause}"
         return Emptied(at=now(), notices=_on_each(node, normal, "NodeDrained", message) if left == [] else ())
 
-    async def _end(self, api: KubeApi, node: EmptyNode, begun: Emptying, left: Sequence[JsonObject]) -> Emptied:
+    async def _end(self, api: KubeApi, node: EmptyNode, begun: Emptying, left: Sequence[Pod]) -> Emptied:
         if begun.forced:
             for pod in left:
                 await delete(api, pod, node.how)
@@ -227,14 +217,14 @@ async def _marked(api: KubeApi, node: CordonNode) -> bool:
     return (TAINTED_ANNOTATION if node.reaction is Reaction.TAINT else CORDONED_ANNOTATION) in marks
 
 
-def _given_up(node: EmptyNode, why: str, left: Sequence[JsonObject]) -> Emptied:
+def _given_up(node: EmptyNode, why: str, left: Sequence[Pod]) -> Emptied:
     activity.logger.warning("%s: %d pods", why, len(left))
     metrics.reacted("drain", node.because, Outcome.INCOMPLETE)
     return Emptied(at=now(), notices=_on_each(node, warning, "DrainIncomplete", f"{why}: {_names(left)}"))
 
 
-def _names(pods: Sequence[JsonObject]) -> str:
-    return ", ".join(sorted(name_of(pod) for pod in pods))
+def _names(pods: Sequence[Pod]) -> str:
+    return ", ".join(sorted(pod.name for pod in pods))
 
 
 def _delayed(node: EmptyNode, begun: Emptying, why: Sequence[str]) -> Emptied:
@@ -281,14 +271,3 @@ def _same_taint(taint: object, key: str, effect: str) -> bool:
 
 def _since(node: EmptyNode) -> datetime:
     return node.earlier.since if node.earlier else activity.info().scheduled_time
-
-
-def _end_of(node: EmptyNode, since: datetime, left: Sequence[JsonObject]) -> datetime | None:
-    """When the drain's time is over. With `Force`, the remaining Pods are deleted then, so it is over before `until` by
-    their longest grace period, or by half of the time if that is shorter. Budgets are respected until it is over.
-    """
-    how, until = node.how, node.until
-    if until is not None and how.budgets is Budgets.FORCE:
-        grace = max(grace_of(pod) for pod in left) if how.pod_grace is None else how.pod_grace
-        until -= min(grace, max(until - since, timedelta()) / 2)
-    return earliest([until, since + how.node_grace if how.node_grace is not None else None])

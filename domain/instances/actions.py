@@ -24,7 +24,8 @@ from domain.instances.event_record import (
     terminated,
     uncordoned,
 )
-from domain.instances.event_verification import Facts, HookTiming, Question
+from domain.instances.event_verification import Facts, Question
+from domain.instances.hook_timeouts import HookTiming
 from domain.instances.interruption_policy import CauseSort, Draining, Reaction, Taint, TaintEffect
 from domain.instances.notices import on_each
 from domain.instances.observed import FIND_NODE, Emptying, InstanceWorld, KnownNode

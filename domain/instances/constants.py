@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 # Perdure's own kinds, without a custom resource.
 INSTANCE_WORKFLOW = "Ec2Instance"
 GROUP_WORKFLOW = "AutoScalingGroup"
@@ -82,29 +80,3 @@ LAUNCH_FAILED = "EC2 Instance Launch Unsuccessful"
 TERMINATE_OK = "EC2 Instance Terminate Successful"
 TERMINATE_FAILED = "EC2 Instance Terminate Unsuccessful"
 HEALTH_EVENT = "AWS Health Event"
-
-# SQS and EventBridge carry 1 MiB (since January 2026; 256 KiB before).
-LARGEST_BODY = 1 << 20
-# An event is not older than SQS's longest retention, and not further in the future than clocks differ.
-OLDEST_EVENT = timedelta(days=14)
-CLOCKS_DIFFER = timedelta(minutes=5)
-
-# How long an event of an unknown instance is kept, because the instance's AWSMachine may still appear.
-UNMATCHED_AFTER = timedelta(minutes=10)
-# The longest timeout of a lifecycle hook. A hook without heartbeats, such as an unknown instance's, ends by then.
-LONGEST_HOOK_TIMEOUT = timedelta(hours=2)
-# AWS gives a Spot instance two minutes after the warning.
-SPOT_LEAD = timedelta(seconds=120)
-# AWS may reclaim the instance some minutes later than announced.
-SPOT_OUTLIVED = timedelta(minutes=10)
-# The wait before EC2 is asked about a change that an event reported.
-ASK_AFTER = timedelta(seconds=30)
-# How long a terminated instance's workflow stays open for late events.
-QUIET_BEFORE_CLOSING = timedelta(hours=1)
-# How long an answer of EC2 justifies irreversible reactions.
-FACTS_LAST = timedelta(seconds=60)
-# Auto Scaling ends every wait of a lifecycle hook after 48 hours, or 100 heartbeat timeouts if that is sooner.
-LONGEST_HOOK = timedelta(hours=48)
-HOOK_TIMEOUTS = 100
-DEFAULT_HEARTBEAT_TIMEOUT = timedelta(hours=1)
-LONGEST_HEARTBEAT = timedelta(seconds=300)

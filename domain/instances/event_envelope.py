@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from domain.instances.constants import CLOCKS_DIFFER, OLDEST_EVENT
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.message_unwrapping import Message, Part
 from domain.instances.names import usable_id
@@ -20,6 +19,9 @@ Fields = Mapping[str, object]
 
 ACCOUNT = re.compile(r"[0-9]{12}", re.ASCII)
 REGION = re.compile(r"[a-z0-9-]{1,32}", re.ASCII)
+# An event is not older than SQS's longest retention, and not further in the future than clocks differ.
+_OLDEST_EVENT = timedelta(days=14)
+_CLOCKS_DIFFER = timedelta(minutes=5)
 _LONGEST_TEXT = 256
 
 
@@ -40,7 +42,7 @@ class Header:
 
     @property
     def latest(self) -> datetime:
-        return max(self._message.taken_at, self._message.received_at) + CLOCKS_DIFFER
+        return max(self._message.taken_at, self._message.received_at) + _CLOCKS_DIFFER
 
     def event(self, kind: EventKind, **facts: object) -> InstanceEvent:
         common: dict[str, object] = {
@@ -79,7 +81,7 @@ class Header:
         """
         taken = self._message.taken_at
         time = _instant(text)
-        if time is not None and taken - OLDEST_EVENT <= time <= self.latest:
+        if time is not None and taken - _OLDEST_EVENT <= time <= self.latest:
             return time
         self.degraded.add("time")
         return taken.replace(microsecond=0)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from domain.instances.constants import ASK_AFTER, SPOT_LEAD, SPOT_OUTLIVED
 from domain.instances.event_delivery import Outcome
 from domain.instances.event_ordering import LastState, Placing, place
 from domain.instances.event_routing import instance_of
@@ -29,6 +28,11 @@ from domain.instances.interruption_policy import Reaction
 from domain.instances.names import InstanceKey
 from domain.model import Model
 
+# AWS gives a Spot instance two minutes after the warning, and may reclaim it some minutes later than announced.
+_SPOT_LEAD = timedelta(minutes=2)
+_SPOT_OUTLIVED = timedelta(minutes=10)
+# The wait before EC2 is asked about a change that an event reported.
+ASK_AFTER = timedelta(seconds=30)
 # The name of the cause if the instance stops. It is the same for each stop.
 STOPPED = "stopped"
 _REMEMBERED_KEYS = 256
@@ -49,7 +53,7 @@ class Interruption(Model):
     @property
     def deadline(self) -> datetime:
         """When AWS may act: two minutes after the notice. AWS promises this time for Spot instances only."""
-        return self.time + SPOT_LEAD
+        return self.time + _SPOT_LEAD
 
     @property
     def lasts(self) -> bool:
@@ -62,7 +66,7 @@ class Interruption(Model):
     @property
     def outlived_at(self) -> datetime:
         """If the instance still runs at this time, AWS is no longer considered to be reclaiming it."""
-        return self.deadline + SPOT_OUTLIVED
+        return self.deadline + _SPOT_OUTLIVED
 
 
 class Planned(Model):

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
-from domain.decision import Queue
+from domain.decision import Decision, Outcome, Queue
 from domain.identity import Key
 from domain.instances.constants import TOPOLOGY_WORKFLOW
 from domain.instances.event_topology import Attributes, Rule, Target, Topology, same_document, topology
@@ -28,6 +28,7 @@ from domain.schema import Document
 # A changed queue causes no event. A missing rule loses events, which the periodic resync replaces meanwhile.
 LOOK_EVERY = timedelta(hours=1)
 LOOK_AGAIN = timedelta(minutes=2)
+NOT_SERVED = Decision(phase="Gone", outcome=Outcome.GONE, why="the settings do not name this queue any more")
 
 _RULE_SUFFIX = "-ec2-rule"
 # AWS's KMS key for SQS, as an alias or at the end of an ARN.
@@ -44,6 +45,31 @@ class KeepTopology(Observation):
     queue: ClassVar[str] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = TopologyWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
+
+
+class Comparison(Model):
+    changes: tuple[str, ...] = ()
+    trouble: str = ""
+
+    def decision(self, now: datetime, *, dry: bool) -> Decision:
+        if self.trouble:
+            return Decision(
+                phase="Waiting",
+                outcome=Outcome.WAITING,
+                why=self.trouble,
+                waits_for=("AWS",),
+                deadline=now + LOOK_AGAIN,
+                at_deadline="observe again",
+            )
+        did = "; ".join(self.changes)
+        return Decision(
+            phase="Differs" if dry and self.changes else "Kept",
+            outcome=Outcome.SETTLED,
+            why=f"{'to be done' if dry else 'done'}: {did}" if did else "queues and rules are up to date",
+            planned=self.changes if dry else (),
+            deadline=now + LOOK_EVERY,
+            at_deadline="observe again",
+        )
 
 
 def key_of(place: Place, cluster: str = "") -> Key:

@@ -19,19 +19,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from domain.instances.constants import (
-    DEFAULT_HEARTBEAT_TIMEOUT,
-    FACTS_LAST,
-    HOOK_TIMEOUTS,
-    LONGEST_HEARTBEAT,
-    LONGEST_HOOK,
-)
 from domain.instances.events import HookAction, InstanceState
 from domain.instances.scheduled_maintenance import Effect
 from domain.model import Model
 
 ASK_AGAIN = timedelta(seconds=10)
 STOPPED_STATES = (InstanceState.STOPPING, InstanceState.STOPPED)
+# How long an answer of EC2 justifies irreversible reactions.
+_FACTS_LAST = timedelta(seconds=60)
 # How long AWS's APIs may lag behind a claim.
 _APIS_LAG = timedelta(seconds=60)
 _HEALTH_LAG = timedelta(minutes=15)
@@ -80,23 +75,6 @@ class Facts(Model):
     @property
     def gone(self) -> bool:
         return not self.found or (self.state is not None and self.state.final)
-
-
-class HookTiming(Model):
-    heartbeat_timeout: timedelta = DEFAULT_HEARTBEAT_TIMEOUT
-    global_timeout: timedelta | None = None
-
-    @property
-    def limit(self) -> timedelta:
-        """How long heartbeats can keep Auto Scaling waiting."""
-        return min(self.global_timeout or LONGEST_HOOK, LONGEST_HOOK, self.heartbeat_timeout * HOOK_TIMEOUTS)
-
-    @property
-    def heartbeat(self) -> timedelta:
-        return min(self.heartbeat_timeout / 2, LONGEST_HEARTBEAT)
-
-
-DEFAULT_TIMING = HookTiming()
 
 
 class Verdict(StrEnum):
@@ -181,7 +159,7 @@ def may_be_late(facts: Facts, claimed_at: datetime) -> bool:
 
 
 def _answer(facts: Facts | None, claimed_at: datetime, now: datetime, *questions: Question) -> Facts | None:
-    if facts is None or facts.at < claimed_at or now - facts.at > FACTS_LAST:
+    if facts is None or facts.at < claimed_at or now - facts.at > _FACTS_LAST:
         return None
     return facts if set(questions) <= set(facts.asked) else None
 

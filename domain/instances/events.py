@@ -145,8 +145,6 @@ class InstanceEvent(Model):
 
     @property
     def urgent(self) -> bool:
-        """Whether the event is handled before others, because it soon loses its value. An urgent event of an unknown
-        instance is always kept for a while; other events only if an AWSMachine has no instance yet.
-        """
+        """Whether the event is handled before others, because it soon loses its value."""
         ending = self.state is not None and self.state.final
         return ending or self.kind.hook or self.kind in (EventKind.SPOT, EventKind.CAPACITY_RESERVATION)

@@ -20,11 +20,12 @@ from enum import StrEnum
 from domain.control_annotations import paused
 from domain.decision import Action, Decision, Outcome, earliest
 from domain.instances.actions import AskInstance, FindNode, LookAtInstance
-from domain.instances.constants import INTERRUPTION_LABEL, LONGEST_HOOK, QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
+from domain.instances.constants import INTERRUPTION_LABEL
 from domain.instances.disruption_budget import ASK_FOR_TURN_AGAIN
 from domain.instances.event_record import InstanceRecord
 from domain.instances.event_verification import ASK_AGAIN, STOPPED_STATES, Question, askable
 from domain.instances.events import EventKind, InstanceState
+from domain.instances.hook_timeouts import LONGEST_HOOK
 from domain.instances.interruption_causes import (
     OF_STATES,
     Cause,
@@ -51,10 +52,13 @@ from domain.instances.reactions import (
     unproven,
     withdrawal_unproven,
 )
+from domain.instances.unmatched_events import UNMATCHED_AFTER
 from domain.model import Model
 from domain.notices import Notice, warning
 from domain.writes import JsonPatch
 
+# How long a terminated instance's workflow stays open for late events.
+_QUIET_BEFORE_CLOSING = timedelta(hours=1)
 # A Node takes some minutes to join its cluster. Each search lists the Nodes of the workload cluster.
 FIND_AGAIN = timedelta(seconds=30)
 
@@ -225,12 +229,12 @@ def _closing(world: InstanceWorld) -> datetime | None:
     if not world.managed:
         return record.heard_at + UNMATCHED_AFTER
     if record.state is InstanceState.TERMINATED:
-        return record.heard_at + QUIET_BEFORE_CLOSING
+        return record.heard_at + _QUIET_BEFORE_CLOSING
     pool, listed = world.pool, record.key.instance_id
     unlisted = world.machine is None and pool is not None and listed not in pool.instance_ids
     if unlisted and not (record.planned or record.drain):
         # A pool never lists the instance of a failed launch: only the open hook links them, and would do so for ever.
-        return record.heard_at + (QUIET_BEFORE_CLOSING if record.absent else LONGEST_HOOK)
+        return record.heard_at + (_QUIET_BEFORE_CLOSING if record.absent else LONGEST_HOOK)
     return None
 
 

@@ -3,11 +3,10 @@
     terminating   drain --drained, or the limit nears, or nothing may be done--> complete (CONTINUE)
     launching     wait for the Node --ready--> CONTINUE; --too late--> ABANDON where that is wanted, else CONTINUE
 
-A heartbeat is sent after half of the hook's timeout, and at least every five minutes. The wait ends after 48 hours or
-100 timeouts, even with heartbeats. A hook is completed even while the machine is paused or being deleted; otherwise the
-instance would hang. Before its limit, a hook is completed only if AWS has confirmed that the instance waits. If the
-policy asks for labels only, Perdure does nothing about the hook. If the termination returns the instance to its warm
-pool, the Node is not drained.
+`hook_timeouts.py` says when a heartbeat is due. A hook is completed even while the machine is paused or being deleted;
+otherwise the instance would hang. Before its limit, a hook is completed only if AWS has confirmed that the instance
+waits. If the policy asks for labels only, Perdure does nothing about the hook. If the termination returns the instance
+to its warm pool, the Node is not drained.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from typing import Literal
 
 from domain.instances.actions import BeatHook, Because, EndHook
 from domain.instances.event_record import HeldHook
-from domain.instances.event_verification import DEFAULT_TIMING, Verdict, verify_hook
+from domain.instances.event_verification import Verdict, verify_hook
+from domain.instances.hook_timeouts import DEFAULT_TIMING
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.observed import InstanceWorld
 from domain.model import Model

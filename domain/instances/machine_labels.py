@@ -13,16 +13,11 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from domain.instances.constants import (
-    EVENTS_ANNOTATION,
-    INTERRUPTION_LABEL,
-    LONGEST_ANNOTATION,
-    LONGEST_HOOK,
-    STATE_LABEL,
-)
+from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, LONGEST_ANNOTATION, STATE_LABEL
 from domain.instances.event_ordering import LastState
 from domain.instances.event_record import Drain, HeldHook, InstanceRecord, Interruption, LastEvent
 from domain.instances.events import EventKind, InstanceState, reckonable
+from domain.instances.hook_timeouts import LONGEST_HOOK
 from domain.instances.interruption_causes import interruption_label, nearest_end, open_interruptions
 from domain.instances.resources import AWSMachine, Node
 from domain.model import Model

@@ -16,9 +16,10 @@ from typing import Annotated
 
 from pydantic import SkipValidation
 
-from domain.instances.constants import LARGEST_BODY
 from domain.model import Model
 
+# SQS and EventBridge carry 1 MiB (since January 2026; 256 KiB before).
+_LARGEST_BODY = 1 << 20
 # An SNS notification may hold another notification; no real notification holds a third.
 _DEEPEST_WRAP = 2
 # Pipes and Lambda get batches of at most ten by default; one envelope holds all entities of a Health event.
@@ -112,7 +113,7 @@ def decoded(text: str) -> object:
 
 
 def unwrap(message: Message) -> tuple[Unwrapped, ...]:
-    if len(message.body) > LARGEST_BODY or len(message.body.encode("utf-8", "surrogatepass")) > LARGEST_BODY:
+    if len(message.body) > _LARGEST_BODY or len(message.body.encode("utf-8", "surrogatepass")) > _LARGEST_BODY:
         return (Invalid(reason="too large"),)
     return _decoded_parts(message.body, "", "", _DEEPEST_WRAP)
 

@@ -15,8 +15,9 @@ from domain.decision import World
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.event_record import InstanceRecord, answered, fold, hear, hooks_confirmed, opened
-from domain.instances.event_verification import STOPPED_STATES, Facts, HookTiming
+from domain.instances.event_verification import STOPPED_STATES, Facts
 from domain.instances.events import InstanceEvent
+from domain.instances.hook_timeouts import HookTiming
 from domain.instances.interruption_policy import ReactionPolicy
 from domain.instances.machine_labels import recalled
 from domain.instances.names import InstanceKey

@@ -20,6 +20,8 @@ from domain.instances.machine_labels import story_of
 from domain.instances.resources import AWSMachine, Node
 from domain.instances.scheduled_maintenance import Effect, effect_of
 
+# How often EC2 is asked about all instances in bulk.
+SWEEP_INTERVAL = timedelta(minutes=10)
 _OURS = "ec2:"
 # Health and EC2 round the dates of the same event differently.
 _SAME_DATE = timedelta(hours=1)

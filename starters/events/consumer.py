@@ -19,8 +19,8 @@ from datetime import UTC, datetime, timedelta
 
 from domain.instances.event_delivery import Outcome
 from domain.instances.event_envelope import clean
-from domain.instances.message_acknowledgement import Acknowledgement, Verdict, back_off, dead_letter_attributes
 from domain.instances.message_unwrapping import SNS_CONFIRMATION, Message
+from domain.instances.message_verdict import Acknowledgement, Verdict, back_off, dead_letter_attributes
 from engine.errors import Absent, ApiError
 from engine.health import Progress
 from starters.events import metrics

@@ -50,8 +50,9 @@ from domain.instances.actions import (
 from domain.instances.constants import DEPLOYMENT_LABEL, INSTANCE_WORKFLOW, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_delivery import ANSWERED, Outcome, Taken
-from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
+from domain.instances.event_verification import Facts, Question, ScheduledEvent
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
+from domain.instances.hook_timeouts import HookTiming
 from domain.instances.instance_lifecycle import patch_for
 from domain.instances.interruption_policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.machine_labels import recalled

@@ -143,7 +143,7 @@ async def _objects(session: Session, kind: Kind) -> list[JsonObject]:
 
 
 def _topologies(session: Session, known: Sequence[Place], callers: Places) -> list[Finding]:
-    from activities.instances.topology import TopologyActivities
+    from activities.instances.event_topology_upkeep import TopologyActivities
     from domain.instances.served_queues import with_queues
 
     prefix, queues = session.settings.instances_group_prefix, with_queues(known)

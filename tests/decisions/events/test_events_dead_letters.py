@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from activities.aws.instances_session import Places
 from activities.aws.session import Services
-from domain.instances.message_acknowledgement import dead_letter_attributes
+from domain.instances.message_verdict import dead_letter_attributes
 from domain.instances.served_queues import Place, place_of
 from engine.errors import Absent
 from engine.settings import settings

@@ -49,8 +49,9 @@ from domain.instances.event_record import (
     hooks_confirmed,
     refuted,
 )
-from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
+from domain.instances.event_verification import Facts, Question, ScheduledEvent
 from domain.instances.events import EventKind, InstanceEvent
+from domain.instances.hook_timeouts import HookTiming
 from domain.instances.instance_lifecycle import InstancePhase, InstanceWork, decide_instance, work_for_instance
 from domain.instances.interruption_causes import interruption_label
 from domain.instances.interruption_policy import Reaction, ReactionPolicy

@@ -10,7 +10,6 @@ import pytest
 import yaml
 from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, facts, hook, observed, record, spot, state
 
-from activities.instances.node_pods import evictable
 from domain.decision import Action, Outcome
 from domain.identity import Key
 from domain.instances import (
@@ -30,9 +29,11 @@ from domain.instances.constants import (
     STATE_LABEL,
 )
 from domain.instances.disruption_budget import Turn
+from domain.instances.drained_pods import Pod
 from domain.instances.event_record import cordoned, heartbeat_sent, hooks_confirmed, opened
-from domain.instances.event_verification import HookTiming, ScheduledEvent
+from domain.instances.event_verification import ScheduledEvent
 from domain.instances.events import InstanceState
+from domain.instances.hook_timeouts import HookTiming
 from domain.instances.instance_lifecycle import decide_instance, work_for_instance
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.machine_labels import Story, recalled
@@ -214,7 +215,7 @@ def test_a_node_is_cordoned_before_it_is_emptied_and_that_is_remembered() -> Non
     ],
 )
 def test_a_drain_evicts_what_kubectl_does(pod: JsonObject, evicted: bool) -> None:
-    assert evictable(pod) is evicted
+    assert Pod.model_validate(pod).evictable is evicted
 
 
 def secret(content: object) -> JsonObject:

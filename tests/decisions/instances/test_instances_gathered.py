@@ -16,7 +16,8 @@ from activities.instances import aws_queries
 from activities.instances.aws_queries import AskActivities, ServedPlaces
 from domain.identity import Key
 from domain.instances.actions import Answer, AskInstance
-from domain.instances.event_verification import DEFAULT_TIMING, Facts, HookTiming, Question
+from domain.instances.event_verification import Facts, Question
+from domain.instances.hook_timeouts import DEFAULT_TIMING, HookTiming
 from domain.instances.names import InstanceKey
 from engine.errors import Throttled
 

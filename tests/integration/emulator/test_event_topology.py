@@ -11,7 +11,7 @@ from emulator_process import Cloud
 from temporalio.testing import ActivityEnvironment
 
 from activities.aws.instances_session import Places
-from activities.instances.topology import TopologyActivities
+from activities.instances.event_topology_upkeep import TopologyActivities
 from domain.decision import Outcome
 from domain.instances.event_topology_upkeep import KeepTopology, TopologyWorld, key_of
 from domain.instances.served_queues import Place
