@@ -15,19 +15,19 @@ from temporalio import activity
 
 from activities.activity_class import Activities
 from activities.loadbalancers import metrics
-from activities.loadbalancers.metrics import Swept
 from activities.loadbalancers.pass_context import PassContext
 from activities.openstack.observation import ProjectCloud, observe_project
 from activities.openstack.session import Project
 from activities.replaced_operator import HELD_FOR
 from domain.loadbalancers import LOAD_BALANCER
 from domain.loadbalancers.cloud.drift_sweep import (
+    SWEEP_INTERVAL,
     difference_of_balancer,
     difference_of_machine,
     orphans,
     to_be_compared,
 )
-from domain.loadbalancers.constants import DRIFT_ANNOTATION, SWEEP_INTERVAL
+from domain.loadbalancers.constants import DRIFT_ANNOTATION
 from domain.loadbalancers.passes import SweepProjects
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
@@ -63,7 +63,7 @@ class SweepActivities(Activities):
         projects, troubles = await self._projects((*balancers, *machines))
         owners = {(each.metadata.namespace, each.metadata.name): each for each in balancers}
         uids = {each.metadata.uid for each in (*balancers, *machines)}
-        found: dict[str, Swept] = {}
+        found: dict[str, metrics.Swept] = {}
         for project, members in projects.values():
             try:
                 cloud = await asyncio.to_thread(observe_project, project)
@@ -79,7 +79,7 @@ class SweepActivities(Activities):
                 if difference and not (look.dry_run or context.hold(each.metadata)):
                     await self._wake(each, moment)
             lost = orphans(cloud.security_groups, cloud.ports, cloud.servers, uids)
-            found[project.place[-1]] = Swept(differing=differing, orphans=lost)
+            found[project.place[-1]] = metrics.Swept(differing=differing, orphans=lost)
         metrics.SWEEPS.swept(found, interval)
         differed = sum(each.differing for each in found.values())
         why = f"{len(projects)} projects were compared, {differed} of {len(uids)} objects differed"

@@ -8,14 +8,13 @@ from __future__ import annotations
 from activities.replaced_operator import Leaders
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, SERVICE
-from domain.loadbalancers.constants import LOAD_BALANCER_LEASE, MACHINE_LEASE, SERVICE_LEASE, SET_LEASE
 from engine.kube import KubeApi
 
 LEASES = {
-    SERVICE.name: SERVICE_LEASE,
-    LOAD_BALANCER.name: LOAD_BALANCER_LEASE,
-    LOAD_BALANCER_SET.name: SET_LEASE,
-    LOAD_BALANCER_MACHINE.name: MACHINE_LEASE,
+    SERVICE.name: "4c878ae2.stackit.cloud",
+    LOAD_BALANCER.name: "3a7ac996.stackit.cloud",
+    LOAD_BALANCER_SET.name: "rgp5vg43.stackit.cloud",
+    LOAD_BALANCER_MACHINE.name: "tanf7ges.stackit.cloud",
 }
 
 

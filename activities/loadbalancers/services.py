@@ -1,27 +1,22 @@
-"""The pass over a Service. `domain/loadbalancers/services/lifecycle.py` decides.
-
-Each Event on the LoadBalancer is repeated on the Service once, even if several processes try: the name of the copy is
-derived from the Event's uid or, if the Event is a warning, from its text.
-"""
+"""The pass over a Service. `domain/loadbalancers/services/lifecycle.py` decides."""
 
 from __future__ import annotations
-
-import logging
 
 from temporalio import activity
 
 from activities.activity_class import Activities
 from activities.inline_driver import Inline, effects_of
 from activities.kube import KubeActivities
+from activities.loadbalancers.forwarded_events import ForwardedEvents
 from activities.loadbalancers.replaced_operator import Predecessor
 from activities.replaced_operator import HELD_FOR
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
-from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT, SERVICE_COMPONENT
 from domain.loadbalancers.names import load_balancer_name
 from domain.loadbalancers.passes import LoadBalancerWorld, PassService
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.lifecycle import NOT_SERVED, decide_service
 from domain.loadbalancers.services.objects import Installation, Node, Service
+from domain.loadbalancers.services.service_class import wants_balancer
 from domain.loadbalancers.services.world import (
     CreateBalancer,
     DeleteBalancer,
@@ -29,20 +24,13 @@ from domain.loadbalancers.services.world import (
     PatchBalancer,
     ServiceWorld,
 )
-from domain.notices import NoticeType
-from domain.resource import ObjectMeta
 from engine.clock import now
-from engine.errors import Absent, Denied, Invalid, unless_absent
-from engine.kube import EVENT, NODE, KubeApi
-from engine.kube.events import EventContent, Subject, event, lasting_name, named, record
-from engine.kube.json import JsonObject, text
+from engine.errors import Absent, Invalid, unless_absent
+from engine.kube import NODE, KubeApi
+from engine.kube.json import text
 from engine.kube.shared_reads import SharedReading
 from engine.pauses import held
 from engine.settings import Settings
-
-MOST_FORWARDED = 20_000
-
-log = logging.getLogger(__name__)
 
 
 class ServiceActivities(Activities):
@@ -60,7 +48,7 @@ class ServiceActivities(Activities):
         self._installation = installation
         self._nodes = SharedReading(self._list_nodes)
         self._yawol = Predecessor(kube, settings.loadbalancers_yawol_namespace)
-        self._forwarded: dict[tuple[str, str], None] = {}  # Service and Event, by uid
+        self._events = ForwardedEvents(kube, served)
         own = (self.create_load_balancer, self.patch_load_balancer, self.delete_load_balancer)
         self._effects = effects_of(writes.patch, writes.record_events, *own)
 
@@ -72,7 +60,7 @@ class ServiceActivities(Activities):
         passed = await Inline(decide_service, self._effects, observe).carry_out(look, look.memory)
         world = passed.world
         if world.balancer is not None and not (world.hold or look.dry_run):
-            await self._forward(world.service.metadata, world.balancer)
+            await self._events.forward(world.service.metadata, world.balancer)
             world = world.with_balancer(world.balancer)
         # `exists` stays True without a load balancer of ours, so that a wake during the workflow's end is not lost.
         return passed.as_world(LoadBalancerWorld, exists=world.exists, known=world.known)
@@ -94,7 +82,7 @@ class ServiceActivities(Activities):
             hold=hold or left_to,
             service=service,
             balancer=await self._balancer(service, installation),
-            nodes=await self._nodes.read() if installation.wants(service) else (),
+            nodes=await self._nodes.read() if wants_balancer(installation, service) else (),
             installation=installation,
             again=now() + HELD_FOR if left_to else None,
         )
@@ -134,31 +122,3 @@ class ServiceActivities(Activities):
             self._kube.delete(LOAD_BALANCER, deletion.namespace, deletion.name, uid=deletion.uid)
         )
         return FoundBalancer(balancer=LoadBalancer.model_validate(left) if left else None)
-
-    # --- Events ---
-
-    async def _forward(self, service: ObjectMeta, balancer: LoadBalancer) -> None:
-        """Forward the LoadBalancer's Events to the Service. The next pass retries those that could not be written."""
-        meta = balancer.metadata
-        selector = f"involvedObject.uid={meta.uid},source={LOAD_BALANCER_COMPONENT}"
-        try:
-            listing = await self._kube.list(EVENT, meta.namespace, field_selector=selector)
-        except Denied as error:
-            log.info("no Events are forwarded to Services: %s", error.message)
-            return
-        subject = Subject.with_metadata(SERVICE, service)
-        for found in listing.items:
-            known = (service.uid, text(found, "metadata", "uid"))
-            if known not in self._forwarded and await record(self._served, forwarded(subject, found)):
-                if len(self._forwarded) >= MOST_FORWARDED:
-                    self._forwarded.clear()
-                self._forwarded[known] = None
-
-
-def forwarded(subject: Subject, found: JsonObject) -> JsonObject:
-    content = EventContent(text(found, "type"), text(found, "reason"), text(found, "message"), SERVICE_COMPONENT)
-    wrong = content.type == NoticeType.WARNING
-    name = lasting_name(subject, content) if wrong else named(subject, text(found, "metadata", "uid"))
-    document = event(subject, content, now(), name=name)
-    times = {field: text(found, field) for field in ("firstTimestamp", "lastTimestamp")}
-    return document | {field: moment for field, moment in times.items() if moment}

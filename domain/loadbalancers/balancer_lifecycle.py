@@ -19,10 +19,11 @@ from typing import Any
 
 from domain.decision import Action, Decision
 from domain.loadbalancers.balancer_world import BalancerWorld, DeleteSets, LookAtBalancer, WriteStatus
+from domain.loadbalancers.blockers import blocked_step
 from domain.loadbalancers.cloud.deletion import remove_load_balancer
-from domain.loadbalancers.cloud.lifecycle import blocked_step, needs_look, observed_again
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
+from domain.loadbalancers.cloud.observation_due import needs_look, observed_again
 from domain.loadbalancers.cloud.steps import in_project
 from domain.loadbalancers.constants import (
     DRIFT_ANNOTATION,

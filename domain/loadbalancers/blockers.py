@@ -6,9 +6,11 @@ maximum. A wake causes an attempt at once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from domain.decision import Action, World
 from domain.model import Model
 from domain.notices import Notice, warning
 from domain.refusal import AREA_PAUSED, WORKER_SHUTDOWN, ErrorType, Refusal, doubled
@@ -81,3 +83,29 @@ def overdue(blocker: Blocker | None, since: datetime | None, now: datetime) -> t
     if blocker is None or since is None or blocker.nature is not Nature.UNDER_WAY or now - since < OVERDUE_AFTER:
         return ()
     return (warning("Failed", f"{blocker.why}; this has lasted for more than ten minutes"),)
+
+
+class BlockedStep(Model):
+    refusal: Refusal | None = None
+    blocker: Blocker | None = None
+
+    @property
+    def why(self) -> str:
+        return self.blocker.why if self.blocker else ""
+
+    @property
+    def problem(self) -> str:
+        return self.blocker.problem if self.blocker else ""
+
+    def notices(self, problem: str, now: datetime) -> tuple[Notice, ...]:
+        since = self.refusal.lasts_since if self.refusal else None
+        return (*notices_of(problem, self.blocker), *overdue(self.blocker, since, now))
+
+
+def blocked_step(world: World, wanted: Iterable[Action]) -> BlockedStep:
+    """The most important blocker of the wanted steps, without bugs of Perdure, which the runner reports."""
+    refusals = [refusal for each in wanted if (refusal := world.refused(each.slot))]
+    blocked = [
+        BlockedStep(refusal=each, blocker=Blocker.of(each)) for each in refusals if each.type is not ErrorType.BUG
+    ]
+    return max(blocked, key=lambda each: each.blocker.weight if each.blocker else (0, False), default=BlockedStep())

@@ -11,17 +11,14 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from domain.control_annotations import RETRIED
-from domain.loadbalancers.constants import (
-    BOOT_FAILED_AT_ANNOTATION,
-    BOOT_FAILURES_ANNOTATION,
-    FIRST_BOOT_PAUSE,
-    LONGEST_BOOT_PAUSE,
-)
+from domain.loadbalancers.constants import BOOT_FAILED_AT_ANNOTATION, BOOT_FAILURES_ANNOTATION
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.refusal import doubled
 from domain.resource import parse_timestamp, timestamp
 from domain.writes import JsonPatch
 
+_FIRST_PAUSE = timedelta(minutes=1)
+_LONGEST_PAUSE = timedelta(minutes=30)
 # How many failed machines are remembered: enough to reach the longest pause.
 _REMEMBERED = 8
 
@@ -32,7 +29,7 @@ def failed_boots(machine_set: LoadBalancerSet) -> tuple[str, ...]:
 
 
 def boot_pause(failures: int) -> timedelta:
-    return doubled(failures - 1, FIRST_BOOT_PAUSE, LONGEST_BOOT_PAUSE) if failures > 1 else timedelta(0)
+    return doubled(failures - 1, _FIRST_PAUSE, _LONGEST_PAUSE) if failures > 1 else timedelta(0)
 
 
 def paused_until(machine_set: LoadBalancerSet) -> datetime | None:

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from domain.loadbalancers.blockers import Blocker, Nature
 from domain.loadbalancers.constants import (
-    BOOT_TIMEOUT,
     BOOTS_SINCE_ANNOTATION,
     CREATION_TIMEOUT_ANNOTATION,
     OUTAGE_ANNOTATION,
     QUOTA_ANNOTATION,
 )
 from domain.loadbalancers.go_formats import parse_duration
+from domain.loadbalancers.patches import annotated
 from domain.loadbalancers.resources import LoadBalancerMachine
-from domain.resource import parse_timestamp
+from domain.resource import parse_timestamp, timestamp
+from domain.writes import JsonPatch
+
+BOOT_TIMEOUT = timedelta(minutes=10)
 
 
 def boot_deadline(machine: LoadBalancerMachine, timeout: timedelta = BOOT_TIMEOUT) -> datetime | None:
@@ -32,3 +36,22 @@ def boot_deadline(machine: LoadBalancerMachine, timeout: timedelta = BOOT_TIMEOU
 def waits_for_server(machine: LoadBalancerMachine) -> bool:
     annotations = machine.metadata.annotations
     return QUOTA_ANNOTATION in annotations or OUTAGE_ANNOTATION in annotations
+
+
+def waiting_patch(
+    machine: LoadBalancerMachine, blocker: Blocker | None, now: datetime, *, has_server: bool
+) -> JsonPatch:
+    """The patch that records that a machine waits for quota or OpenStack, or that its boot time begins. Limits of this
+    process do not count.
+    """
+    annotations = machine.metadata.annotations
+    waits = tuple(each for each in (QUOTA_ANNOTATION, OUTAGE_ANNOTATION) if each in annotations)
+    over = waits if has_server else ()
+    if blocker is not None and blocker.nature is Nature.QUOTA and QUOTA_ANNOTATION not in annotations:
+        return annotated({QUOTA_ANNOTATION: blocker.why})
+    if blocker is not None and blocker.nature is Nature.OUTAGE and not (blocker.ours or has_server or waits):
+        return annotated({OUTAGE_ANNOTATION: blocker.why})
+    if blocker is not None and blocker.nature is Nature.REFUSED:
+        # OpenStack answers again: from now on, refusals count against the boot timeout.
+        over = tuple(each for each in waits if has_server or each == OUTAGE_ANNOTATION)
+    return annotated({**dict.fromkeys(over), BOOTS_SINCE_ANNOTATION: timestamp(now)}) if over else {}

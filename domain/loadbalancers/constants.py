@@ -1,8 +1,6 @@
-"""Names and times of yawol, on which machine images, agents and clients rely; Perdure's additions come last."""
+"""Names of yawol, on which machine images, agents and clients rely; Perdure's additions come last."""
 
 from __future__ import annotations
-
-from datetime import timedelta
 
 GROUP = "yawol.stackit.cloud"
 VERSION = "v1beta1"
@@ -38,33 +36,6 @@ SERVICE_COMPONENT = "yawol-cloud-controller"
 
 # The key in the Secret with an OpenStack project's credentials.
 CREDENTIALS_KEY = "cloudprovider.conf"
-
-# Leases of yawol's controllers: while one is held, Perdure does nothing for its kind.
-SERVICE_LEASE = "4c878ae2.stackit.cloud"
-LOAD_BALANCER_LEASE = "3a7ac996.stackit.cloud"
-SET_LEASE = "rgp5vg43.stackit.cloud"
-MACHINE_LEASE = "tanf7ges.stackit.cloud"
-
-SWEEP_INTERVAL = timedelta(minutes=5)
-
-# How long a report is valid, and how long a fault is tolerated; how much time a new machine has for its first report;
-# how much time a machine that is marked for deletion has to recover.
-HEALTH_WINDOW = timedelta(seconds=180)
-BOOT_TIMEOUT = timedelta(minutes=10)
-DELETION_GRACE = timedelta(minutes=2)
-
-# How long a rollout waits before it removes the old machines: if a new machine holds the virtual address; if no new
-# machine holds it; if it is unknown which machine holds it.
-MASTER_STABLE = timedelta(minutes=2)
-MASTER_LACKING = timedelta(minutes=10)
-MASTER_UNKNOWN = timedelta(minutes=15)
-
-# How many empty sets of former templates are kept; yawol keeps all of them.
-SETS_KEPT = 3
-
-# The pauses before a set's next machine, from its second consecutive failed boot on.
-FIRST_BOOT_PAUSE = timedelta(minutes=1)
-LONGEST_BOOT_PAUSE = timedelta(minutes=30)
 
 # Perdure's additions.
 NOTHING_MADE_ANNOTATION = "perdure.dev/nothing-made"  # of a LoadBalancer: its project was never reached

@@ -36,6 +36,11 @@ class Fleet(Model):
     def silent(self) -> bool:
         return self.reported > 0 and self.reporting == 0
 
+    @property
+    def hold(self) -> str:
+        nothing = f"none of {self.reported} machines reports"
+        return f"{nothing}: probably they cannot reach the API server, so none is deleted"
+
 
 # When a machine last reported, and its set as `namespace/name` (empty for a machine without a set).
 Report = tuple[datetime, str]

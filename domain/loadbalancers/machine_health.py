@@ -6,11 +6,10 @@
        `--------> marked <-------'
                     | healthy again: the mark is removed | 2 minutes later: condemned, its set replaces it
 
-As in yawol a report is valid for three minutes, a fault may last three minutes, the first report is due within the boot
-timeout (`boot_timeout.py`), and a machine that reports only some conditions is unhealthy at once. A machine whose
-server failed or was lost is condemned at once; its lifecycle records the reason in an annotation. A machine is marked
-for deletion by an annotation with the time, which is authoritative, and by a condition, which the agent may overwrite.
-yawol writes only the condition.
+As in yawol, the first report is due within the boot timeout (`boot_timeout.py`), and a machine that reports only some
+conditions is unhealthy at once. A machine whose server failed or was lost is condemned at once; its lifecycle records
+the reason in an annotation. A machine is marked for deletion by an annotation with the time, which is authoritative,
+and by a condition, which the agent may overwrite. yawol writes only the condition.
 """
 
 from __future__ import annotations
@@ -19,14 +18,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from domain.decision import earliest
-from domain.loadbalancers.boot_timeout import boot_deadline, waits_for_server
-from domain.loadbalancers.constants import (
-    BOOT_TIMEOUT,
-    DELETION_GRACE,
-    GIVEN_UP_ANNOTATION,
-    HEALTH_WINDOW,
-    MARKED_AT_ANNOTATION,
-)
+from domain.loadbalancers.boot_timeout import BOOT_TIMEOUT, boot_deadline, waits_for_server
+from domain.loadbalancers.constants import GIVEN_UP_ANNOTATION, MARKED_AT_ANNOTATION
 from domain.loadbalancers.resources import LoadBalancerMachine, MachineCondition
 from domain.model import Model
 from domain.resource import parse_timestamp, timestamp
@@ -48,9 +41,9 @@ _TICK = timedelta(seconds=1)  # Kubernetes stores whole seconds
 
 
 class Timings(Model):
-    window: timedelta = HEALTH_WINDOW
+    window: timedelta = timedelta(minutes=3)  # how long a report is valid, and how long a fault is tolerated
     boot: timedelta = BOOT_TIMEOUT
-    grace: timedelta = DELETION_GRACE
+    grace: timedelta = timedelta(minutes=2)  # how much time a machine that is marked for deletion has to recover
 
 
 class HealthState(StrEnum):

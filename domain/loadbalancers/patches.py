@@ -13,6 +13,10 @@ def combined(*patches: JsonPatch) -> JsonPatch:
     return result
 
 
+def annotated(annotations: JsonPatch) -> JsonPatch:
+    return {"metadata": {"annotations": annotations}}
+
+
 def _over(lower: JsonPatch, upper: JsonPatch) -> JsonPatch:
     result = dict(lower)
     for name, value in upper.items():

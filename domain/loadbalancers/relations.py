@@ -14,6 +14,7 @@ from domain.loadbalancers.constants import TEMPLATE_HASH_LABEL
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet, owner_name
 from domain.loadbalancers.services.endpoints import what_matters
 from domain.loadbalancers.services.objects import BalancerEvent, Installation, Node, Service
+from domain.loadbalancers.services.service_class import wants_balancer
 from domain.relations import News, On, Relation, Whom
 
 
@@ -97,7 +98,7 @@ def endpoints(installation: Installation) -> Relation:
     return Relation(
         of=Service,
         to=Node,
-        by=lambda service: ["nodes"] if installation.wants(service) else [],
+        by=lambda service: ["nodes"] if wants_balancer(installation, service) else [],
         known_as=lambda _: ["nodes"],
         matters=News(what_matters),
     )

@@ -22,13 +22,9 @@ from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET
 from domain.loadbalancers.balancer_world import CreateSet, PatchSet
 from domain.loadbalancers.constants import (
     API_VERSION,
-    MASTER_LACKING,
-    MASTER_STABLE,
-    MASTER_UNKNOWN,
     READY_SINCE_ANNOTATION,
     REVISION_ANNOTATION,
     SET_FINALIZER,
-    SETS_KEPT,
     TEMPLATE_HASH_LABEL,
 )
 from domain.loadbalancers.names import set_name
@@ -46,6 +42,13 @@ from domain.resource import parse_timestamp
 from domain.schema import Document
 from domain.writes import JsonPatch, difference
 
+# How long the old machines stay: if a new machine holds the virtual address; if no new machine holds it; if it is
+# unknown which machine holds it.
+MASTER_STABLE = timedelta(minutes=2)
+_MASTER_LACKING = timedelta(minutes=10)
+_MASTER_UNKNOWN = timedelta(minutes=15)
+# How many empty sets of former templates are kept; yawol keeps all of them.
+_SETS_KEPT = 3
 _TICK = timedelta(seconds=1)  # Kubernetes stores whole seconds
 
 
@@ -137,11 +140,11 @@ def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> 
     found = next((each for each in status.conditions if each.type == HAS_MASTER), None)
     moments = [parse_timestamp(found.last_transition_time) if found else current.metadata.creation_timestamp]
     if found is None:
-        wait, why = MASTER_UNKNOWN, "it is not known yet which machine holds the virtual address"
+        wait, why = _MASTER_UNKNOWN, "it is not known yet which machine holds the virtual address"
     elif found.status == "True":
         wait, why = MASTER_STABLE, "a new machine holds the virtual address, but not for long enough yet"
     else:
-        wait, why = MASTER_LACKING, "no new machine holds the virtual address yet"
+        wait, why = _MASTER_LACKING, "no new machine holds the virtual address yet"
         # The time counts from readiness: the set may have been empty or waiting for quota before.
         moments.append(parse_timestamp(current.metadata.annotations.get(READY_SINCE_ANNOTATION)))
     since = max((moment for moment in moments if moment), default=None)
@@ -247,7 +250,7 @@ def _forgotten(others: Sequence[LoadBalancerSet]) -> tuple[str, ...]:
         each for each in others if not (each.spec.replicas or each.status.ready_replicas or each.metadata.deleting)
     ]
     ranked = sorted(empty, key=lambda each: -(_number(each.revision) or 0))
-    return tuple(each.metadata.name for each in ranked[SETS_KEPT:])
+    return tuple(each.metadata.name for each in ranked[_SETS_KEPT:])
 
 
 def _counts(balancer: LoadBalancer, sets: Sequence[LoadBalancerSet]) -> JsonPatch:

@@ -6,8 +6,7 @@ does not allow a replacement, the machine is deleted first. A machine that never
 server is gone, is deleted at once.
 
 While no machine of the installation reports, only one set creates a replacement (`fleet_silence.py`). While Envoy
-rejects the configuration, no machine is replaced, because a new one would have the same fault. But a machine is
-replaced if another machine of its set accepts the configuration, or if its own Envoy is not ready or not up to date.
+rejects the configuration, no machine is replaced (`config_rejection.py`).
 """
 
 from __future__ import annotations
@@ -18,23 +17,10 @@ from datetime import datetime
 from domain.decision import earliest
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.boot_backoff import count_failures, forget_failures, paused_until
+from domain.loadbalancers.config_rejection import config_fault, rejection_of
 from domain.loadbalancers.constants import API_VERSION, MACHINE_FINALIZER, REVISION_ANNOTATION
 from domain.loadbalancers.fleet_silence import Fleet
-from domain.loadbalancers.machine_health import (
-    CONFIG_READY,
-    CONFIG_REJECTED,
-    DEFAULT_TIMINGS,
-    ENVOY_READY,
-    ENVOY_UP_TO_DATE,
-    TRUE,
-    HealthState,
-    Timings,
-    health_of,
-    is_master,
-    last_report,
-    reports_of,
-    unmet,
-)
+from domain.loadbalancers.machine_health import DEFAULT_TIMINGS, HealthState, Timings, health_of, is_master
 from domain.loadbalancers.names import machine_names
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet, belongs
@@ -159,15 +145,13 @@ def _ranks(
     if not former:
         return ranks
     rejecting = tuple(each for each in former if rejection_of(each.machine))
-    if rejecting and (fault := config_fault(alive, now, timings)):
+    if rejecting and (fault := config_fault([each.machine for each in alive], now, timings)):
         counted, former = (*counted, *rejecting), tuple(each for each in former if each not in rejecting)
         ranks = ranks.model_copy(update={"counted": counted, "former": former, "hold": fault})
-    if not former:
-        return ranks
-    if not fleet.silent:
+    if not (former and fleet.silent):
         return ranks
     # Reports of another set's machines do not wake this set, so it decides again by itself.
-    silent = {"hold": _silence(fleet), "retained": True, "look_again": now + timings.window}
+    silent = {"hold": fleet.hold, "retained": True, "look_again": now + timings.window}
     if fleet.scout != f"{machine_set.metadata.namespace}/{machine_set.metadata.name}":
         silent.update(counted=(*counted, *former), former=())
     return ranks.model_copy(update=silent)
@@ -182,36 +166,6 @@ def _memory(machine_set: LoadBalancerSet, ranks: _Ranks, now: datetime) -> JsonP
 def _outdated(machine_set: LoadBalancerSet, alive: Sequence[MachineReadiness]) -> tuple[str, ...]:
     revision = machine_set.revision
     return tuple(each.name for each in alive if revision and each.machine.revision != revision)
-
-
-def _silence(fleet: Fleet) -> str:
-    return f"none of {fleet.reported} machines reports: probably they cannot reach the API server, so none is deleted"
-
-
-def config_fault(alive: Sequence[MachineReadiness], now: datetime, timings: Timings) -> str:
-    """Why Envoy rejects the configuration; empty if no machine rejects it, or if one machine accepts it.
-
-    Only a rejection (NACK) counts: if an Envoy is not up to date without a rejection, Envoy itself is broken.
-    """
-    reporting = [
-        each.machine
-        for each in alive
-        if (moment := last_report(each.machine)) is not None and moment >= now - timings.window
-    ]
-    if any(not unmet(machine, now, timings.window, stable=False) for machine in reporting):
-        return ""
-    rejections = [found for machine in reporting if (found := rejection_of(machine))]
-    return f"Envoy rejects the configuration, so no machine is replaced: {rejections[0]}" if rejections else ""
-
-
-def rejection_of(machine: LoadBalancerMachine) -> str:
-    found = {each.type: each for each in reports_of(machine)}
-    config = found.get(CONFIG_READY)
-    if config is None or config.status == TRUE or config.reason != CONFIG_REJECTED:
-        return ""
-    if any(type_ in found and found[type_].status != TRUE for type_ in (ENVOY_READY, ENVOY_UP_TO_DATE)):
-        return ""
-    return config.message or f"{CONFIG_READY} is {config.status}"
 
 
 def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[MachineReadiness]:

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from domain.loadbalancers import LOAD_BALANCER
-from domain.loadbalancers.constants import SWEEP_INTERVAL
+from domain.loadbalancers.cloud.drift_sweep import SWEEP_INTERVAL
 from domain.model import Model
 from engine.kube import EVENT
 from engine.kube.json import JsonObject, text

@@ -14,7 +14,7 @@ import aiohttp
 import psutil
 
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
-from domain.loadbalancers.constants import MASTER_STABLE
+from domain.loadbalancers.rollout import MASTER_STABLE
 from engine.kube.json import JsonObject, text
 from localcloud.bench.claims_telling import step
 from localcloud.bench.figures import Figure, Found

@@ -7,13 +7,8 @@ among these, because people clear them to force an observation.
 from __future__ import annotations
 
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.constants import (
-    DRIFT_ANNOTATION,
-    HEALTH_WINDOW,
-    MARKED_AT_ANNOTATION,
-    SERVICE_NAME_ANNOTATION,
-)
-from domain.loadbalancers.machine_health import RELEVANT
+from domain.loadbalancers.constants import DRIFT_ANNOTATION, MARKED_AT_ANNOTATION, SERVICE_NAME_ANNOTATION
+from domain.loadbalancers.machine_health import DEFAULT_TIMINGS, RELEVANT
 from domain.loadbalancers.relations import RELATIONS
 from domain.resource import parse_timestamp
 from engine.kube.json import JsonObject, mapping, sequence, text
@@ -64,7 +59,7 @@ def read_machine(obj: JsonObject) -> View:
 def silent_at(machine: Projection) -> float | None:
     """When the oldest relevant heartbeat expires, in seconds since 1970; None without a heartbeat."""
     moment = parse_timestamp(machine.fact("oldest report"))
-    return (moment + HEALTH_WINDOW).timestamp() + 1 if moment else None
+    return (moment + DEFAULT_TIMINGS.window).timestamp() + 1 if moment else None
 
 
 def _oldest_report(obj: JsonObject) -> str:

@@ -18,6 +18,7 @@ from domain.loadbalancers.constants import (
 from domain.loadbalancers.names import load_balancer_name
 from domain.loadbalancers.relations import RELATIONS, endpoints
 from domain.loadbalancers.services.objects import Installation, Service
+from domain.loadbalancers.services.service_class import concerns, serves
 from domain.resource import ObjectMeta
 from engine.kube import EVENT, NODE
 from engine.kube.json import JsonObject
@@ -41,7 +42,7 @@ class Reading:
 
     def service(self, obj: JsonObject) -> View:
         read = Service.model_validate(obj)
-        ours = self._installation.serves(read)
+        ours = serves(self._installation, read)
         return View(
             fingerprint=(
                 read.spec.model_dump_json(),
@@ -52,7 +53,7 @@ class Reading:
                 read.status.model_dump_json(),
             ),
             facts={
-                "concerns us": "true" if self._installation.concerns(read) else "",
+                "concerns us": "true" if concerns(self._installation, read) else "",
                 **service_figures(obj),
             },
             model=read,

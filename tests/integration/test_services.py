@@ -23,10 +23,11 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 from waiting import eventually
 
+from activities.loadbalancers.replaced_operator import LEASES
 from domain.control_annotations import PAUSED
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
-from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, SERVICE_FINALIZER, SERVICE_LEASE
+from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, SERVICE_FINALIZER
 from domain.why import Why
 from engine.errors import Absent, Conflict
 from engine.kube import EVENT, LEASE, NAMESPACE, NODE, KubeApi
@@ -481,7 +482,7 @@ async def test_services_of_other_classes_and_types_are_left_alone(shop: Shop, ku
 @pytest.mark.complete
 async def test_nothing_is_done_while_yawol_still_leads(shop: Shop, lab: Lab, kube: KubeApi) -> None:
     lease = {
-        "metadata": {"name": SERVICE_LEASE},
+        "metadata": {"name": LEASES[SERVICE.name]},
         "spec": {"holderIdentity": "yawol-1", "leaseDurationSeconds": 3600, "renewTime": "2090-01-01T00:00:00.000000Z"},
     }
     async with lab.without_product():
@@ -499,7 +500,7 @@ async def test_nothing_is_done_while_yawol_still_leads(shop: Shop, lab: Lab, kub
         assert not sequence(await shop.service(), "metadata", "finalizers")
     finally:
         async with lab.without_product():
-            await kube.delete(LEASE, YAWOL, SERVICE_LEASE)
+            await kube.delete(LEASE, YAWOL, LEASES[SERVICE.name])
     await shop.until_balancer(lambda _: True, "the LoadBalancer is made once no other process leads")
 
 

@@ -7,7 +7,7 @@ Perdure's mark can be orphans; an object without the mark may belong to another 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud
 from domain.loadbalancers.cloud.machine import MachinePlan, plan_machine
@@ -17,6 +17,8 @@ from domain.loadbalancers.constants import DRIFT_ANNOTATION
 from domain.loadbalancers.former_fields import migrated
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.model import Model
+
+SWEEP_INTERVAL = timedelta(minutes=5)
 
 
 class Orphan(Model):

@@ -1,18 +1,21 @@
-"""Fingerprints of objects. The cloud is observed if an object has changed since its cloud objects were complete.
+"""When the cloud is observed: if an object has changed since its cloud objects were complete, or after a failed step.
 
-When all its cloud objects are complete, a pass stores the object's fingerprint. The sweep reports drift in the cloud by
-an annotation, which is part of the fingerprint.
+When they are complete, a pass stores the object's fingerprint, which includes the sweep's annotation about drift.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pydantic.main import IncEx
 
+from domain.decision import Action
+from domain.loadbalancers.blockers import PAUSES, Nature
 from domain.loadbalancers.cloud.served import ServedBalancer
+from domain.loadbalancers.cloud.world import CloudWorld
+from domain.loadbalancers.object_world import Moment
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 
 _RANGES = {"load_balancer_source_ranges"}
@@ -23,6 +26,21 @@ _OTHER_SPEC: Mapping[str, IncEx | bool] = {**_RULES_SPEC, "endpoints": True, "re
 _RULES_STATUS = {"openstack_reconcile_hash", "last_openstack_reconcile"}
 _BALANCER_STATUS = {"ready_replicas", "replicas", "conditions"}
 _MACHINE_STATUS = {"conditions", "metrics"}
+
+
+def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
+    current = world.look in (world.seen, world.known.settled)
+    waits = any(world.refused(each.slot) for each in steps)
+    return not current or (world.stale and not waits)
+
+
+def observed_again(world: CloudWorld) -> list[Moment]:
+    """When to observe the cloud again after a problem that is not a refused call."""
+    since, seen = world.known.blocked_since, world.seen_at
+    if not (since and seen):
+        return []
+    first, longest = PAUSES[Nature.REFUSED]
+    return [Moment(at=seen + max(first, min(longest, seen - since)))]
 
 
 def look_of_balancer(balancer: LoadBalancer) -> str:

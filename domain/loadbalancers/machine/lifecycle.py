@@ -17,30 +17,23 @@ from typing import Any
 from domain.decision import Action, Decision, earliest
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER
-from domain.loadbalancers.blockers import OVERDUE_AFTER, Blocker, Nature, notices_of, overdue
+from domain.loadbalancers.blockers import OVERDUE_AFTER, Blocker, Nature, blocked_step, notices_of, overdue
+from domain.loadbalancers.boot_timeout import waiting_patch
 from domain.loadbalancers.cloud.deletion import remove_machine
-from domain.loadbalancers.cloud.lifecycle import blocked_step, needs_look, observed_again
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, machine_servers
 from domain.loadbalancers.cloud.objects import MachineCloud
+from domain.loadbalancers.cloud.observation_due import needs_look, observed_again
 from domain.loadbalancers.cloud.steps import CreateServer, DeleteServer, Step, in_project
-from domain.loadbalancers.constants import (
-    BOOTS_SINCE_ANNOTATION,
-    DRIFT_ANNOTATION,
-    GIVEN_UP_ANNOTATION,
-    MARKED_AT_ANNOTATION,
-    OUTAGE_ANNOTATION,
-    QUOTA_ANNOTATION,
-)
+from domain.loadbalancers.config_rejection import config_fault
+from domain.loadbalancers.constants import DRIFT_ANNOTATION, GIVEN_UP_ANNOTATION, MARKED_AT_ANNOTATION
 from domain.loadbalancers.fleet_silence import AskFleet
 from domain.loadbalancers.former_fields import machine_migration
 from domain.loadbalancers.machine.api_access import REMOVED, access_objects, access_status
 from domain.loadbalancers.machine.world import AwaitServer, GrantAccess, LookAtMachine, MachineWorld, RevokeAccess
 from domain.loadbalancers.machine_health import HealthState, expires_at, health_of, mark_patches
 from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, writes
-from domain.loadbalancers.patches import combined
+from domain.loadbalancers.patches import annotated, combined
 from domain.loadbalancers.resources import LoadBalancerMachine
-from domain.loadbalancers.scaling import config_fault
-from domain.loadbalancers.set_status import MachineReadiness
 from domain.notices import Notice, warning
 from domain.resource import timestamp
 from domain.writes import Delete, JsonPatch
@@ -105,7 +98,8 @@ def _provided(world: MachineWorld, now: datetime, first: tuple[Action, ...], mom
     blocker, problem = blocked.blocker, plan.problem or blocked.problem
     if plan.given_up and not observations:
         return _given_up(world, plan)
-    patch = combined(_waiting_patch(machine, plan, blocker, now), _without_drift(world, plan, blocker))
+    waiting = waiting_patch(machine, blocker, now, has_server=plan.server is not ServerState.ABSENT)
+    patch = combined(waiting, _without_drift(world, plan, blocker))
     # The status is written once, after all steps or when blocked: objects that a dead worker created are found again.
     under_way = any(not world.refused(each.slot) for each in (*grants, *observations, *steps))
     status: JsonPatch = {}
@@ -160,32 +154,7 @@ def _found_whole(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None
 def _without_drift(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None) -> JsonPatch:
     seen = world.current is not None and blocker is None
     drifted = DRIFT_ANNOTATION in world.machine.metadata.annotations
-    return _annotated({DRIFT_ANNOTATION: None}) if plan.settled and seen and drifted else {}
-
-
-def _waiting_patch(
-    machine: LoadBalancerMachine, plan: MachinePlan, blocker: Blocker | None, now: datetime
-) -> JsonPatch:
-    """The patch that records that a machine without a server waits for quota or OpenStack, or that it no longer waits
-    and its boot time begins. Limits of this process do not count.
-    """
-    annotations = machine.metadata.annotations
-    if blocker is not None and blocker.nature is Nature.QUOTA and QUOTA_ANNOTATION not in annotations:
-        return _annotated({QUOTA_ANNOTATION: blocker.why})
-    there = plan.server is not ServerState.ABSENT
-    outage = blocker is not None and blocker.nature is Nature.OUTAGE and not blocker.ours
-    waits = tuple(each for each in (QUOTA_ANNOTATION, OUTAGE_ANNOTATION) if each in annotations)
-    if outage and blocker is not None and not there and not waits:
-        return _annotated({OUTAGE_ANNOTATION: blocker.why})
-    over = waits if there else ()
-    if blocker is not None and blocker.nature is Nature.REFUSED:
-        # OpenStack answers again: from now on, refusals count against the boot timeout.
-        over = tuple(each for each in waits if there or each == OUTAGE_ANNOTATION)
-    return _annotated({**dict.fromkeys(over), BOOTS_SINCE_ANNOTATION: timestamp(now)}) if over else {}
-
-
-def _annotated(annotations: JsonPatch) -> JsonPatch:
-    return {"metadata": {"annotations": annotations}}
+    return annotated({DRIFT_ANNOTATION: None}) if plan.settled and seen and drifted else {}
 
 
 def _health_text(world: MachineWorld, plan: MachinePlan, now: datetime) -> str:
@@ -210,7 +179,7 @@ def _given_up(world: MachineWorld, plan: MachinePlan) -> Decision:
         why = f"Nova could not create its server: {plan.fault or 'no reason given'}"
     before = writes(world, plan.status, subresource="status")
     # The annotation is last: afterwards this lifecycle does nothing more for the machine.
-    last = writes(world, _annotated({GIVEN_UP_ANNOTATION: why}))
+    last = writes(world, annotated({GIVEN_UP_ANNOTATION: why}))
     return _decision(world, MachinePhase.GIVEN_UP, why, before or last, notices=(warning("Failed", why),))
 
 
@@ -269,8 +238,7 @@ def _health_actions(world: MachineWorld, now: datetime) -> tuple[tuple[Action, .
 def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[tuple[Action, ...], list[Moment]]:
     machine = world.machine
     if reported:
-        standing = MachineReadiness(machine=machine, health=health_of(machine, now, world.timings))
-        if config_fault([standing], now, world.timings):
+        if config_fault([machine], now, world.timings):
             return (), [Moment(at=now + world.timings.window)]
         if world.fleet is None:
             return (AskFleet(),), []

@@ -130,32 +130,3 @@ class Installation(Model):
     # Our finalizer is removed from a Service whose class changed to another one. yawol keeps it, because another
     # installation may add it again; the Service can then hang in deletion.
     release_foreign: bool = False
-
-    def serves(self, service: Service) -> bool:
-        wanted = class_of(service)
-        if not wanted:
-            return self.unclassed or "" in self.classes
-        return wanted in (self.classes or (DEFAULT_CLASS,))
-
-    def wants(self, service: Service) -> bool:
-        of_type = service.spec.type == LOAD_BALANCER_TYPE
-        return of_type and self.serves(service) and not service.metadata.deleting
-
-    def concerns(self, service: Service) -> bool:
-        return self.wants(service) or (service.held and self.lets_go(service))
-
-    def lets_go(self, service: Service) -> bool:
-        """Whether to remove the finalizer from a Service without a load balancer.
-
-        The finalizer may belong to another installation. After a change of the Service's type, only an annotation can
-        name the class. Without one, every installation removes the finalizer.
-        """
-        unclassed = service.spec.type != LOAD_BALANCER_TYPE and not class_of(service)
-        return unclassed or self.release_foreign or self.serves(service)
-
-
-CLASS_ANNOTATION = "yawol.stackit.cloud/className"
-
-
-def class_of(service: Service) -> str:
-    return service.metadata.annotations.get(CLASS_ANNOTATION, "") or service.spec.load_balancer_class or ""

@@ -1,7 +1,6 @@
 """A Service's annotations, parsed so that one bad annotation does not affect the others.
 
-An unreadable value counts as absent and is reported. A list keeps its valid items. An unreadable `existingFloatingIP`
-prevents the creation of the load balancer, which would keep another address for good.
+An unreadable value counts as absent and is reported. A list keeps its valid items.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import TypeVar
 
 from domain.loadbalancers.constants import GROUP, LOG_LABEL_PREFIX
 from domain.loadbalancers.go_formats import format_duration, parse_bool, parse_duration
-from domain.loadbalancers.ip_addresses import bad_source_range, ip_version, source_range
+from domain.loadbalancers.ip_addresses import bad_source_range, source_range
 from domain.loadbalancers.resources import (
     AdditionalNetwork,
     CredentialsReference,
@@ -24,6 +23,7 @@ from domain.loadbalancers.resources import (
     LogForward,
     Network,
 )
+from domain.loadbalancers.services.existing_floating_ip import read_address
 from domain.loadbalancers.services.objects import Installation, Service
 from domain.model import Model
 from domain.notices import Notice, warning
@@ -45,15 +45,13 @@ class ServiceAnnotations(Model):
     options: LoadBalancerOptions = LoadBalancerOptions()
     notices: tuple[Notice, ...] = ()
     unreadable: frozenset[str] = frozenset()  # names of annotations, without their prefix
-    problem: str = ""  # prevents the creation until corrected; an existing load balancer ignores it
+    problem: str = ""  # why `existingFloatingIP` is unreadable
 
 
 def parse_annotations(service: Service, installation: Installation) -> ServiceAnnotations:
     reader = _Reader(service)
-    requested = reader.text("existingFloatingIP")
-    existing = _address(requested) if requested else None
+    existing, problem = read_address(reader.text("existingFloatingIP"))
     replicas = reader.read("replicas", _count, "a number from 0 up")
-    bad = f"annotation {GROUP}/existingFloatingIP: {requested!r} is not an IP address such as 203.0.113.7"
     return ServiceAnnotations(
         replicas=1 if replicas is None else replicas,
         existing_floating_ip=existing,
@@ -62,7 +60,7 @@ def parse_annotations(service: Service, installation: Installation) -> ServiceAn
         options=_options(reader, installation),
         notices=tuple(reader.notices),
         unreadable=frozenset(reader.unreadable),
-        problem=bad if requested and not existing else "",
+        problem=problem,
     )
 
 
@@ -224,7 +222,3 @@ def _port(text: str) -> int | None:
 
 def _policy(text: str) -> str | None:
     return text if text in SERVER_GROUP_POLICIES else None
-
-
-def _address(text: str) -> str | None:
-    return text if ip_version(text) else None

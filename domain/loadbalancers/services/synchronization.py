@@ -27,7 +27,6 @@ from domain.loadbalancers.constants import (
     SERVICE_NAME_ANNOTATION,
 )
 from domain.loadbalancers.go_formats import parse_duration
-from domain.loadbalancers.ip_addresses import same_address
 from domain.loadbalancers.names import load_balancer_label, load_balancer_name, service_name
 from domain.loadbalancers.resources import (
     Endpoint,
@@ -39,8 +38,10 @@ from domain.loadbalancers.resources import (
     Selector,
 )
 from domain.loadbalancers.services.endpoints import endpoints_of
+from domain.loadbalancers.services.existing_floating_ip import address_to_store, creation_problem, ignored
 from domain.loadbalancers.services.objects import Installation, Node, Service
 from domain.loadbalancers.services.service_annotations import ServiceAnnotations, parse_annotations
+from domain.loadbalancers.services.service_class import drops_finalizer, wants_balancer
 from domain.loadbalancers.services.unreadable_annotations import keeping
 from domain.model import Model
 from domain.notices import Notice, normal, warning
@@ -78,8 +79,8 @@ def work_for(
     service: Service, balancer: LoadBalancer | None, nodes: Iterable[Node], installation: Installation
 ) -> ServiceWork:
     stranger = _other_service(service, balancer)
-    if not installation.wants(service):
-        return _release(service, None if stranger else balancer, release=installation.lets_go(service))
+    if not wants_balancer(installation, service):
+        return _release(service, None if stranger else balancer, release=drops_finalizer(installation, service))
     if stranger:
         problem = f"validation failed: the name {load_balancer_name(service.metadata)} belongs to Service {stranger}"
         return ServiceWork(problem=problem, notices=(warning("Failed", problem),))
@@ -133,8 +134,7 @@ def _creation(
     *,
     finalizer: bool,
 ) -> ServiceWork:
-    if annotations.problem:
-        problem = f"validation failed: {annotations.problem}. No load balancer is created before it is corrected."
+    if problem := creation_problem(annotations.problem):
         return ServiceWork(problem=problem, notices=(*annotations.notices, warning("Failed", problem)))
     meta = service.metadata
     spec = LoadBalancerSpec(
@@ -168,7 +168,7 @@ def _synchronization(
     annotations = keeping(annotations, stored)
     infrastructure, refused = _infrastructure(stored.infrastructure, annotations.infrastructure)
     same_endpoints = sorted(stored.endpoints, key=lambda each: each.name) == list(endpoints)
-    existing, doubts = _existing_floating_ip(service, balancer, annotations)
+    existing, doubts = address_to_store(service, stored.existing_floating_ip, annotations.existing_floating_ip)
     wanted = stored.model_copy(
         update={
             "ports": service.spec.ports,
@@ -186,8 +186,7 @@ def _synchronization(
     patch: JsonPatch = {"spec": changes} if changes else {}
     if balancer.service != service_name(service.metadata):
         patch["metadata"] = {"annotations": {SERVICE_NAME_ANNOTATION: service_name(service.metadata)}}
-    ignored = (warning("update", f"Could not read {annotations.problem}. Ignoring it."),) if annotations.problem else ()
-    notices = (*annotations.notices, *ignored, *refused, *doubts, *_synced(changes))
+    notices = (*annotations.notices, *ignored(annotations.problem), *refused, *doubts, *_synced(changes))
     return ServiceWork(patch=patch, notices=notices)
 
 
@@ -236,19 +235,6 @@ def _same_timeout(one: str | None, other: str | None) -> bool:
     if one is None or other is None:
         return one is other
     return parse_duration(one) == parse_duration(other)
-
-
-def _existing_floating_ip(
-    service: Service, balancer: LoadBalancer, annotations: ServiceAnnotations
-) -> tuple[str | None, tuple[Notice, ...]]:
-    """The address to store, and warnings. The requested one is stored only if the Service's status already has it."""
-    stored, requested = balancer.spec.existing_floating_ip, annotations.existing_floating_ip
-    if requested is None or requested == stored:
-        return stored, ()
-    addresses = [ingress.ip for ingress in service.ingress if ingress.ip]
-    if addresses and not any(same_address(requested, address) for address in addresses):
-        return stored, (warning("Failed", "adding a different ExistingFloatingIP is not supported after LB creation"),)
-    return (requested, ()) if addresses else (stored, ())
 
 
 def _port(port: Port) -> Document:

@@ -22,16 +22,10 @@ from activities.replaced_operator import HELD_FOR
 from domain.decision import Decision
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.constants import (
-    DELETION_GRACE,
-    GIVEN_UP_ANNOTATION,
-    HEALTH_WINDOW,
-    MACHINE_FINALIZER,
-    MARKED_AT_ANNOTATION,
-)
+from domain.loadbalancers.constants import GIVEN_UP_ANNOTATION, MACHINE_FINALIZER, MARKED_AT_ANNOTATION
 from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
-from domain.loadbalancers.machine_health import CONFIG_READY, CONFIG_REJECTED, ENVOY_READY, MARKED
+from domain.loadbalancers.machine_health import CONFIG_READY, CONFIG_REJECTED, DEFAULT_TIMINGS, ENVOY_READY, MARKED
 from domain.resource import parse_timestamp, timestamp
 from domain.runner import State
 from engine.errors import Invalid
@@ -142,7 +136,7 @@ async def test_a_machine_without_a_set_that_does_not_boot_is_marked_and_then_del
     assert [each["type"] for each in marked["status"]["conditions"]] == [MARKED]
     moment = parse_timestamp(marked["metadata"]["annotations"][MARKED_AT_ANNOTATION])
     assert moment is not None
-    assert await on.look_again() == moment + DELETION_GRACE
+    assert await on.look_again() == moment + DEFAULT_TIMINGS.grace
     await on.annotated({MARKED_AT_ANNOTATION: since(minutes=2)})
     await on.passed()
     assert await on.gone()
@@ -160,7 +154,7 @@ async def test_a_machine_removed_from_its_set_is_observed_when_its_report_expire
     await on.begun(healthy(beat=since(seconds=10)), metadata={**await on.owned(), "labels": {}})
     beat = parse_timestamp((await on.machine())["status"]["conditions"][0]["lastHeartbeatTime"])
     assert beat is not None
-    assert await on.look_again() == beat + HEALTH_WINDOW + timedelta(seconds=1)
+    assert await on.look_again() == beat + DEFAULT_TIMINGS.window + timedelta(seconds=1)
 
 
 async def test_a_machine_of_a_set_is_left_to_it() -> None:
@@ -190,7 +184,7 @@ async def test_a_machine_without_a_set_whose_configuration_is_at_fault_stays() -
     again = await on.look_again()
     assert not await on.gone()
     assert again is not None
-    assert again >= moment + HEALTH_WINDOW
+    assert again >= moment + DEFAULT_TIMINGS.window
     unready = condition(ENVOY_READY, "False", beat=since(seconds=5), since=since(minutes=9))
     conditions = [*healthy(beat=since(seconds=5))[:1], unready, *healthy(beat=since(seconds=5))[2:], mark]
     await on.kube.patch(

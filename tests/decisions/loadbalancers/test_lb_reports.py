@@ -11,7 +11,6 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.loadbalancers import machine_heartbeats as module
 from activities.loadbalancers.cache import LoadBalancerCache
-from activities.loadbalancers.machine_heartbeats import Reports
 from activities.loadbalancers.pass_context import PassContext
 from activities.openstack.projects import Projects
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
@@ -46,7 +45,7 @@ def document(name: str, version: int, **beat: float) -> Json:
     return found.model_dump(mode="json", exclude_none=True)
 
 
-def fleet(reports: Reports, machines: list[Json]) -> Fleet:
+def fleet(reports: module.Reports, machines: list[Json]) -> Fleet:
     """As it is found, which is as if every machine had been read again."""
     found = reports.fleet(iter(machines), NOW, DEFAULT_TIMINGS)
     assert found == fleet_of(map(LoadBalancerMachine.model_validate, machines), NOW)
@@ -54,7 +53,7 @@ def fleet(reports: Reports, machines: list[Json]) -> Fleet:
 
 
 def test_a_machine_is_read_again_when_it_has_changed_and_only_then(read: list[str]) -> None:
-    reports, machines = Reports(), [document("a", 1, hours=1), document("b", 2, hours=2), document("c", 3)]
+    reports, machines = module.Reports(), [document("a", 1, hours=1), document("b", 2, hours=2), document("c", 3)]
     assert fleet(reports, machines).silent
     assert fleet(reports, machines).silent
     assert read == ["a", "b", "c"]
@@ -64,7 +63,7 @@ def test_a_machine_is_read_again_when_it_has_changed_and_only_then(read: list[st
 
 
 def test_a_machine_that_was_deleted_or_replaced_counts_no_more(read: list[str]) -> None:
-    reports, machines = Reports(), [document("a", 1, hours=1), document("b", 2, hours=2)]
+    reports, machines = module.Reports(), [document("a", 1, hours=1), document("b", 2, hours=2)]
     assert fleet(reports, machines).reported == 2
     assert fleet(reports, machines[:1]).reported == 1
     again = document("b", 5)

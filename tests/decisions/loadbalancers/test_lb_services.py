@@ -38,33 +38,6 @@ def messages(done: ServiceWork) -> str:
     return "\n".join(f"{notice.type}/{notice.reason} {notice.message}" for notice in done.notices)
 
 
-# --- which Services ---
-
-
-@pytest.mark.parametrize(
-    ("annotation", "field", "ours"),
-    [
-        ("", None, True),
-        ("", "stackit.cloud/yawol", True),
-        ("", "other", False),
-        ("stackit.cloud/yawol", "other", True),
-        ("other", "stackit.cloud/yawol", False),
-    ],
-)
-def test_a_service_is_ours_by_its_class_and_the_annotation_counts_more(
-    annotation: str, field: str | None, ours: bool
-) -> None:
-    of = service({"className": annotation}, spec={"loadBalancerClass": field})
-    assert INSTALLATION.serves(of) is ours
-
-
-def test_services_without_a_class_can_be_left_to_others() -> None:
-    strict = INSTALLATION.model_copy(update={"unclassed": False, "classes": ("mine",)})
-    assert not strict.serves(service())
-    assert strict.serves(service(spec={"loadBalancerClass": "mine"}))
-    assert not strict.serves(service(spec={"loadBalancerClass": "stackit.cloud/yawol"}))
-
-
 # --- creation ---
 
 
@@ -375,8 +348,7 @@ def test_a_bad_source_range_is_reported_and_passed_on_unchanged(text: str) -> No
 
 def test_a_bad_existing_address_makes_no_load_balancer_with_another_one() -> None:
     done = work(service({"existingFloatingIP": "203.0.113"}))
-    assert not done.create
-    assert not done.add_finalizer
+    assert (done.create, done.add_finalizer) == ({}, False)
     assert done.problem == (
         "validation failed: annotation yawol.stackit.cloud/existingFloatingIP: '203.0.113' is not an IP address such "
         "as 203.0.113.7. No load balancer is created before it is corrected."

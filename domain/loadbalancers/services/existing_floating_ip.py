@@ -1,0 +1,38 @@
+"""The annotation `existingFloatingIP`: a floating IP of the user's as the address (`cloud/floating_ip.py` attaches it).
+
+An unreadable address prevents the creation, because the load balancer would keep another address for good. Later, the
+spec gets only the address that the Service already has; for another one there is a warning.
+"""
+
+from __future__ import annotations
+
+from domain.loadbalancers.constants import GROUP
+from domain.loadbalancers.ip_addresses import ip_version, same_address
+from domain.loadbalancers.services.objects import Service
+from domain.notices import Notice, warning
+
+
+def read_address(requested: str) -> tuple[str | None, str]:
+    """The address, or why it is unreadable."""
+    if not requested or ip_version(requested):
+        return requested or None, ""
+    return None, f"annotation {GROUP}/existingFloatingIP: {requested!r} is not an IP address such as 203.0.113.7"
+
+
+def creation_problem(unreadable: str) -> str:
+    return f"validation failed: {unreadable}. No load balancer is created before it is corrected." if unreadable else ""
+
+
+def ignored(unreadable: str) -> tuple[Notice, ...]:
+    return (warning("update", f"Could not read {unreadable}. Ignoring it."),) if unreadable else ()
+
+
+def address_to_store(
+    service: Service, stored: str | None, requested: str | None
+) -> tuple[str | None, tuple[Notice, ...]]:
+    if requested is None or requested == stored:
+        return stored, ()
+    addresses = [ingress.ip for ingress in service.ingress if ingress.ip]
+    if addresses and not any(same_address(requested, address) for address in addresses):
+        return stored, (warning("Failed", "adding a different ExistingFloatingIP is not supported after LB creation"),)
+    return (requested, ()) if addresses else (stored, ())
