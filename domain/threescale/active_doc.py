@@ -21,18 +21,11 @@ from domain.resource import ObjectMeta
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.conditions import INVALID
+from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.duplicate_owners import Holder, elder, seniority
 from domain.threescale.normalize import same_json
-from domain.threescale.observed import (
-    Blocker,
-    Leaving,
-    ObservedOne,
-    invalid,
-    is_true,
-    lets_go,
-    waiting,
-)
+from domain.threescale.observed import Blocker, ObservedOne, invalid, is_true, waiting
 from domain.threescale.provider_account import same_tenant
 from domain.threescale.references import usable
 from domain.threescale.remote_object import One, differing, read_one, wrote_one
@@ -66,7 +59,7 @@ class ObservedDocument(ObservedOne):
 
     def decide(self, now: datetime) -> Decision:
         document = self.resource
-        decision = self.begins(_leaving, now, of_active_doc(document)) or _decided(self, now)
+        decision = deprovision(self, _leaving, now) or self.begins(now, of_active_doc(document)) or _decided(self, now)
         if document.metadata.deleting:
             return decision
         return fetched_again(decision, document.spec.active_doc_open_api_ref, now)
@@ -216,4 +209,4 @@ def _leaving(observed: ObservedDocument) -> Leaving:
     look = Read(resource=Resource.DOCUMENT, path=_PATH) if alone and created(document.metadata) else None
     name = document.spec.system_name
     deletes = partial(deletion, Resource.DOCUMENT, _PATH, about=name)
-    return lets_go(leaving, observed.found, known_id, look, deletes)
+    return leaving_of_one(leaving, observed.found, known_id, look, deletes)

@@ -23,21 +23,11 @@ from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.conditions import INVALID
-from domain.threescale.digests import OTHERS, created, digest, digests_of, retained
+from domain.threescale.deletion import Leaving, deprovision, leaving_of_one, retained
+from domain.threescale.digests import OTHERS, created, digest, digests_of
 from domain.threescale.duplicate_owners import Holder, elder
 from domain.threescale.gateway_configuration import backend_version
-from domain.threescale.observed import (
-    Blocker,
-    Leaving,
-    ObservedOne,
-    Phase,
-    acts,
-    finalizer_set,
-    invalid,
-    is_true,
-    lets_go,
-    waiting,
-)
+from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, finalizer_set, invalid, is_true, waiting
 from domain.threescale.provider_account import known_at, same_tenant
 from domain.threescale.references import finalizer_removed, id_of_account, takes_its_own
 from domain.threescale.remote_ids import bereft, combined, owned
@@ -73,8 +63,8 @@ class ObservedApplication(ObservedOne):
 
     def decide(self, now: datetime) -> Decision:
         application = self.resource
-        if application.metadata.deleting:
-            return self.deprovision(_leaving(self), now)
+        if leaves := deprovision(self, _leaving, now):
+            return leaves
         if bereft(application.metadata, DEVELOPER_ACCOUNT, application.spec.account_cr.name, self.account):
             return self.deleted("its account does not exist any more")
         if why := _goes_with_product(self):
@@ -256,7 +246,7 @@ def _leaving(observed: ObservedApplication) -> Leaving:
     path = f"accounts/{account_id}/applications"
     look = Read(resource=Resource.APPLICATION, path=path) if begun else None
     deletes = partial(deletion, Resource.APPLICATION, path, about=application.spec.name)
-    return lets_go(leaving, observed.found, known_id, look, deletes)
+    return leaving_of_one(leaving, observed.found, known_id, look, deletes)
 
 
 def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: Iterable[int] = ()) -> bool:

@@ -23,20 +23,11 @@ from domain.schema import Json
 from domain.threescale.actions import ShowStatus
 from domain.threescale.apply_response import read_backend, wrote_backend
 from domain.threescale.calls import Read, Resource, Sync, Write, change, creation, read_entry, unless_refused
+from domain.threescale.deletion import Leaving, deprovision, leaving_of_owner
 from domain.threescale.digests import digest, digests_of, remembering
 from domain.threescale.metrics import Owner, count, order, without
 from domain.threescale.normalize import described, same_address, same_text
-from domain.threescale.observed import (
-    Blocker,
-    Leaving,
-    ObservedOwner,
-    blocking,
-    calls,
-    held,
-    invalid,
-    status_patch,
-    waiting,
-)
+from domain.threescale.observed import Blocker, ObservedOwner, blocking, calls, held, invalid, status_patch, waiting
 from domain.threescale.references import IN_USE, users_of
 from domain.threescale.remote_state import MANAGED_BY, FoundBackend, FoundBackendApi, missing_mark
 from domain.threescale.resources import Backend, Product
@@ -57,7 +48,9 @@ class ObservedBackend(ObservedOwner):
     found: FoundBackend = FoundBackend()
 
     def decide(self, now: datetime) -> Decision:
-        return self.begins(_leaving, now, of_backend(self.resource.spec)) or _decided(self, now)
+        return (
+            deprovision(self, _leaving, now) or self.begins(now, of_backend(self.resource.spec)) or _decided(self, now)
+        )
 
     def read(self, read: Read, body: object) -> Self:
         return self.beside({"found": read_backend(self.found, read, body, self.resource.spec.system_name)})
@@ -142,7 +135,7 @@ def _desired(backend: Backend, url: str) -> Digests:
 
 
 def _leaving(observed: ObservedBackend) -> Leaving:
-    return observed.leaving(_users(observed))
+    return leaving_of_owner(observed, _users(observed))
 
 
 def _users(observed: ObservedBackend) -> Blocker | None:

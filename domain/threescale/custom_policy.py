@@ -15,15 +15,11 @@ from domain.decision import Decision
 from domain.resource import ObjectMeta
 from domain.schema import Json, JsonObject
 from domain.threescale.calls import Read, Resource, Sync, change, creation, deletion, read_entry
+from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.duplicate_owners import Holder, elder
 from domain.threescale.normalize import described, same_json
-from domain.threescale.observed import (
-    Leaving,
-    ObservedOne,
-    invalid,
-    lets_go,
-)
+from domain.threescale.observed import ObservedOne, invalid
 from domain.threescale.remote_object import One
 from domain.threescale.remote_state import FoundPolicy
 from domain.threescale.resources import CustomPolicyDefinition
@@ -42,7 +38,7 @@ class ObservedPolicy(ObservedOne):
     found: One[FoundPolicy] = One()
 
     def decide(self, now: datetime) -> Decision:
-        return self.begins(_leaving, now) or _decided(self, now)
+        return deprovision(self, _leaving, now) or self.begins(now) or _decided(self, now)
 
     def is_it(self, found: FoundPolicy) -> bool:
         return is_policy(found, self.resource)
@@ -99,4 +95,4 @@ def _leaving(observed: ObservedPolicy) -> Leaving:
     look = Read(resource=Resource.POLICY, path=_PATH) if alone and created(policy.metadata) else None
     about = f"{policy.spec.name} {policy.spec.version}"
     deletes = partial(deletion, Resource.POLICY, _PATH, about=about)
-    return lets_go(leaving, observed.found, observed.known_id, look, deletes)
+    return leaving_of_one(leaving, observed.found, observed.known_id, look, deletes)

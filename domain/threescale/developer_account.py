@@ -18,18 +18,11 @@ from domain.decision import Decision
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.conditions import ORPHAN
+from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.developer_user import password_of, valid_address
 from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.duplicate_owners import Holder, holder_of, seniority
-from domain.threescale.observed import (
-    Blocker,
-    Leaving,
-    ObservedOne,
-    invalid,
-    is_true,
-    lets_go,
-    waiting,
-)
+from domain.threescale.observed import Blocker, ObservedOne, invalid, is_true, waiting
 from domain.threescale.provider_account import same_tenant
 from domain.threescale.reference_names import users_of_account
 from domain.threescale.remote_object import One, differing
@@ -56,7 +49,7 @@ class ObservedAccount(ObservedOne):
     found: One[FoundAccount] = One()
 
     def decide(self, now: datetime) -> Decision:
-        return self.begins(_leaving, now) or _decided(self, now)
+        return deprovision(self, _leaving, now) or self.begins(now) or _decided(self, now)
 
     def is_it(self, found: FoundAccount) -> bool:
         return is_account(found, self.resource)
@@ -193,4 +186,4 @@ def _leaving(observed: ObservedAccount) -> Leaving:
     username = str(created(account.metadata).get("username") or "")
     look = _look(username) if username else None
     deletes = partial(deletion, Resource.ACCOUNT, "accounts", about=account.spec.org_name)
-    return lets_go(leaving, observed.found, known_id, look, deletes)
+    return leaving_of_one(leaving, observed.found, known_id, look, deletes)

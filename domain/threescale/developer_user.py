@@ -19,20 +19,10 @@ from domain.decision import Decision
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.conditions import FAILED, INVALID
+from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.duplicate_owners import Holder
-from domain.threescale.observed import (
-    Blocker,
-    Leaving,
-    ObservedOne,
-    Phase,
-    acts,
-    failed,
-    invalid,
-    is_true,
-    lets_go,
-    waiting,
-)
+from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, failed, invalid, is_true, waiting
 from domain.threescale.provider_account import same_tenant
 from domain.threescale.references import account_usable, finalizer_removed, id_of_account, takes_its_own
 from domain.threescale.remote_ids import bereft, owned
@@ -67,7 +57,7 @@ class ObservedUser(ObservedOne):
         meta, name = self.resource.metadata, self.resource.spec.developer_account_ref.name
         if not meta.deleting and bereft(meta, DEVELOPER_ACCOUNT, name, self.account):
             return self.deleted("its account does not exist any more")
-        return self.begins(_leaving, now) or _decided(self, now)
+        return deprovision(self, _leaving, now) or self.begins(now) or _decided(self, now)
 
     def is_it(self, found: FoundUser) -> bool:
         return is_user(found, self.resource)
@@ -200,4 +190,4 @@ def _leaving(observed: ObservedUser) -> Leaving:
         path = f"accounts/{before if id_ == known_id else now_of}/users"
         return deletion(Resource.USER, path, id_, user.spec.username)
 
-    return lets_go(leaving, observed.found, known_id, look, deletes)
+    return leaving_of_one(leaving, observed.found, known_id, look, deletes)

@@ -33,8 +33,6 @@ DIGESTS = "perdure.dev/3scale-digests"
 CREATING = "perdure.dev/3scale-creating"
 # A field of that JSON: ids of entries that match the key but existed before or belong to other objects.
 OTHERS = "others"
-# "true": keep the counterpart in 3scale when the object is deleted.
-RETAIN = "perdure.dev/retain"
 # DRIFT: each new value requests a comparison with 3scale. LOOKED: the last value that was honoured.
 DRIFT = "perdure.dev/3scale-drift"
 LOOKED = "perdure.dev/3scale-looked"
@@ -88,10 +86,6 @@ def created(meta: ObjectMeta) -> dict[str, Json]:
     except ValueError:
         return {}
     return noted if isinstance(noted, dict) else {}
-
-
-def retained(meta: ObjectMeta) -> bool:
-    return meta.annotations.get(RETAIN) == "true"
 
 
 def digest(*parts: object) -> str:

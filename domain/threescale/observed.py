@@ -7,11 +7,10 @@ retry of a refused call is due, the call is left out, and the object's state sho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import partial
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from domain.decision import Action, Decision, Outcome, World, earliest
 from domain.identity import Kind
@@ -20,28 +19,20 @@ from domain.refusal import ErrorType, Refusal
 from domain.resource import CustomResource, ObjectMeta
 from domain.schema import JsonObject
 from domain.threescale import DEVELOPER_ACCOUNT
-from domain.threescale.actions import (
-    ClusterWrite,
-    DeleteObject,
-    DropFinalizer,
-    PatchObject,
-    ShowStatus,
-)
-from domain.threescale.calls import Read, Resource, Sync, Write, deletion, unless_refused
+from domain.threescale.actions import ClusterWrite, DeleteObject, DropFinalizer, PatchObject, ShowStatus
+from domain.threescale.calls import Read, Resource, Sync, Write, unless_refused
 from domain.threescale.conditions import ORPHAN, WAITING, Situation, SyncState, conditions, in_sync
-from domain.threescale.digests import begun_no_more, creating, remembering, retained
-from domain.threescale.duplicate_owners import Holder, elder, holder_of
+from domain.threescale.digests import begun_no_more, creating, remembering
+from domain.threescale.duplicate_owners import Holder, elder
 from domain.threescale.orphan_backoff import next_look, waiting_since
 from domain.threescale.provider_account import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.remote_ids import combined, host_of, identified, remembered_id
 from domain.threescale.remote_object import One, read_one, wrote_one
-from domain.threescale.remote_state import MANAGED_BY, Identified
+from domain.threescale.remote_state import Identified
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.shared import Conditions, Digests, RemoteResource
 from domain.threescale.spec_validation import Fault
 from domain.writes import JsonPatch, difference
-
-T = TypeVar("T", bound=Identified)
 
 
 class Phase(StrEnum):
@@ -103,13 +94,6 @@ def invalid(message: str, *waits_for: str) -> Blocker:
 def failed(message: str, *waits_for: str) -> Blocker:
     """A blocker: something must be corrected outside the object."""
     return Blocker(state=SyncState.FAILED, message=message, waits_for=waits_for)
-
-
-class Leaving(Model):
-    look: Read | None = None  # the search for the counterpart; None if no search is needed
-    write: Write | None = None  # the deletion call; None if nothing is left in 3scale
-    holders: tuple[Holder, ...] = ()  # other objects that may have the same counterpart
-    blocker: Blocker | None = None  # why the deletion must wait, such as Products that use the counterpart
 
 
 def outcome_of(phase: str, actions: tuple[Action, ...]) -> Outcome:
@@ -177,12 +161,8 @@ class Observed(World):
 
     # --- decisions ---
 
-    def begins(
-        self, leaving: Callable[[Any], Leaving], now: datetime, defaults: JsonPatch | None = None
-    ) -> Decision | None:
-        """The decision if the object is being deleted or lacks finalizer, defaults or tenant; otherwise None."""
-        if self.resource.metadata.deleting:
-            return self.deprovision(leaving(self), now)
+    def begins(self, now: datetime, defaults: JsonPatch | None = None) -> Decision | None:
+        """The decision if the object lacks finalizer, defaults or tenant; otherwise None."""
         patch = finalizer_set(self.resource) | ({"spec": defaults} if defaults else {})
         if patch:
             return acts(Phase.NEW, "set its finalizer and defaults", *self.patched(patch))
@@ -307,40 +287,6 @@ class Observed(World):
             return decision
         return self.as_refused(refused, now, fields) if refused else self.fine(now, fields, digests=digests)
 
-    def deprovision(self, leaving: Leaving, now: datetime) -> Decision:
-        """The decision to delete the counterpart. The counterpart stays in 3scale if the object is retained, if the
-        tenant's Secret is gone, or if another object has the same counterpart.
-
-        If the Secret lacks a key, it is probably being edited, so the deletion of a known counterpart waits.
-        """
-        resource, provider = self.resource, self.provider
-        meta, outside = resource.metadata, resource.outside
-        if resource.kind_of.finalizer not in meta.finalizers:
-            return acts(Phase.GONE, "its finalizer is removed")
-        if retained(meta):
-            return self.released("it stays in 3scale, as its annotation perdure.dev/retain asks", outside)
-        if isinstance(provider, NoAccount):
-            if provider.incomplete and outside:
-                waits = waiting(provider.why, provider.waits_for)
-                return self.blocked(waits, now, phase=Phase.DELETING)
-            return self.released(f"disconnected from 3scale: {provider.why}", outside)
-        other = holder_of(leaving.write.id, leaving.holders) if leaving.write else None
-        if other is not None:
-            why = f"{resource.kind_of.name} {other.namespace}/{other.name} manages the same object in 3scale"
-            return self.released(why, outside)
-        if leaving.blocker is not None:
-            return self.blocked(leaving.blocker, now, phase=Phase.DELETING)
-        if leaving.look is not None:
-            sync = Sync(reads=(leaving.look,))
-        else:
-            sync = Sync(writes=(leaving.write,) if leaving.write else ())
-        if sync.done:
-            return self.released("nothing of it is left in 3scale", ())
-        refused = {slot: each for slot, each in blocking(sync, self.refusals).items() if each.retry_at > now}
-        if refused:
-            return self.as_refused(refused, now, phase=Phase.DELETING)
-        return acts(Phase.DELETING, "delete it from 3scale", *sync.reads, *sync.writes)
-
     def released(self, why: str, left: tuple[str, ...]) -> Decision:
         meta, finalizer = self.resource.metadata, self.resource.kind_of.finalizer
         patch: JsonPatch = {"metadata": {"finalizers": meta.finalizers_without(finalizer)}}
@@ -394,20 +340,6 @@ class ObservedOwner(Observed):
         what = f"{self.resource.kind_of.name.lower()} {there.id}"
         detail = f"SystemName is immutable: {what} is called {there.system_name} in 3scale."
         return invalid(str(Fault(path="spec.systemName", value=name, detail=detail)))
-
-    def leaving(self, blocker: Blocker | None) -> Leaving:
-        """An entry without a known id is deleted only if it has our mark and no other object has its name."""
-        leaving = Leaving(holders=self.holders, blocker=blocker)
-        name, known_id, there = self.resource.spec.system_name, self.known_id, self.found.entry
-        deletes = partial(deletion, self.listed, self.path)
-        if known_id and not self.found.looked:
-            return leaving.model_copy(update={"write": deletes(known_id, name)})
-        if any(not each.deleting for each in self.siblings) or not name:
-            return leaving
-        if not self.found.looked:
-            return leaving.model_copy(update={"look": Read(resource=self.listed, path=self.path, paged=True)})
-        ours = there is not None and (there.id == known_id or MANAGED_BY.items() <= there.annotations.items())
-        return leaving.model_copy(update={"write": deletes(there.id, there.system_name)}) if ours else leaving
 
 
 # --- parts ---
@@ -466,25 +398,6 @@ def calls(sync: Sync, slots: Iterable[str], *before: Action, phase: Phase = Phas
     if not sync.writes:
         return None
     return acts(phase, "; ".join(each.summary for each in sync.writes), *before, *sync.writes)
-
-
-def lets_go(
-    leaving: Leaving, found: One[T], known_id: int, look: Read | None, deletes: Callable[[int], Write]
-) -> Leaving:
-    """The deletion of an object without parts, by `known_id` (0 if unknown) or after the search `look`.
-
-    `look` searches for the result of the recorded creation. It is None if no creation is recorded, or if the created
-    object may belong to another custom resource.
-    """
-    if look is not None and holder_of(known_id, leaving.holders):
-        known_id = 0  # that entry is another object's; search for the result of this object's creation
-    if known_id and (found.untouched or (look is None and not found.lost)):
-        return leaving.model_copy(update={"write": deletes(known_id)})
-    if look is None:
-        return leaving
-    if not found.looked:
-        return leaving.model_copy(update={"look": look})
-    return leaving.model_copy(update={"write": deletes(found.item.id)}) if found.item else leaving
 
 
 def is_true(conditions_: Conditions, type_: str) -> bool:

@@ -28,20 +28,11 @@ from domain.threescale.active_doc import Text, fetched_again
 from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.calls import Read, Resource, Sync
 from domain.threescale.conditions import FAILED, INVALID, SyncState
-from domain.threescale.digests import RETAIN
+from domain.threescale.deletion import RETAIN
 from domain.threescale.document_sources import text_at
 from domain.threescale.duplicate_owners import seniority
 from domain.threescale.notices import left_aside
-from domain.threescale.observed import (
-    Blocker,
-    Observed,
-    Phase,
-    acts,
-    failed,
-    finalizer_set,
-    invalid,
-    is_true,
-)
+from domain.threescale.observed import Blocker, Observed, Phase, acts, failed, finalizer_set, invalid, is_true
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import Generated, generate
 from domain.threescale.provider_account import INSECURE

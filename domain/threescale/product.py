@@ -24,19 +24,10 @@ from domain.threescale.auto_promotion import PRODUCTION, is_promoted_by_itself
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write
 from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.conditions import SyncState
-from domain.threescale.digests import digest, digests_of, remembering, retained
+from domain.threescale.deletion import Leaving, deprovision, leaving_of_owner, retained
+from domain.threescale.digests import digest, digests_of, remembering
 from domain.threescale.gateway_configuration import secrets_of, with_secrets
-from domain.threescale.observed import (
-    Blocker,
-    Leaving,
-    ObservedOwner,
-    blocking,
-    calls,
-    held,
-    invalid,
-    status_patch,
-    waiting,
-)
+from domain.threescale.observed import Blocker, ObservedOwner, blocking, calls, held, invalid, status_patch, waiting
 from domain.threescale.product_sync import Wanted, sync_product, touches_gateway
 from domain.threescale.references import backends_by_name, blocker_of_product, shared_path
 from domain.threescale.remote_state import FoundProduct
@@ -66,7 +57,9 @@ class ObservedProduct(ObservedOwner):
     found: FoundProduct = FoundProduct()
 
     def decide(self, now: datetime) -> Decision:
-        return self.begins(_leaving, now, of_product(self.resource.spec)) or _decided(self, now)
+        return (
+            deprovision(self, _leaving, now) or self.begins(now, of_product(self.resource.spec)) or _decided(self, now)
+        )
 
     def read(self, read: Read, body: object) -> Self:
         return self.beside({"found": read_product(self.found, read, body, self.resource.spec.system_name)})
@@ -198,7 +191,7 @@ def desired_digests(observed: ObservedProduct, backends: Mapping[str, Backend]) 
 
 
 def _leaving(observed: ObservedProduct) -> Leaving:
-    return observed.leaving(_waits_for_applications(observed))
+    return leaving_of_owner(observed, _waits_for_applications(observed))
 
 
 def _waits_for_applications(observed: ObservedProduct) -> Blocker | None:

@@ -11,8 +11,9 @@ from domain.threescale import OPEN_API
 from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.cascading_deletion import CASCADE
 from domain.threescale.conditions import IN_SYNC
+from domain.threescale.deletion import RETAIN
 from domain.threescale.developer_user import password_of
-from domain.threescale.digests import RETAIN, digests_of
+from domain.threescale.digests import digests_of
 from domain.threescale.gateway_configuration import secrets_of
 from domain.threescale.provider_account import DEFAULT_SECRET, INSECURE, SEED_SECRET, plain
 from domain.threescale.resources import (

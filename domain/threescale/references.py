@@ -12,14 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.application_plans import references
 from domain.threescale.conditions import FAILED, INVALID, READY, SYNCED, SyncState
-from domain.threescale.digests import retained
+from domain.threescale.deletion import retained
 from domain.threescale.duplicate_owners import seniority
 from domain.threescale.normalize import same_path
-from domain.threescale.observed import (
-    Blocker,
-    invalid,
-    is_true,
-)
+from domain.threescale.observed import Blocker, invalid, is_true
 from domain.threescale.provider_account import known_at, same_tenant
 from domain.threescale.remote_ids import host_of, remembered_id
 from domain.threescale.resources import Backend, DeveloperAccount, Product

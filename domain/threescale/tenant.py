@@ -22,30 +22,12 @@ from domain.model import Model
 from domain.resource import ObjectMeta
 from domain.schema import Json, JsonObject
 from domain.threescale.actions import WriteSecret
-from domain.threescale.calls import (
-    Read,
-    Resource,
-    SecretKey,
-    Sync,
-    Write,
-    change,
-    creation,
-    deletion,
-    read_entry,
-)
+from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
+from domain.threescale.deletion import Leaving, deprovision
 from domain.threescale.developer_user import PENDING
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import Holder, elder
-from domain.threescale.observed import (
-    Blocker,
-    Leaving,
-    Observed,
-    Phase,
-    acts,
-    failed,
-    invalid,
-    waiting,
-)
+from domain.threescale.observed import Blocker, Observed, Phase, acts, failed, invalid, waiting
 from domain.threescale.provider_account import (
     ADDRESS_KEY,
     TOKEN_KEY,
@@ -101,7 +83,7 @@ class ObservedTenant(Observed):
     found: KnownTenant = KnownTenant()
 
     def decide(self, now: datetime) -> Decision:
-        return self.begins(_leaving, now, of_tenant(self.resource)) or _decided(self, now)
+        return deprovision(self, _leaving, now) or self.begins(now, of_tenant(self.resource)) or _decided(self, now)
 
     def read(self, read: Read, body: object) -> Self:
         return self.beside({"found": read_tenant(self.found, read, body, self.resource)})

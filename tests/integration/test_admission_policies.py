@@ -29,7 +29,7 @@ from domain.loadbalancers.machine.api_access import role_rules
 from domain.threescale import OPEN_API, PRODUCT, TENANT
 from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.cascading_deletion import CASCADE
-from domain.threescale.digests import RETAIN
+from domain.threescale.deletion import RETAIN
 from engine.errors import Absent, Denied
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.json import sequence
