@@ -1,7 +1,6 @@
 """The HTTP calls of one tenant of 3scale (`domain/threescale/calls.py`).
 
-Redirects are not followed, because they would send the token to another server. A retried creation first searches for
-its result.
+Redirects are not followed, because they would send the token to another server.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ import httpx
 from activities.threescale.call_limits import Guard
 from activities.threescale.errors import no_answer, of_known_shape, refusal, unreadable
 from activities.threescale.metrics import calling
-from domain.schema import Json, JsonObject
+from domain.schema import Json
 from domain.threescale.calls import Read, Resource, SecretKey, Write, api_of, named
+from domain.threescale.idempotent_creations import made_before, search_for
 from domain.threescale.remote_state import answers_of, entries_of
-from domain.threescale.tenant import LEAVING
 from engine.errors import Absent
 from engine.pauses import refuse_if_paused
 
@@ -45,9 +44,9 @@ class Tenant:
     async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool = False) -> object:
         """3scale's answer; None if it is empty. `repeated` is True if an earlier attempt may have had an effect."""
         if repeated and write.key:
-            made = await self._made_before(write)
+            made = made_before(write, await self.read(search_for(write)))
             if made is not None:
-                return {write.resource.value: made}
+                return made
         fields = {**write.fields, **{name: texts[key] for name, key in write.secrets.items()}}
         if repeated and write.resource is Resource.KEY and await self._has_key(write.path, fields):
             return None  # it was created before, and 3scale would refuse a duplicate
@@ -57,22 +56,6 @@ class Tenant:
             if write.method == "DELETE":
                 return None
             raise
-
-    async def _made_before(self, write: Write) -> JsonObject | None:
-        """An account is found by its admin's name, every other entry by its natural key."""
-        if write.resource is Resource.ACCOUNT:
-            query = {"username": str(write.key["username"])}
-            found = await self.read(Read(resource=write.resource, path="accounts/find", query=query))
-            listed = answers_of(write.resource.value, [found] if found is not None else [])
-            own = {"org_name": write.fields.get("org_name")}
-            return next((each for each in listed if _is_made_by(write, each) and _bears(each, own)), None)
-        if write.resource is Resource.TENANT:
-            accounts = answers_of(Resource.ACCOUNT.value, await self._pages("accounts", {}))
-            staying = [each for each in accounts if each.get("state") != LEAVING and _bears(each, write.key)]
-            made = next((each for each in staying if _is_made_by(write, each)), None)
-            return {"account": made} if made else None
-        entries = answers_of(write.resource.value, await self._pages(write.path, {}))
-        return next((each for each in entries if _bears(each, write.key) and _is_made_by(write, each)), None)
 
     async def _has_key(self, path: str, sent: Mapping[str, Json]) -> bool:
         there = answers_of(Resource.KEY.value, await self._pages(path, {}))
@@ -152,14 +135,3 @@ def _last_page(answer: object, number: int) -> int:
     metadata = answer.get("metadata") if isinstance(answer, dict) else None
     pages = metadata.get("total_pages") if isinstance(metadata, dict) else None
     return pages if isinstance(pages, int) else 1
-
-
-def _is_made_by(write: Write, entry: JsonObject) -> bool:
-    """Whether an earlier attempt may have created the entry: it has our mark and belongs to no other object."""
-    sent, there = write.fields.get("annotations"), entry.get("annotations")
-    marked = not isinstance(sent, dict) or (isinstance(there, dict) and sent.items() <= there.items())
-    return marked and entry.get("id") not in write.others
-
-
-def _bears(entry: JsonObject, key: Mapping[str, Json]) -> bool:
-    return all(name in entry and str(entry[name]) == str(value) for name, value in key.items())

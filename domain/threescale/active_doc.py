@@ -22,8 +22,9 @@ from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.conditions import INVALID
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
-from domain.threescale.digests import created, digest, digests_of
+from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import Holder, elder, seniority
+from domain.threescale.idempotent_creations import created
 from domain.threescale.normalize import same_json
 from domain.threescale.observed import Blocker, ObservedOne, invalid, is_true, waiting
 from domain.threescale.provider_account import same_tenant

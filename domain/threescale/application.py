@@ -24,9 +24,10 @@ from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, chan
 from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.conditions import INVALID
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one, retained
-from domain.threescale.digests import OTHERS, created, digest, digests_of
+from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import Holder, elder
 from domain.threescale.gateway_configuration import backend_version
+from domain.threescale.idempotent_creations import OTHERS, created
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, finalizer_set, invalid, is_true, waiting
 from domain.threescale.provider_account import known_at, same_tenant
 from domain.threescale.references import finalizer_removed, id_of_account, takes_its_own

@@ -1,7 +1,6 @@
 """Calls of 3scale's Account Management API, as decisions request them.
 
-A response updates the collected state of 3scale (`apply_response.py`). After a lost response the state is read again,
-and a repeated creation first searches for an object with the same natural key.
+A response updates the collected state of 3scale (`apply_response.py`). After a lost response the state is read again.
 """
 
 from __future__ import annotations

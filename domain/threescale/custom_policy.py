@@ -16,8 +16,9 @@ from domain.resource import ObjectMeta
 from domain.schema import Json, JsonObject
 from domain.threescale.calls import Read, Resource, Sync, change, creation, deletion, read_entry
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
-from domain.threescale.digests import created, digest, digests_of
+from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import Holder, elder
+from domain.threescale.idempotent_creations import created
 from domain.threescale.normalize import described, same_json
 from domain.threescale.observed import ObservedOne, invalid
 from domain.threescale.remote_object import One

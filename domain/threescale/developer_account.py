@@ -20,8 +20,9 @@ from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, chan
 from domain.threescale.conditions import ORPHAN
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.developer_user import password_of, valid_address
-from domain.threescale.digests import created, digest, digests_of
+from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import Holder, holder_of, seniority
+from domain.threescale.idempotent_creations import created
 from domain.threescale.observed import Blocker, ObservedOne, invalid, is_true, waiting
 from domain.threescale.provider_account import same_tenant
 from domain.threescale.reference_names import users_of_account

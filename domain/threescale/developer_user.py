@@ -20,8 +20,9 @@ from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.conditions import FAILED, INVALID
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
-from domain.threescale.digests import created, digest, digests_of
+from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import Holder
+from domain.threescale.idempotent_creations import created
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, failed, invalid, is_true, waiting
 from domain.threescale.provider_account import same_tenant
 from domain.threescale.references import account_usable, finalizer_removed, id_of_account, takes_its_own

@@ -7,9 +7,7 @@
 
 While the desired state has the stored digest, no call is made, even after a restart; the sweep finds drift. The digests
 are in the status, so that a pass ends with one write. The replaced operator's CRDs drop `status.digests`; an annotation
-then stores the digests. For objects without parts (`remote_object.py`), another annotation records a creation before it
-begins and is removed when the object is in sync. If the object is deleted before that, only the result of the recorded
-creation is searched for. A product's digests are cleared before drift in its gateway part is corrected. If the process
+then stores the digests. A product's digests are cleared before drift in its gateway part is corrected. If the process
 crashes before the deployment, the next pass notices that.
 """
 
@@ -17,22 +15,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError
 
 from domain.model import Model
-from domain.resource import CustomResource, ObjectMeta
-from domain.schema import Json
+from domain.resource import CustomResource
 from domain.threescale.resources.shared import Digests, SyncedStatus
 from domain.writes import JsonPatch, merge
 
 # Stores the digests as JSON if the CRD drops `status.digests`.
 DIGESTS = "perdure.dev/3scale-digests"
-# The natural key of a creation with an unknown result, as JSON.
-CREATING = "perdure.dev/3scale-creating"
-# A field of that JSON: ids of entries that match the key but existed before or belong to other objects.
-OTHERS = "others"
 # DRIFT: each new value requests a comparison with 3scale. LOOKED: the last value that was honoured.
 DRIFT = "perdure.dev/3scale-drift"
 LOOKED = "perdure.dev/3scale-looked"
@@ -68,24 +60,6 @@ def annotated(resource: CustomResource, patch: JsonPatch) -> JsonPatch:
 def _in_status(resource: CustomResource) -> Digests | None:
     status: object = getattr(resource, "status", None)
     return status.digests if isinstance(status, SyncedStatus) else None
-
-
-def creating(meta: ObjectMeta, key: Mapping[str, Json], others: Iterable[int] = ()) -> JsonPatch:
-    listed = sorted(set(others))
-    noted = json.dumps({**key, **({OTHERS: listed} if listed else {})}, sort_keys=True)
-    return {} if meta.annotations.get(CREATING) == noted else {"metadata": {"annotations": {CREATING: noted}}}
-
-
-def begun_no_more(meta: ObjectMeta) -> JsonPatch:
-    return {"metadata": {"annotations": {CREATING: None}}} if CREATING in meta.annotations else {}
-
-
-def created(meta: ObjectMeta) -> dict[str, Json]:
-    try:
-        noted = json.loads(meta.annotations.get(CREATING, "{}"))
-    except ValueError:
-        return {}
-    return noted if isinstance(noted, dict) else {}
 
 
 def digest(*parts: object) -> str:

@@ -22,8 +22,9 @@ from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.actions import ClusterWrite, DeleteObject, DropFinalizer, PatchObject, ShowStatus
 from domain.threescale.calls import Read, Resource, Sync, Write, unless_refused
 from domain.threescale.conditions import ORPHAN, WAITING, Situation, SyncState, conditions, in_sync
-from domain.threescale.digests import begun_no_more, creating, remembering
+from domain.threescale.digests import remembering
 from domain.threescale.duplicate_owners import Holder, elder
+from domain.threescale.idempotent_creations import begun_no_more, creating
 from domain.threescale.orphan_backoff import next_look, waiting_since
 from domain.threescale.provider_account import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.remote_ids import combined, host_of, identified, remembered_id
@@ -272,7 +273,7 @@ class Observed(World):
     ) -> tuple[Decision | None, dict[str, Refusal]]:
         """Return the decision with the next calls (None if no call is left) and the refusals of the sync's calls.
 
-        If `marked` is False, an annotation records a creation before its call (`digests.py`).
+        If `marked` is False, an annotation records a creation before its call.
         """
         refused = blocking(sync, self.refusals)
         slots = held(refused, now)

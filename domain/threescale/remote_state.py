@@ -13,6 +13,7 @@ from domain.model import Model
 from domain.schema import Json, JsonObject
 
 MANAGED_BY = {"managed_by": "operator"}
+LEAVING = "scheduled_for_deletion"  # the state of a deleted tenant, whose account stays for a while
 
 
 def missing_mark(annotations: Mapping[str, Json]) -> dict[str, Json]:

@@ -38,7 +38,15 @@ from domain.threescale.provider_account import (
 )
 from domain.threescale.remote_ids import identified, owned, remembered_id
 from domain.threescale.remote_object import One, differing
-from domain.threescale.remote_state import MANAGED_BY, FoundUser, Identified, answer_of, answers_of, missing_mark
+from domain.threescale.remote_state import (
+    LEAVING,
+    MANAGED_BY,
+    FoundUser,
+    Identified,
+    answer_of,
+    answers_of,
+    missing_mark,
+)
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.developers import ADMIN
 from domain.threescale.resources.shared import Digests
@@ -47,7 +55,6 @@ from domain.threescale.spec_defaults import of_tenant
 MASTER_KEY = "MASTER_ACCESS_TOKEN"
 TOKEN_SECRET_LABELS: Mapping[str, str] = {"app": "3scale-operator"}
 PASSWORD_KEY = "admin_password"  # noqa: S105 - its name
-LEAVING = "scheduled_for_deletion"
 
 
 class FoundTenant(Identified):

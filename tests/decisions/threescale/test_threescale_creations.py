@@ -28,8 +28,8 @@ from domain.threescale.application import is_application
 from domain.threescale.calls import Answer, Read, Resource
 from domain.threescale.developer_account import is_account
 from domain.threescale.developer_user import is_user
-from domain.threescale.digests import CREATING, OTHERS
 from domain.threescale.duplicate_owners import Holder
+from domain.threescale.idempotent_creations import CREATING, OTHERS
 from domain.threescale.observed import (
     Phase,
 )

@@ -15,9 +15,9 @@ from domain.threescale.orphan_backoff import next_look
 from domain.threescale.provider_account import NoAccount, ProviderAccount, SecretView
 from domain.threescale.reference_names import refers_to
 from domain.threescale.remote_object import One
-from domain.threescale.remote_state import FoundUser
+from domain.threescale.remote_state import LEAVING, FoundUser
 from domain.threescale.resources import Tenant
-from domain.threescale.tenant import LEAVING, FoundTenant, KnownTenant, master_of, read_tenant, secret_of, wrote_tenant
+from domain.threescale.tenant import FoundTenant, KnownTenant, master_of, read_tenant, secret_of, wrote_tenant
 
 MASTER = ProviderAccount(
     url="https://master.example.com",

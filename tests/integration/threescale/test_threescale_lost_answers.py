@@ -24,7 +24,7 @@ from domain.threescale import (
     DEVELOPER_ACCOUNT,
     DEVELOPER_USER,
 )
-from domain.threescale.digests import CREATING
+from domain.threescale.idempotent_creations import CREATING
 from localcloud.threescale.control import ThreescaleControl
 
 pytestmark = pytest.mark.integration

@@ -1,0 +1,73 @@
+"""Creations that are not made twice, although an answer was lost or the process has crashed.
+
+A repeated creation first searches for its result by its natural key. For objects without parts (`remote_object.py`), an
+annotation records a creation before it begins and is removed when the object is in sync. If the object is deleted
+before that, only the result of the recorded creation is searched for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from domain.resource import ObjectMeta
+from domain.schema import Json, JsonObject
+from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.remote_state import LEAVING, answers_of
+from domain.writes import JsonPatch
+
+# The natural key of a creation with an unknown result, as JSON.
+CREATING = "perdure.dev/3scale-creating"
+# A field of that JSON: ids of entries that match the key but existed before or belong to other objects.
+OTHERS = "others"
+
+
+def creating(meta: ObjectMeta, key: Mapping[str, Json], others: Iterable[int] = ()) -> JsonPatch:
+    listed = sorted(set(others))
+    noted = json.dumps({**key, **({OTHERS: listed} if listed else {})}, sort_keys=True)
+    return {} if meta.annotations.get(CREATING) == noted else {"metadata": {"annotations": {CREATING: noted}}}
+
+
+def begun_no_more(meta: ObjectMeta) -> JsonPatch:
+    return {"metadata": {"annotations": {CREATING: None}}} if CREATING in meta.annotations else {}
+
+
+def created(meta: ObjectMeta) -> dict[str, Json]:
+    try:
+        noted = json.loads(meta.annotations.get(CREATING, "{}"))
+    except ValueError:
+        return {}
+    return noted if isinstance(noted, dict) else {}
+
+
+def search_for(write: Write) -> Read:
+    """The search for the result of an earlier attempt. An account is found by its admin's name."""
+    if write.resource is Resource.ACCOUNT:
+        query = {"username": str(write.key["username"])}
+        return Read(resource=write.resource, path="accounts/find", query=query)
+    if write.resource is Resource.TENANT:
+        return Read(resource=Resource.ACCOUNT, path="accounts", paged=True)
+    return Read(resource=write.resource, path=write.path, paged=True)
+
+
+def made_before(write: Write, answer: object) -> JsonObject | None:
+    """The answer that was lost, from the answer to the search; None if no earlier attempt has created the entry."""
+    is_account, is_tenant = write.resource is Resource.ACCOUNT, write.resource is Resource.TENANT
+    key = {"org_name": write.fields.get("org_name")} if is_account else write.key
+    listed = answers_of(search_for(write).resource.value, [answer] if is_account and answer is not None else answer)
+    staying = (each for each in listed if not is_tenant or each.get("state") != LEAVING)
+    made = next((each for each in staying if _bears(each, key) and _is_made_by(write, each)), None)
+    if made is None:
+        return None
+    return {write.resource.value: {"account": made} if is_tenant else made}
+
+
+def _is_made_by(write: Write, entry: JsonObject) -> bool:
+    """Whether an earlier attempt may have created the entry: it has our mark and belongs to no other object."""
+    sent, there = write.fields.get("annotations"), entry.get("annotations")
+    marked = not isinstance(sent, dict) or (isinstance(there, dict) and sent.items() <= there.items())
+    return marked and entry.get("id") not in write.others
+
+
+def _bears(entry: JsonObject, key: Mapping[str, Json]) -> bool:
+    return all(name in entry and str(entry[name]) == str(value) for name, value in key.items())
