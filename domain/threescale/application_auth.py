@@ -16,11 +16,12 @@ from typing import ClassVar, Self
 from domain.decision import Decision
 from domain.model import Model
 from domain.threescale.actions import WriteSecret
-from domain.threescale.calls import TAKEN, Read, Resource, SecretKey, Sync, Write, unless_refused
+from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, unless_refused
 from domain.threescale.conditions import INVALID, READY
 from domain.threescale.gateway_configuration import backend_version
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, invalid, is_true, waiting
 from domain.threescale.provider_account import known_at
+from domain.threescale.refused_calls import TAKEN
 from domain.threescale.remote_object import One
 from domain.threescale.remote_state import FoundApplication
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product

@@ -27,8 +27,9 @@ from domain.threescale.deletion import Leaving, deprovision, leaving_of_owner
 from domain.threescale.digests import digest, digests_of, remembering
 from domain.threescale.metrics import Owner, count, order, without
 from domain.threescale.normalize import described, same_address, same_text
-from domain.threescale.observed import Blocker, ObservedOwner, blocking, calls, held, invalid, status_patch, waiting
+from domain.threescale.observed import Blocker, ObservedOwner, blocking, calls, invalid, status_patch, waiting
 from domain.threescale.references import IN_USE, users_of
+from domain.threescale.refused_calls import held
 from domain.threescale.remote_state import MANAGED_BY, FoundBackend, FoundBackendApi, missing_mark
 from domain.threescale.resources import Backend, Product
 from domain.threescale.resources.backend import BackendSpec

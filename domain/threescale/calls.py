@@ -16,6 +16,7 @@ from domain.decision import Action, Queue
 from domain.model import Model
 from domain.refusal import FIRST_RETRY, LONGEST_RETRY, ErrorType, Refusal, UnusableAnswerError
 from domain.schema import Json
+from domain.threescale.refused_calls import with_pause
 from domain.threescale.remote_state import UnexpectedAnswerError
 
 
@@ -103,9 +104,6 @@ class Call(Action):
 _FORGETTING = frozenset({ErrorType.ABSENT, ErrorType.CONFLICT, ErrorType.UNAVAILABLE})
 # Refusals that outdated state from the previous pass may have caused.
 _BY_WHAT_WAS_KEPT = frozenset({ErrorType.INVALID, ErrorType.DENIED})
-# How long an invalid write pauses if nothing wakes the object: an hour after the first refusal, then a day.
-UNTIL_CHANGED = timedelta(hours=1)
-LATER_UNTIL_CHANGED = timedelta(days=1)
 
 
 class Read(Call):
@@ -132,10 +130,6 @@ class Read(Call):
 
     def learn(self, world: Any, body: object) -> Any:
         return world.read(self, body)
-
-
-# 3scale's message about a name or value in use.
-TAKEN = "has already been taken"
 
 
 class Write(Call):
@@ -167,14 +161,7 @@ class Write(Call):
         return world.wrote(self, body)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Give an invalid write a long pause, because it stays invalid until the object or 3scale's settings change.
-
-        A taken name may become free at any time, and a refused deletion may succeed later. Both keep the normal pause.
-        """
-        if refusal.type is ErrorType.INVALID and self.method != "DELETE" and TAKEN not in refusal.message:
-            pause = UNTIL_CHANGED if refusal.attempts == 1 else LATER_UNTIL_CHANGED
-            refusal = refusal.model_copy(update={"pause": pause})
-        return super().refuse(world, refusal)
+        return super().refuse(world, with_pause(refusal, self.method))
 
 
 def named(method: str, path: str, tenant: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 from domain.decision import Action, Decision, Outcome, World, earliest
 from domain.identity import Kind
 from domain.model import Model
-from domain.refusal import ErrorType, Refusal
+from domain.refusal import Refusal
 from domain.resource import CustomResource, ObjectMeta
 from domain.schema import JsonObject
 from domain.threescale import DEVELOPER_ACCOUNT
@@ -27,6 +27,7 @@ from domain.threescale.duplicate_owners import Holder, elder
 from domain.threescale.idempotent_creations import begun_no_more, creating
 from domain.threescale.orphan_backoff import next_look, waiting_since
 from domain.threescale.provider_account import NoAccount, ProviderAccount, known_at, same_tenant
+from domain.threescale.refused_calls import held, situation_of
 from domain.threescale.remote_ids import combined, host_of, identified, remembered_id
 from domain.threescale.remote_object import One, read_one, wrote_one
 from domain.threescale.remote_state import Identified
@@ -373,17 +374,6 @@ def _stays_behind(resource: CustomResource, fields: Mapping[str, object]) -> boo
 
 def _waits(kind: Kind) -> str:
     return WAITING if kind == DEVELOPER_ACCOUNT else ORPHAN
-
-
-def situation_of(refusals: Iterable[Refusal]) -> Situation:
-    listed = sorted(refusals, key=lambda each: each.message)
-    invalid = any(each.type is ErrorType.INVALID for each in listed)
-    message = "; ".join(dict.fromkeys(each.message for each in listed))
-    return Situation(state=SyncState.INVALID if invalid else SyncState.FAILED, message=message)
-
-
-def held(refusals: Mapping[str, Refusal], now: datetime) -> tuple[str, ...]:
-    return tuple(slot for slot, refusal in refusals.items() if refusal.retry_at > now)
 
 
 def blocking(sync: Sync, refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:

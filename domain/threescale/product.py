@@ -27,9 +27,10 @@ from domain.threescale.conditions import SyncState
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_owner, retained
 from domain.threescale.digests import digest, digests_of, remembering
 from domain.threescale.gateway_configuration import secrets_of, with_secrets
-from domain.threescale.observed import Blocker, ObservedOwner, blocking, calls, held, invalid, status_patch, waiting
+from domain.threescale.observed import Blocker, ObservedOwner, blocking, calls, invalid, status_patch, waiting
 from domain.threescale.product_sync import Wanted, sync_product, touches_gateway
 from domain.threescale.references import backends_by_name, blocker_of_product, shared_path
+from domain.threescale.refused_calls import held
 from domain.threescale.remote_state import FoundProduct
 from domain.threescale.resources import Application, Backend, Product
 from domain.threescale.resources.product import ProductSpec

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 
 from domain.control_annotations import RETRIED
 from domain.decision import Action, Decision, World
-from domain.refusal import ErrorType, Refusal
 from domain.threescale.actions import ShowStatus
 from domain.threescale.calls import Call
 from domain.threescale.cascading_deletion import belonging
@@ -13,12 +12,11 @@ from domain.threescale.conditions import INVALID
 from domain.threescale.digests import DRIFT, LOOKED
 from domain.threescale.notices import notices
 from domain.threescale.observed import Observed, Phase, Unreadable, acts, invalid, outcome_of, status_in_sync
+from domain.threescale.refused_calls import are_temporary
 from domain.writes import JsonPatch
 
 # Shorter syncs are not reported: clients replace objects that they have just read, and would get a conflict.
 LASTING = timedelta(seconds=10)
-# Refusals of a first attempt that are probably temporary.
-_PASSING = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
 
 def decide(world: World, now: datetime) -> Decision:
@@ -70,15 +68,9 @@ def _owned(world: Observed) -> Decision | None:
 
 
 def _is_passing(world: Observed, decision: Decision, now: datetime) -> bool:
-    """Whether the decision only waits after refusals that are probably temporary. The status does not show these."""
-    refused = [each for each in world.refusals.values() if each.retry_at > now]
-    quiet = all(each.type in _PASSING and (each.attempts == 1 or _was_throttled(each)) for each in refused)
+    """Whether the decision only waits after refusals that the status does not show."""
     idle = all(isinstance(each, ShowStatus) for each in decision.actions)
-    return bool(refused) and quiet and idle and decision.phase in (Phase.FAILED, Phase.DELETING)
-
-
-def _was_throttled(refusal: Refusal) -> bool:
-    return refusal.type is ErrorType.THROTTLED and bool(refusal.asked)
+    return idle and decision.phase in (Phase.FAILED, Phase.DELETING) and are_temporary(world.refusals, now)
 
 
 def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[Action, ...]:
