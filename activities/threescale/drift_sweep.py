@@ -11,7 +11,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from temporalio import activity
 
@@ -26,7 +26,6 @@ from domain.passes import swept
 from domain.refusal import ErrorType
 from domain.resource import CustomResource, timestamp
 from domain.threescale.calls import Read, SecretKey
-from domain.threescale.digests import DRIFT, LOOKED
 from domain.threescale.drift import (
     COMPARED,
     Lists,
@@ -39,19 +38,15 @@ from domain.threescale.drift import (
     with_list,
     without_owner,
 )
+from domain.threescale.drift_schedule import COMPARED_PER_SWEEP, COMPARES_FOR, DRIFT, SWEEP, drift_noted, no_sweep
 from domain.threescale.observed import Memory
-from domain.threescale.passes import LONGEST_PASS, SweepTenants, ThreescaleWorld
+from domain.threescale.passes import SweepTenants, ThreescaleWorld
 from domain.threescale.provider_account import NoAccount, ProviderAccount, plain
 from domain.threescale.resources import DeveloperAccount
 from engine.clock import now
 from engine.errors import ApiError, Denied, unless_absent
 from engine.pauses import held
 
-# How long a sweep compares objects completely. Objects that it does not reach wait for their next turn.
-COMPARES_FOR = LONGEST_PASS / 2
-SWEEP = timedelta(hours=1)
-# How many Products and Backends of a tenant each sweep compares with all their parts; about ten reads each.
-COMPARED_PER_SWEEP = 20
 # Errors of one object that every other object of the tenant would get, too.
 _OF_THE_TENANT = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
@@ -78,14 +73,10 @@ class SweepActivities(Activities):
     @activity.defn(name=SweepTenants.activity)
     async def sweep_tenants(self, look: SweepTenants) -> ThreescaleWorld:
         await self._context.cache.reached({})
-        moment, due, interval = now(), look.memory.next_sweep, self._context.settings.sweep or SWEEP
+        moment, interval = now(), self._context.settings.sweep or SWEEP
         objects = self._context.cache.everything(*COMPARED)
-        if not objects:
-            return _world(look, "no object is in 3scale", None)
-        if due is None:
-            return _world(look, "the first sweep comes one interval after the first object", moment + interval)
-        if moment < due:
-            return _world(look, "all tenants have been compared", due)
+        if early := no_sweep(look.memory, objects, moment, interval):
+            return _world(look, *early)
         secrets = self._context.secrets()
         unread: set[str] = set()
         tenants = await self._tenants(objects, secrets, unread)
@@ -206,9 +197,8 @@ class SweepActivities(Activities):
     async def _is_left_alone(self, each: CustomResource) -> bool:
         """Whether the sweep skips the object: its own pass will compare it, or it must not be changed."""
         meta = each.metadata
-        is_due = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
         hold = held(each.kind_of.area, meta.annotations, self._context.settings)
-        return is_due or bool(hold) or bool(await self._context.operator_leads(meta.namespace))
+        return drift_noted(meta) or bool(hold) or bool(await self._context.operator_leads(meta.namespace))
 
 
 def _world(look: SweepTenants, why: str, due: datetime | None, sweeps: int | None = None) -> ThreescaleWorld:

@@ -1,7 +1,6 @@
 """What a pass over one object observes and does; `domain/threescale/reconciliation.py` decides.
 
-Calls are sequential, in a slot of the tenant. If an earlier change may be incomplete, a pass compares the object with
-3scale even if the spec has been changed back.
+Calls are sequential, in a slot of the tenant.
 """
 
 from __future__ import annotations
@@ -35,7 +34,8 @@ from domain.reading import Malformed
 from domain.resource import CustomResource
 from domain.threescale.actions import Beside, ClusterWrite, DropFinalizer, ShowStatus, Stored
 from domain.threescale.calls import Answer, Read, Resource, Write
-from domain.threescale.digests import DRIFT, LOOKED, annotated
+from domain.threescale.digests import annotated
+from domain.threescale.drift_schedule import compared_next, is_compared
 from domain.threescale.observed import Memory, Observed, Phase, Unreadable, status_in_sync
 from domain.threescale.passes import PassObject, ThreescaleWorld
 from domain.threescale.provider_account import ProviderAccount
@@ -45,10 +45,6 @@ from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube.events import record_events
 from engine.pauses import held
-
-# After a change of the object, a pass uses the cached state of 3scale and makes few calls. This long after the last
-# change the object is read completely, which finds manual changes of its parts.
-COMPARED_AFTER_CHANGE = timedelta(seconds=30)
 
 log = logging.getLogger(__name__)
 
@@ -115,13 +111,11 @@ class Effects(Activities):
         self._token = retry_wanted(meta)
         self._leads = await context.operator_leads(key.namespace)
         hold = self._leads or held(resource.kind_of.area, meta.annotations, context.settings)
-        compares = request.memory.compare_at is not None and request.memory.compare_at <= now()
-        drifted = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
         fields: dict[str, object] = {
             "hold": hold,
             "unsure": self._died,
             "retry": self._token,
-            "look": self._begun or compares or bool(self._token) or drifted,
+            "look": is_compared(meta, request.memory, now(), begun=self._begun),
         }
         if not self._observed:
             fields["drops_refusals"] = request.woken or self._token not in ("", request.memory.retried)
@@ -164,11 +158,7 @@ class Effects(Activities):
             )
         begun, compare_at = self._begun, before.compare_at
         if decision.phase == Phase.SYNCED:
-            if world.look:
-                compare_at = None
-            elif world.recalled and begun:
-                compare_at = now() + COMPARED_AFTER_CHANGE
-            begun = False
+            compare_at, begun = compared_next(world, before, now(), begun=begun), False
             self._context.responses.keep(world)
         known = Memory(retried=self._token, begun=begun, compare_at=compare_at)
         return passed.as_world(ThreescaleWorld, known=known, decision=_until(decision, compare_at))

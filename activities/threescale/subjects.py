@@ -14,9 +14,7 @@ from domain.resource import CustomResource
 from domain.threescale.actions import ClusterWrite
 from domain.threescale.calls import Read, Write
 from domain.threescale.duplicate_owners import Holder
-from domain.threescale.observed import (
-    Observed,
-)
+from domain.threescale.observed import Observed
 from domain.threescale.provider_account import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.remote_ids import host_of, remembered_id
 from domain.threescale.resources import Tenant

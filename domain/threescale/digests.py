@@ -25,9 +25,6 @@ from domain.writes import JsonPatch, merge
 
 # Stores the digests as JSON if the CRD drops `status.digests`.
 DIGESTS = "perdure.dev/3scale-digests"
-# DRIFT: each new value requests a comparison with 3scale. LOOKED: the last value that was honoured.
-DRIFT = "perdure.dev/3scale-drift"
-LOOKED = "perdure.dev/3scale-looked"
 
 # The version of the digests' form. With a new number every object is compared with 3scale once.
 _FORM = 1

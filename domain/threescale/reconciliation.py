@@ -9,7 +9,7 @@ from domain.threescale.actions import ShowStatus
 from domain.threescale.calls import Call
 from domain.threescale.cascading_deletion import belonging
 from domain.threescale.conditions import INVALID
-from domain.threescale.digests import DRIFT, LOOKED
+from domain.threescale.drift_schedule import DRIFT, LOOKED
 from domain.threescale.notices import notices
 from domain.threescale.observed import Observed, Phase, Unreadable, acts, invalid, outcome_of, status_in_sync
 from domain.threescale.refused_calls import are_temporary

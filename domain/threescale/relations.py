@@ -31,7 +31,7 @@ from domain.relations import News, On, Relation, Scope, WhileNamed, Whom, versio
 from domain.resource import CustomResource, KubeModel, ObjectMeta
 from domain.threescale import CUSTOM_KINDS, THE_TENANTS
 from domain.threescale.conditions import FAILED, IN_SYNC, INVALID, ORPHAN, READY, SYNCED, WAITING
-from domain.threescale.digests import DRIFT, LOOKED
+from domain.threescale.drift_schedule import DRIFT, LOOKED
 from domain.threescale.observed import Phase
 from domain.threescale.provider_account import SEED_SECRET, same_tenant
 from domain.threescale.reference_names import called, known_as, refers_to, seen_by_others

@@ -12,7 +12,7 @@ from functools import partial
 from domain.reading import Malformed, read
 from domain.threescale import CUSTOM_KINDS, OPEN_API
 from domain.threescale.conditions import IN_SYNC, ORPHAN, WAITING
-from domain.threescale.digests import DRIFT
+from domain.threescale.drift_schedule import DRIFT
 from domain.threescale.relations import MODELS, RELATIONS, is_settled, phase_of
 from engine.kube import JsonObject
 from engine.kube.json import mapping, sequence, text

@@ -12,7 +12,7 @@ from threescale_scene import everything
 
 from domain.identity import Kind
 from domain.threescale import BACKEND, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT
-from domain.threescale.digests import DRIFT
+from domain.threescale.drift_schedule import DRIFT
 from localcloud.threescale.control import ThreescaleControl
 
 pytestmark = pytest.mark.integration

@@ -39,7 +39,7 @@ from domain.threescale import (
     open_api_document,
 )
 from domain.threescale.deletion import RETAIN
-from domain.threescale.digests import DRIFT
+from domain.threescale.drift_schedule import DRIFT
 from engine.errors import Invalid
 from engine.kube import EVENT, LEASE
 from localcloud.bench.threescale_all_kinds import ADMIN_PASSWORD, MASTER_TOKEN, TENANT_TOKEN, tenant_spec

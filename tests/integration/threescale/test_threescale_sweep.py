@@ -21,7 +21,7 @@ from activities.threescale.drift_sweep import SweepActivities
 from domain.control_annotations import PAUSED
 from domain.identity import Kind
 from domain.threescale import BACKEND, PRODUCT, THE_TENANTS
-from domain.threescale.digests import DRIFT
+from domain.threescale.drift_schedule import DRIFT
 from domain.threescale.observed import Memory
 from domain.threescale.passes import SweepTenants, ThreescaleWorld
 from engine.kube.json import text

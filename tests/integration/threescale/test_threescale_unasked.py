@@ -13,11 +13,11 @@ from threescale_passes_lab import Passes
 from threescale_process import Client
 from threescale_scene import everything
 
-from activities.threescale.effects import COMPARED_AFTER_CHANGE
 from domain.decision import Outcome
 from domain.threescale import APPLICATION, BACKEND, OPEN_API, PRODUCT, reconciliation
 from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.cascading_deletion import CASCADE
+from domain.threescale.drift_schedule import COMPARED_AFTER_CHANGE
 from domain.threescale.open_api import SOURCE_UID, WATCHED_BY
 from engine.errors import Denied
 from engine.kube import EVENT, SECRET

@@ -1,0 +1,53 @@
+"""When objects in sync are compared with 3scale, which sends no events.
+
+each hour            a tenant's lists with its objects (`drift.py`), and some Products and Backends completely
+next pass            an object that differed, that a person retries, or whose earlier change may be incomplete
+soon after changes   the changed object completely: its passes have used the cached state of 3scale
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from datetime import datetime, timedelta
+
+from domain.control_annotations import retry_wanted
+from domain.resource import ObjectMeta
+from domain.threescale.observed import Memory, Observed
+from domain.threescale.passes import LONGEST_PASS
+
+# DRIFT: each new value requests a comparison with 3scale. LOOKED: the last value that was honoured.
+DRIFT = "perdure.dev/3scale-drift"
+LOOKED = "perdure.dev/3scale-looked"
+
+SWEEP = timedelta(hours=1)
+# How many Products and Backends of a tenant each sweep compares with all their parts; about ten reads each.
+COMPARED_PER_SWEEP = 20
+# How long a sweep compares objects completely. Objects that it does not reach wait for their next turn.
+COMPARES_FOR = LONGEST_PASS / 2
+# How long after the last change of an object the object is read completely, which finds manual changes of its parts.
+COMPARED_AFTER_CHANGE = timedelta(seconds=30)
+
+
+def drift_noted(meta: ObjectMeta) -> bool:
+    return meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
+
+
+def is_compared(meta: ObjectMeta, memory: Memory, now: datetime, *, begun: bool) -> bool:
+    due = memory.compare_at is not None and memory.compare_at <= now
+    return begun or due or bool(retry_wanted(meta)) or drift_noted(meta)
+
+
+def compared_next(world: Observed, memory: Memory, now: datetime, *, begun: bool) -> datetime | None:
+    """When an object in sync is compared next, other than by a sweep or on request; None if that is not necessary."""
+    if world.look:
+        return None
+    return now + COMPARED_AFTER_CHANGE if world.recalled and begun else memory.compare_at
+
+
+def no_sweep(memory: Memory, objects: Sized, now: datetime, interval: timedelta) -> tuple[str, datetime | None] | None:
+    """Why no sweep is due, and when the next one is; None if a sweep is due."""
+    if not objects:
+        return "no object is in 3scale", None
+    if memory.next_sweep is None:
+        return "the first sweep comes one interval after the first object", now + interval
+    return ("all tenants have been compared", memory.next_sweep) if now < memory.next_sweep else None
