@@ -7,7 +7,7 @@ from datetime import timedelta
 from activities.clients import Clients
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
-from activities.threescale.document_sources import Sources
+from activities.threescale.document_download import Downloads
 from activities.threescale.drift_sweep import SweepActivities
 from activities.threescale.effects import Effects
 from activities.threescale.pass_context import PassContext
@@ -26,5 +26,5 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     unverified = await stack.enter_async_context(Connections(seconds, verify=False))
     store = await stack.enter_async_context(Store(kube))
     tenants = Tenants(connections, unverified)
-    context = PassContext(kube, ThreescaleCache(kube, store), tenants, Sources(connections.http), settings)
+    context = PassContext(kube, ThreescaleCache(kube, store), tenants, Downloads(connections.http), settings)
     return [method for each in ACTIVITIES for method in each(context).all()]

@@ -13,6 +13,8 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 import httpx
 
+from domain.threescale.document_sources import Text, text_at
+from domain.threescale.observed import waiting
 from domain.threescale.open_api_document import MOST_BYTES
 from engine.errors import Absent, ApiError, Denied, Invalid, Throttled, Unavailable, asked_delay
 
@@ -22,6 +24,20 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _KINDS: dict[int, type[ApiError]] = {401: Denied, 403: Denied, 404: Absent, 410: Absent, 429: Throttled}
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class Downloads:
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self._http = http
+
+    async def fetched(self, url: str) -> str:
+        return await fetch(self._http, url)
+
+    async def at(self, url: str) -> Text:
+        try:
+            return text_at(await self.fetched(url))
+        except ApiError as error:
+            return Text(blocker=waiting(error.message))
 
 
 async def fetch(http: httpx.AsyncClient, url: str, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> str:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
-from activities.threescale.document_sources import as_sent
 from activities.threescale.subjects import Subject
-from domain.threescale.active_doc import ObservedDocument, Text
+from domain.threescale.active_doc import ObservedDocument
 from domain.threescale.calls import Read
 from domain.threescale.custom_policy import ObservedPolicy
+from domain.threescale.document_sources import Text, as_sent
 from domain.threescale.remote_state import answer_of
 from domain.threescale.resources import ActiveDoc, CustomPolicyDefinition, Product
 
@@ -20,7 +21,7 @@ class DocumentSubject(Subject[ActiveDoc]):
         await self.find_tenant()
         text = Text()
         if not self.resource.metadata.deleting:
-            text = await as_sent(_REFERENCE, await self._document())
+            text = await asyncio.to_thread(as_sent, _REFERENCE, await self._document())
         return ObservedDocument(
             **self.common(),
             **self.rivals(self.siblings()),
@@ -31,8 +32,8 @@ class DocumentSubject(Subject[ActiveDoc]):
     async def _document(self) -> Text:
         where = self.resource.spec.active_doc_open_api_ref
         if where.secret_ref is not None:
-            return await self.sources.in_secret(_REFERENCE, where.secret_ref, self.namespace, self.secrets)
-        return await self.sources.at(where.url or "")
+            return await self.secrets.document(_REFERENCE, where.secret_ref, self.namespace)
+        return await self.downloads.at(where.url or "")
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
         """After a rename, `wanted` in the result says whether another ActiveDoc of the tenant has the former name."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from contextlib import suppress
 from typing import Any
 
-from activities.threescale.document_sources import understood
 from activities.threescale.subjects import Subject
 from domain.identity import all_kinds
 from domain.threescale.actions import ClusterWrite
 from domain.threescale.calls import Read
 from domain.threescale.open_api import WATCHED_BY, LabelSource, ObservedOpenApi, SourceSecret, WriteChild
+from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.reference_names import made_by
 from domain.threescale.resources import Backend, OpenApi, Product
 from engine.errors import Absent, ApiError, Conflict
@@ -25,8 +27,8 @@ class OpenApiSubject(Subject[OpenApi]):
         await self.find_account(spec.tenant_secret)
         where, text = spec.openapi_ref.secret_ref, None
         if where is not None:
-            text = await self.sources.in_secret("spec.openapiRef", where, self.namespace, self.secrets)
-            await understood(text.body)
+            text = await self.secrets.document("spec.openapiRef", where, self.namespace)
+            await _understood(text.body)
         return ObservedOpenApi(**self.common(), text=text, source=await self._source(), **self._children())
 
     async def _source(self) -> SourceSecret | None:
@@ -56,8 +58,8 @@ class OpenApiSubject(Subject[OpenApi]):
         return {"products": tuple(products.values()), "backends": tuple(backends.values())}
 
     async def fetch(self, read: Read) -> str:
-        document = await self.sources.fetched(read.path)
-        await understood(document)
+        document = await self.downloads.fetched(read.path)
+        await _understood(document)
         return document
 
     async def write(self, write: ClusterWrite) -> dict[str, Any]:
@@ -97,3 +99,9 @@ class OpenApiSubject(Subject[OpenApi]):
             raise
         if answer is not None:
             self.cache.learn(kind, answer)
+
+
+async def _understood(text: str) -> None:
+    """Parse in a thread, so that a long document does not block other passes; `read_api` caches the result."""
+    with suppress(Unreadable):
+        await asyncio.to_thread(read_api, text)

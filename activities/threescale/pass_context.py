@@ -7,7 +7,7 @@ from typing import Any
 from activities.replaced_operator import Leaders
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.developer_accounts import AccountSubject, ApplicationSubject, AuthSubject, UserSubject
-from activities.threescale.document_sources import Sources
+from activities.threescale.document_download import Downloads
 from activities.threescale.documents import DocumentSubject, PolicySubject
 from activities.threescale.open_api import OpenApiSubject
 from activities.threescale.products import BackendSubject, ProductSubject, PromotionSubject
@@ -59,7 +59,7 @@ _SUBJECTS: dict[type[CustomResource], type[Subject[Any]]] = {
 
 class PassContext:
     def __init__(
-        self, kube: KubeApi, cache: ThreescaleCache, tenants: Tenants, sources: Sources, settings: Settings
+        self, kube: KubeApi, cache: ThreescaleCache, tenants: Tenants, downloads: Downloads, settings: Settings
     ) -> None:
         self.kube = kube
         self.cache = cache
@@ -68,7 +68,7 @@ class PassContext:
         self.responses = ResponseCache()
         self._homes = Homes()
         self._leaders = Leaders(kube)
-        self._sources = sources
+        self._downloads = downloads
         self._models = {model.kind_of.name: model for model in custom_resources()}
 
     async def operator_leads(self, namespace: str) -> str:
@@ -83,7 +83,7 @@ class PassContext:
         return Secrets(self.kube, self._homes)
 
     def subject(self, resource: CustomResource, secrets: Secrets) -> Subject[Any]:
-        return _SUBJECTS[type(resource)](resource, self.cache, secrets, self._sources, self.kube)
+        return _SUBJECTS[type(resource)](resource, self.cache, secrets, self._downloads, self.kube)
 
     async def own(self, kind: Kind, key: Key) -> CustomResource | Malformed | None:
         """The lifecycle's own object from the API server; None if the object is gone or was created again."""

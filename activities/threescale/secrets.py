@@ -15,6 +15,7 @@ from activities.threescale.tenant_addresses import Homes
 from domain.built_in_kinds import API_MANAGER
 from domain.resource import CustomResource
 from domain.threescale.calls import SecretKey
+from domain.threescale.document_sources import Text, text_in_secret
 from domain.threescale.product import SecretText
 from domain.threescale.provider_account import (
     ADDRESS_KEY,
@@ -27,6 +28,7 @@ from domain.threescale.provider_account import (
     SecretView,
     provider_account,
 )
+from domain.threescale.resources.shared import ObjectReference
 from engine.errors import Conflict, unless_absent
 from engine.kube import SECRET, JsonObject, KubeApi
 from engine.kube.json import mapping, text
@@ -66,6 +68,13 @@ class Secrets:
             for key, content in found
             if content is not None and key.key in content.values
         )
+
+    async def document(self, field: str, where: ObjectReference, namespace: str) -> Text:
+        """The document in a Secret, unchanged. `field` is the path of the reference, for messages."""
+        place = where.namespace or namespace
+        content = await self.content(place, where.name)
+        data, version = (content.values, content.version) if content else (None, "")
+        return text_in_secret(field, place, where.name, data, version)
 
     async def write(self, namespace: str, name: str, values: Mapping[str, str]) -> None:
         encoded = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from activities.threescale.cache import ThreescaleCache
-from activities.threescale.document_sources import Sources
+from activities.threescale.document_download import Downloads
 from activities.threescale.secrets import Secrets
 from domain.resource import CustomResource
 from domain.threescale.actions import ClusterWrite
@@ -28,11 +28,13 @@ NOT_LOOKED_FOR = NoAccount(why="not looked up yet", waits_for="")
 
 
 class Subject(ABC, Generic[R]):
-    def __init__(self, resource: R, cache: ThreescaleCache, secrets: Secrets, sources: Sources, kube: KubeApi) -> None:
+    def __init__(
+        self, resource: R, cache: ThreescaleCache, secrets: Secrets, downloads: Downloads, kube: KubeApi
+    ) -> None:
         self.resource = resource
         self.cache = cache
         self.secrets = secrets
-        self.sources = sources
+        self.downloads = downloads
         self.kube = kube
         self.provider: ProviderAccount | NoAccount = NOT_LOOKED_FOR
         self._homes: dict[str, str] = {}  # addresses of siblings' tenants, by uid

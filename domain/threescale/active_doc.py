@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import ClassVar, Self
 
-from domain.decision import Decision, earliest
-from domain.model import Model
+from domain.decision import Decision
 from domain.resource import ObjectMeta
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.conditions import INVALID
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import digest, digests_of
+from domain.threescale.document_sources import Text, fetched_again
 from domain.threescale.duplicate_owners import Holder, elder, seniority
 from domain.threescale.idempotent_creations import created
 from domain.threescale.normalize import same_json
@@ -32,18 +32,11 @@ from domain.threescale.references import usable
 from domain.threescale.remote_object import One, differing, read_one, wrote_one
 from domain.threescale.remote_state import FoundDocument
 from domain.threescale.resources import ActiveDoc, Product
-from domain.threescale.resources.shared import Digests, Document, LocalReference
+from domain.threescale.resources.shared import Digests, LocalReference
 from domain.threescale.spec_defaults import of_active_doc
 from domain.threescale.spec_validation import fault_of_system_name, message_of
 
-FETCH_EVERY = timedelta(minutes=5)
 _PATH = "active_docs"
-
-
-class Text(Model):
-    body: str = ""
-    version: str = ""
-    blocker: Blocker | None = None
 
 
 class ObservedDocument(ObservedOne):
@@ -72,14 +65,6 @@ class ObservedDocument(ObservedOne):
 
     def wrote(self, write: Write, body: object) -> Self:
         return self.beside({"found": wrote_document(self.found, write, body)})
-
-
-def fetched_again(decision: Decision, document: Document, now: datetime) -> Decision:
-    """Add a deadline for the next fetch if the document is at a URL, because a change at a URL causes no event."""
-    if not document.url:
-        return decision
-    deadline = earliest([decision.deadline, now + FETCH_EVERY])
-    return decision.model_copy(update={"deadline": deadline, "at_deadline": "observe again"})
 
 
 def _decided(observed: ObservedDocument, now: datetime) -> Decision:

@@ -1,21 +1,33 @@
 """The document of an ActiveDoc or OpenAPI, from the only key of a Secret or from a URL.
 
-The pass fetches a document from a URL (`activities/threescale/document_download.py`). A failed fetch is retried and
-does not make the object Invalid.
+A failed fetch is retried and does not make the object Invalid, but an unreadable document does. 3scale gets every
+ActiveDoc as JSON.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 
-from domain.threescale.active_doc import Text
+from domain.decision import Decision, earliest
+from domain.model import Model
 from domain.threescale.conditions import SyncState
-from domain.threescale.observed import Blocker
+from domain.threescale.observed import Blocker, invalid
+from domain.threescale.open_api_document import Unreadable, parsed, read_api
+from domain.threescale.resources.shared import Document
 from domain.threescale.spec_validation import Fault
 
+FETCH_EVERY = timedelta(minutes=5)
 NOT_FOUND = "Secret not found"
 NOT_ONE_KEY = "Secret was empty or contains too many fields. Only one is required."
+
+
+class Text(Model):
+    body: str = ""
+    version: str = ""
+    blocker: Blocker | None = None
 
 
 def text_in_secret(path: str, namespace: str, name: str, data: Mapping[str, str] | None, version: str = "") -> Text:
@@ -33,3 +45,23 @@ def text_in_secret(path: str, namespace: str, name: str, data: Mapping[str, str]
 
 def text_at(body: str) -> Text:
     return Text(body=body, version=hashlib.sha256(body.encode()).hexdigest())
+
+
+def as_sent(field: str, text: Text) -> Text:
+    if text.blocker is not None:
+        return text
+    try:
+        read_api(text.body)  # only to check it, within limits of size and depth
+        body = json.dumps(parsed(text.body), default=str)
+    except Unreadable as problem:
+        fault = Fault(path=field, value=None, detail=str(problem))
+        return Text(blocker=invalid(str(fault)))
+    return Text(body=body, version=hashlib.sha256(body.encode()).hexdigest()[:24])
+
+
+def fetched_again(decision: Decision, document: Document, now: datetime) -> Decision:
+    """Add a deadline for the next fetch if the document is at a URL, because a change at a URL causes no event."""
+    if not document.url:
+        return decision
+    deadline = earliest([decision.deadline, now + FETCH_EVERY])
+    return decision.model_copy(update={"deadline": deadline, "at_deadline": "observe again"})

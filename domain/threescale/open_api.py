@@ -24,12 +24,11 @@ from domain.resource import ObjectMeta
 from domain.schema import JsonObject
 from domain.threescale import BACKEND, OPEN_API, PRODUCT
 from domain.threescale.actions import SECRET, ClusterWrite
-from domain.threescale.active_doc import Text, fetched_again
 from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.calls import Read, Resource, Sync
 from domain.threescale.conditions import FAILED, INVALID, SyncState
 from domain.threescale.deletion import RETAIN
-from domain.threescale.document_sources import text_at
+from domain.threescale.document_sources import Text, fetched_again, text_at
 from domain.threescale.duplicate_owners import seniority
 from domain.threescale.notices import left_aside
 from domain.threescale.observed import Blocker, Observed, Phase, acts, failed, finalizer_set, invalid, is_true

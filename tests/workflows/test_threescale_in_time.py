@@ -19,7 +19,7 @@ from temporalio.worker import Worker
 from waiting import eventually
 
 from activities.threescale.cache import ThreescaleCache
-from activities.threescale.document_sources import Sources
+from activities.threescale.document_download import Downloads
 from activities.threescale.pass_context import PassContext
 from activities.threescale.passes import PassActivities
 from activities.threescale.tenant_concurrency import Tenants
@@ -68,7 +68,7 @@ class RealLooks(Looks):
 
         api = cast("KubeApi", self.kube)
         cache = ThreescaleCache(api, cast("Store", self.kube))
-        ground = PassContext(api, cache, cast("Tenants", None), Sources(http), Settings())
+        ground = PassContext(api, cache, cast("Tenants", None), Downloads(http), Settings())
         self._passes = PassActivities(ground)
 
     async def answer(self, look: PassObject) -> ThreescaleWorld:

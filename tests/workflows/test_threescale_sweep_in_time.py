@@ -13,7 +13,7 @@ from temporalio.worker import Worker
 from test_threescale_in_time import http, product
 
 from activities.threescale.cache import ThreescaleCache
-from activities.threescale.document_sources import Sources
+from activities.threescale.document_download import Downloads
 from activities.threescale.drift_sweep import SweepActivities
 from activities.threescale.pass_context import PassContext
 from activities.threescale.tenant_concurrency import Tenants
@@ -40,7 +40,7 @@ class Sweeps:
 
         api = cast("KubeApi", self.kube)
         cache = ThreescaleCache(api, cast("Store", self.kube))
-        ground = PassContext(api, cache, cast("Tenants", None), Sources(client), Settings())
+        ground = PassContext(api, cache, cast("Tenants", None), Downloads(client), Settings())
         self._real = SweepActivities(ground)
 
     @activity.defn(name=SweepTenants.activity)

@@ -21,13 +21,13 @@ from threescale_objects import NOW, Requested, after, decided, observed
 
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.developer_accounts import ApplicationSubject
-from activities.threescale.document_sources import Sources
+from activities.threescale.document_download import Downloads
 from activities.threescale.secrets import Secrets
-from domain.threescale.active_doc import Text
 from domain.threescale.application import is_application
 from domain.threescale.calls import Answer, Read, Resource
 from domain.threescale.developer_account import is_account
 from domain.threescale.developer_user import is_user
+from domain.threescale.document_sources import Text
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.idempotent_creations import CREATING, OTHERS
 from domain.threescale.observed import (
@@ -189,7 +189,7 @@ async def test_the_ids_of_other_applications_are_read_once_for_a_whole_list() ->
         application(begun("Application")),
         cast("ThreescaleCache", view),
         cast("Secrets", None),
-        cast("Sources", None),
+        cast("Downloads", None),
         cast("KubeApi", None),
     )
     listed = [{"application": {"id": id_, "name": "App", "service_id": 5}} for id_ in range(1, 100)]

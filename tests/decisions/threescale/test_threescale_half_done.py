@@ -15,7 +15,7 @@ from threescale_objects import message, states
 
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
-from activities.threescale.document_sources import Sources
+from activities.threescale.document_download import Downloads
 from activities.threescale.pass_context import PassContext
 from activities.threescale.passes import PassActivities
 from activities.threescale.tenant_concurrency import Tenants
@@ -107,7 +107,7 @@ class Worker:
         connections = self._connections
         tenants = Tenants(connections, connections, 2)
         cache = ThreescaleCache(api, cast("Store", self.kube))
-        self._passes = PassActivities(PassContext(api, cache, tenants, Sources(connections.http), Settings()))
+        self._passes = PassActivities(PassContext(api, cache, tenants, Downloads(connections.http), Settings()))
 
     async def apply(self, **spec: Any) -> None:
         """Change the Backend's spec."""

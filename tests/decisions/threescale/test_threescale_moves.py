@@ -30,9 +30,9 @@ from domain.threescale import (
     DEVELOPER_ACCOUNT,
     DEVELOPER_USER,
 )
-from domain.threescale.active_doc import Text
 from domain.threescale.application_auth import SecretContent
 from domain.threescale.calls import SecretKey
+from domain.threescale.document_sources import Text
 from domain.threescale.remote_object import One
 from domain.threescale.remote_state import FoundPlan, FoundProduct, FoundService, FoundUser
 from domain.threescale.resources import (

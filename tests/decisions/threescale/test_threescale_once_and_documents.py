@@ -24,17 +24,18 @@ from threescale_objects import (
 )
 
 from activities.threescale.cache import ThreescaleCache
-from activities.threescale.document_sources import Sources
+from activities.threescale.document_download import Downloads
 from activities.threescale.documents import DocumentSubject
 from activities.threescale.secrets import Secrets
 from domain.refusal import ErrorType
 from domain.threescale import ACTIVE_DOC, CUSTOM_POLICY_DEFINITION
 from domain.threescale.actions import WriteSecret
-from domain.threescale.active_doc import Text, read_document, wrote_document
+from domain.threescale.active_doc import read_document, wrote_document
 from domain.threescale.application_auth import SecretContent
 from domain.threescale.calls import Answer, Read, Resource, Write
 from domain.threescale.conditions import SyncState
 from domain.threescale.config_promotion import FoundConfigs
+from domain.threescale.document_sources import Text
 from domain.threescale.observed import Blocker
 from domain.threescale.reference_names import called
 from domain.threescale.remote_object import One, read_one, wrote_one
@@ -207,7 +208,7 @@ async def test_a_former_document_is_left_to_the_object_that_has_its_name_now(
     )
     renamed = document(status={"activeDocId": 8, "providerAccountHost": URL}, systemName="new")
     subject = DocumentSubject(
-        renamed, cast("ThreescaleCache", view), cast("Secrets", None), cast("Sources", None), cast("KubeApi", None)
+        renamed, cast("ThreescaleCache", view), cast("Secrets", None), cast("Downloads", None), cast("KubeApi", None)
     )
     subject.provider = ACCOUNT
     before = {"api_doc": {"id": 8, "name": "Doc", "system_name": "doc"}}

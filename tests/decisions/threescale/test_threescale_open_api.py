@@ -12,10 +12,9 @@ from threescale_objects import NO_ACCOUNT, NOW, Requested, after, decided, messa
 
 from domain.refusal import ErrorType
 from domain.threescale import OPEN_API
-from domain.threescale.active_doc import Text
 from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.calls import Resource
-from domain.threescale.document_sources import text_at, text_in_secret
+from domain.threescale.document_sources import Text, text_at, text_in_secret
 from domain.threescale.open_api import SOURCE_UID, LabelSource, SourceSecret
 from domain.threescale.open_api_authentication import FLOWS_OF_DOCUMENT, NO_SECURITY
 from domain.threescale.open_api_document import Unreadable, read_api

@@ -9,7 +9,7 @@ import pytest
 from threescale_objects import metadata
 
 from activities.threescale.cache import ThreescaleCache
-from activities.threescale.document_sources import Sources
+from activities.threescale.document_download import Downloads
 from activities.threescale.secrets import Secrets
 from activities.threescale.tenant import TenantSubject
 from activities.threescale.tenant_addresses import Homes
@@ -52,7 +52,7 @@ def subject(kube: Trials, organization: str) -> TenantSubject:
         tenant,
         cast("ThreescaleCache", None),
         Secrets(cast("KubeApi", kube), Homes()),
-        cast("Sources", None),
+        cast("Downloads", None),
         cast("KubeApi", kube),
     )
 

@@ -23,7 +23,7 @@ from threescale_process import Client, fresh
 from activities.threescale.area import CALL_TIMEOUT
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
-from activities.threescale.document_sources import Sources
+from activities.threescale.document_download import Downloads
 from activities.threescale.pass_context import PassContext
 from activities.threescale.passes import PassActivities
 from activities.threescale.tenant_concurrency import SLOTS, Tenants
@@ -124,5 +124,5 @@ async def one_worker(*, slots: int = SLOTS, **settings: Any) -> AsyncIterator[Pa
     seconds = (used.call_timeout or CALL_TIMEOUT).total_seconds()
     async with Connections(seconds) as connections, Connections(seconds, verify=False) as unverified:
         tenants = Tenants(connections, unverified, slots)
-        ground = PassContext(api, ThreescaleCache(api, cast("Store", kube)), tenants, Sources(connections.http), used)
+        ground = PassContext(api, ThreescaleCache(api, cast("Store", kube)), tenants, Downloads(connections.http), used)
         yield Passes(kube, PassActivities(ground))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from activities.threescale.document_sources import as_sent
-from domain.threescale.active_doc import Text
 from domain.threescale.conditions import SyncState
+from domain.threescale.document_sources import Text, as_sent
 
 YAML = """
 openapi: "3.0.2"
@@ -16,8 +15,8 @@ x-since: 2020-01-01T10:00:00Z
 """
 
 
-async def test_a_document_in_yaml_is_sent_as_json_with_its_dates_as_they_were_written() -> None:
-    sent = await as_sent("spec.activeDocOpenAPIRef", Text(body=YAML))
+def test_a_document_in_yaml_is_sent_as_json_with_its_dates_as_they_were_written() -> None:
+    sent = as_sent("spec.activeDocOpenAPIRef", Text(body=YAML))
 
     assert sent.blocker is None
     assert json.loads(sent.body) == {
@@ -28,8 +27,8 @@ async def test_a_document_in_yaml_is_sent_as_json_with_its_dates_as_they_were_wr
     }
 
 
-async def test_a_document_that_cannot_be_read_makes_its_object_invalid() -> None:
-    sent = await as_sent("spec.activeDocOpenAPIRef", Text(body="- 1"))
+def test_a_document_that_cannot_be_read_makes_its_object_invalid() -> None:
+    sent = as_sent("spec.activeDocOpenAPIRef", Text(body="- 1"))
 
     assert sent.blocker is not None
     assert sent.blocker.state is SyncState.INVALID
