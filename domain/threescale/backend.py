@@ -25,7 +25,8 @@ from domain.threescale.apply_response import read_backend, wrote_backend
 from domain.threescale.calls import Read, Resource, Sync, Write, change, creation, read_entry, unless_refused
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_owner
 from domain.threescale.digests import digest, digests_of, remembering
-from domain.threescale.metrics import Owner, count, order, without
+from domain.threescale.mapping_rules import order, without
+from domain.threescale.methods_and_metrics import Owner, count
 from domain.threescale.normalize import described, same_address, same_text
 from domain.threescale.observed import Blocker, ObservedOwner, blocking, calls, invalid, status_patch, waiting
 from domain.threescale.references import IN_USE, users_of

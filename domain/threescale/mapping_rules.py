@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Literal
 
 from domain.model import Model
+from domain.schema import Json
+from domain.threescale.calls import Resource, Write
+from domain.threescale.methods_and_metrics import Owner
+from domain.threescale.remote_state import FoundMappingRule, FoundMetric
+from domain.threescale.resources.shared import MappingRule
 
 
 class Rule(Model):
@@ -34,6 +40,32 @@ class RuleEdit(Model):
     id: int | None = None
     rule: Rule | None = None
     position: int | None = None
+
+
+def without(obstacles: Iterable[Write], rules: Iterable[MappingRule], ids: Mapping[str, int]) -> list[MappingRule]:
+    """The rules whose metrics exist and are not deleted as obstacles."""
+    names = {each.about for each in obstacles}
+    return [each for each in rules if each.metric_method_ref in ids and each.metric_method_ref not in names]
+
+
+def order(
+    owner: Owner,
+    wanted: Sequence[MappingRule],
+    metrics: Sequence[FoundMetric],
+    found: Sequence[FoundMappingRule],
+    refused: Iterable[str] = (),
+) -> tuple[Write, ...] | None:
+    """The calls that create and order the mapping rules; None if a rule's metric does not exist yet.
+
+    Each call depends on the earlier calls, so the list ends before the first call whose slot is in `refused`.
+    """
+    ids = owner.ids(metrics)
+    if any(rule.metric_method_ref not in ids for rule in wanted):
+        return None
+    there = [FoundRule(id=each.id, rule=_as_rule(each)) for each in sorted(found, key=_place)]
+    made = edits([_rule(each, ids) for each in wanted], there)
+    held = set(refused)
+    return tuple(takewhile(lambda write: write.slot not in held, (_edit(owner, each) for each in made)))
 
 
 def edits(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> tuple[RuleEdit, ...]:
@@ -107,3 +139,34 @@ def _in_order(pairs: Sequence[tuple[int, int]]) -> set[int]:
             in_place.add(place)
             wanted -= 1
     return in_place
+
+
+def _place(rule: FoundMappingRule) -> tuple[int, int]:
+    return rule.position, rule.id
+
+
+def _rule(wanted: MappingRule, ids: Mapping[str, int]) -> Rule:
+    return Rule(
+        http_method=wanted.http_method,
+        pattern=wanted.pattern,
+        metric_id=ids[wanted.metric_method_ref],
+        delta=wanted.increment,
+        last=bool(wanted.last),
+    )
+
+
+def _as_rule(found: FoundMappingRule) -> Rule:
+    return Rule.model_validate(found.model_dump())
+
+
+def _edit(owner: Owner, edit: RuleEdit) -> Write:
+    fields: dict[str, Json] = edit.rule.model_dump() if edit.rule else {}
+    if edit.position is not None:
+        fields["position"] = edit.position
+    path = f"{owner.rules_path}/{edit.id}" if edit.id else owner.rules_path
+    about = f"{edit.rule.http_method} {edit.rule.pattern}" if edit.rule else ""
+    # Two rules may have the same requests: after a lost response, the position identifies the created one.
+    key = dict(fields) if edit.call == "POST" else {}
+    return Write(
+        resource=Resource.RULE, method=edit.call, path=path, id=edit.id or 0, fields=fields, key=key, about=about
+    )

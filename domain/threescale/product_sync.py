@@ -25,7 +25,8 @@ from domain.threescale.gateway_configuration import (
     flows,
     proxy_fields,
 )
-from domain.threescale.metrics import Owner, count, order, without
+from domain.threescale.mapping_rules import order, without
+from domain.threescale.methods_and_metrics import Owner, count
 from domain.threescale.normalize import same_path, same_text, usage_path
 from domain.threescale.policy_chain import chain_of, same_chain
 from domain.threescale.remote_state import MANAGED_BY, FoundPlan, FoundProduct, FoundService, FoundUsage, missing_mark

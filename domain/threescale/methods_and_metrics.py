@@ -1,4 +1,4 @@
-"""The calls for metrics, methods and mapping rules of products and backends.
+"""The calls for metrics and methods of products and backends.
 
     changes, creations ─► rules ─► (gateway) ─► deletions
 
@@ -10,17 +10,15 @@ method a metric, it is deleted (`obstacles`) once rules and gateway do not use i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
 
 from domain.model import Model
 from domain.schema import Json
 from domain.threescale.calls import Resource, Write, change, creation, deletion
 from domain.threescale.constants import HITS
-from domain.threescale.mapping_rules import FoundRule, Rule, RuleEdit, edits
 from domain.threescale.normalize import bare_name, described, same_text
-from domain.threescale.remote_state import FoundMappingRule, FoundMetric
+from domain.threescale.remote_state import FoundMetric
 from domain.threescale.renames import ASIDE, in_turn
-from domain.threescale.resources.shared import MappingRule, Metric, ProductMethod
+from domain.threescale.resources.shared import Metric, ProductMethod
 
 
 class Owner(Model):
@@ -87,32 +85,6 @@ def count(
     return Counting(obstacles=obstacles, writes=(*steps, *changes, *creations), farewells=farewells)
 
 
-def without(obstacles: Iterable[Write], rules: Iterable[MappingRule], ids: Mapping[str, int]) -> list[MappingRule]:
-    """The rules whose metrics exist and are not deleted as obstacles."""
-    names = {each.about for each in obstacles}
-    return [each for each in rules if each.metric_method_ref in ids and each.metric_method_ref not in names]
-
-
-def order(
-    owner: Owner,
-    wanted: Sequence[MappingRule],
-    metrics: Sequence[FoundMetric],
-    found: Sequence[FoundMappingRule],
-    refused: Iterable[str] = (),
-) -> tuple[Write, ...] | None:
-    """The calls that create and order the mapping rules; None if a rule's metric does not exist yet.
-
-    Each call depends on the earlier calls, so the list ends before the first call whose slot is in `refused`.
-    """
-    ids = owner.ids(metrics)
-    if any(rule.metric_method_ref not in ids for rule in wanted):
-        return None
-    there = [FoundRule(id=each.id, rule=_as_rule(each)) for each in sorted(found, key=_place)]
-    made = edits([_rule(each, ids) for each in wanted], there)
-    held = set(refused)
-    return tuple(takewhile(lambda write: write.slot not in held, (_edit(owner, each) for each in made)))
-
-
 def _metrics(metrics: Mapping[str, Metric]) -> Iterable[_Wanted]:
     for name, each in sorted(metrics.items()):
         fields = {"friendly_name": each.friendly_name, "unit": each.unit, "description": each.description or ""}
@@ -167,34 +139,3 @@ def _where(owner: Owner, *, method: bool, hits: int) -> tuple[Resource, str]:
     if method:
         return Resource.METHOD, f"{owner.path}/metrics/{hits}/methods"
     return Resource.METRIC, f"{owner.path}/metrics"
-
-
-def _place(rule: FoundMappingRule) -> tuple[int, int]:
-    return rule.position, rule.id
-
-
-def _rule(wanted: MappingRule, ids: Mapping[str, int]) -> Rule:
-    return Rule(
-        http_method=wanted.http_method,
-        pattern=wanted.pattern,
-        metric_id=ids[wanted.metric_method_ref],
-        delta=wanted.increment,
-        last=bool(wanted.last),
-    )
-
-
-def _as_rule(found: FoundMappingRule) -> Rule:
-    return Rule.model_validate(found.model_dump())
-
-
-def _edit(owner: Owner, edit: RuleEdit) -> Write:
-    fields: dict[str, Json] = edit.rule.model_dump() if edit.rule else {}
-    if edit.position is not None:
-        fields["position"] = edit.position
-    path = f"{owner.rules_path}/{edit.id}" if edit.id else owner.rules_path
-    about = f"{edit.rule.http_method} {edit.rule.pattern}" if edit.rule else ""
-    # Two rules may have the same requests: after a lost response, the position identifies the created one.
-    key = dict(fields) if edit.call == "POST" else {}
-    return Write(
-        resource=Resource.RULE, method=edit.call, path=path, id=edit.id or 0, fields=fields, key=key, about=about
-    )
