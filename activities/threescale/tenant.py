@@ -16,14 +16,7 @@ from domain.threescale.actions import ClusterWrite, WriteSecret
 from domain.threescale.calls import Resource, Write
 from domain.threescale.provider_account import ADDRESS_KEY, TOKEN_KEY, SecretView, same_tenant
 from domain.threescale.resources import Tenant
-from domain.threescale.tenant import (
-    TOKEN_SECRET_LABELS,
-    ObservedTenant,
-    master_of,
-    password_of_admin,
-    secret_of,
-    token_place,
-)
+from domain.threescale.tenant import ObservedTenant, foreign_token, master_of, password_of_admin, secret_of, token_place
 from engine.errors import ApiError, Denied
 
 # The attempts are one second apart. An API server that is down recovers within two minutes, or not soon.
@@ -67,12 +60,8 @@ class TenantSubject(Subject[Tenant]):
         if write.resource is Resource.TENANT and write.method == "POST":
             place = token_place(self.resource)
             found = await self.secrets.content(*place)
-            if found and found.values.get(TOKEN_KEY) and not TOKEN_SECRET_LABELS.items() <= found.labels.items():
-                message = (
-                    f"Secret {'/'.join(place)} has a token that no Tenant has written: it is not "
-                    "overwritten. Name another Secret in spec.tenantSecretRef, or delete this one."
-                )
-                raise Denied(message, code="SecretNotOurs")
+            if found and found.values.get(TOKEN_KEY) and (why := foreign_token(self.resource, found.labels)):
+                raise Denied(why, code="SecretNotOurs")
             await self.secrets.may_put(*place, (TOKEN_KEY, ADDRESS_KEY))
 
     async def keep(self, write: Write, body: object) -> dict[str, Any]:

@@ -124,6 +124,16 @@ def token_place(tenant: Tenant) -> tuple[str, str]:
     return reference.namespace or tenant.metadata.namespace, reference.name
 
 
+def foreign_token(tenant: Tenant, labels: Mapping[str, str]) -> str:
+    """Why an existing Secret with a token and these labels is not overwritten; empty if a Tenant has written it."""
+    if TOKEN_SECRET_LABELS.items() <= labels.items():
+        return ""
+    return (
+        f"Secret {'/'.join(token_place(tenant))} has a token that no Tenant has written: it is not "
+        "overwritten. Name another Secret in spec.tenantSecretRef, or delete this one."
+    )
+
+
 def secret_of(tenant: Tenant, answer: object) -> JsonObject:
     """The Secret with the token from a creation's response; empty if the response has no token. The Secret never leaves
     the calling process.
