@@ -10,7 +10,7 @@ from domain.threescale.application_auth import APPLICATION_ID, ObservedAuth, Sec
 from domain.threescale.calls import Read, Resource
 from domain.threescale.developer_account import ObservedAccount, admin_of
 from domain.threescale.developer_user import ObservedUser, password_of
-from domain.threescale.duplicate_owners import Holder
+from domain.threescale.duplicate_owners import Holder, holders_of
 from domain.threescale.reference_names import users_of_account
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, DeveloperUser, Product
 
@@ -26,7 +26,7 @@ class AccountSubject(Subject[DeveloperAccount]):
         return ObservedAccount(
             **self.common(),
             users=users,
-            holders=self.holders(self.siblings()),
+            holders=holders_of(account, self.provider.url, self.siblings()),
             secrets=await self.secrets.there([password_of(admin)]) if admin else (),
         )
 
@@ -39,7 +39,7 @@ class UserSubject(Subject[DeveloperUser]):
         return ObservedUser(
             **self.common(),
             account=self.cache.get(DeveloperAccount, self.namespace, account),
-            holders=self.holders(siblings),
+            holders=holders_of(user, self.provider.url, siblings),
             secrets=await self.secrets.there([password_of(user)]),
         )
 
@@ -66,7 +66,7 @@ class ApplicationSubject(Subject[Application]):
     def _others(self) -> tuple[Holder, ...]:
         account = f"DeveloperAccount/{self.namespace}/{self.resource.spec.account_cr.name}"
         others = self.cache.referring(Application, account)
-        return self.holders(others)
+        return holders_of(self.resource, self.provider.url, others)
 
 
 class AuthSubject(Subject[ApplicationAuth]):

@@ -13,12 +13,12 @@ from activities.threescale.secrets import Secrets
 from domain.resource import CustomResource
 from domain.threescale.actions import ClusterWrite
 from domain.threescale.calls import Read, Write
-from domain.threescale.duplicate_owners import Holder
+from domain.threescale.duplicate_owners import holders_of, shares_tenant
 from domain.threescale.observed import Observed
-from domain.threescale.provider_account import NoAccount, ProviderAccount, known_at, same_tenant
-from domain.threescale.remote_ids import host_of, remembered_id
+from domain.threescale.provider_account import NoAccount, ProviderAccount, named_secret
+from domain.threescale.remote_ids import host_of
 from domain.threescale.resources import Tenant
-from domain.threescale.resources.shared import InTenant, RemoteResource
+from domain.threescale.resources.shared import RemoteResource
 from engine.errors import ApiError
 from engine.kube import KubeApi
 
@@ -53,13 +53,13 @@ class Subject(ABC, Generic[R]):
 
     async def find_tenant(self) -> None:
         """Find the object's tenant, and the tenants of siblings whose status names no tenant."""
-        await self.find_account(_tenant_secret(self.resource))
+        await self.find_account(named_secret(self.resource))
         if isinstance(self.provider, NoAccount):
             return
         for each in self.cache.siblings(self.resource):
             if not host_of(each):
                 with suppress(ApiError):  # then only the namespaces and references are compared
-                    place = (each.metadata.namespace, _tenant_secret(each))
+                    place = (each.metadata.namespace, named_secret(each))
                     self._homes[each.metadata.uid] = await self.secrets.home(*place)
 
     def siblings(self) -> tuple[R, ...]:
@@ -68,19 +68,12 @@ class Subject(ABC, Generic[R]):
         return tuple(each for each in self.cache.siblings(self.resource) if self.is_of_tenant(each))
 
     def is_of_tenant(self, other: CustomResource) -> bool:
-        if home := host_of(other) or self._homes.get(other.metadata.uid):
-            return same_tenant(home, self.provider.url)
-        same_secret = _tenant_secret(other) == _tenant_secret(self.resource)
-        return other.metadata.namespace == self.namespace and same_secret
-
-    def holders(self, others: Iterable[RemoteResource]) -> tuple[Holder, ...]:
-        url, uid = self.provider.url, self.resource.metadata.uid
-        found = [(each.metadata, known_at(url, host_of(each), remembered_id(each))) for each in others]
-        return tuple(Holder(metadata=meta, id=id_) for meta, id_ in found if id_ and meta.uid != uid)
+        return shares_tenant(self.resource, self.provider.url, other, self._homes.get(other.metadata.uid, ""))
 
     def rivals(self, siblings: Iterable[RemoteResource]) -> dict[str, Any]:
         """The fields `siblings` (others of the same name) and `holders` (those siblings with an id in the tenant)."""
-        return {"siblings": tuple(each.metadata for each in siblings), "holders": self.holders(siblings)}
+        holders = holders_of(self.resource, self.provider.url, siblings)
+        return {"siblings": tuple(each.metadata for each in siblings), "holders": holders}
 
     async def prepare(self, write: Write) -> None:
         """Check before a write that its answer can be stored. Raises ApiError if it cannot."""
@@ -101,8 +94,3 @@ class Subject(ABC, Generic[R]):
     @property
     def namespace(self) -> str:
         return self.resource.metadata.namespace
-
-
-def _tenant_secret(resource: CustomResource) -> str:
-    spec: object = getattr(resource, "spec", None)
-    return spec.tenant_secret if isinstance(spec, InTenant) else ""

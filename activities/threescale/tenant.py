@@ -14,6 +14,7 @@ from activities.threescale.subjects import Subject
 from domain.resource import ObjectMeta
 from domain.threescale.actions import ClusterWrite, WriteSecret
 from domain.threescale.calls import Resource, Write
+from domain.threescale.duplicate_owners import holders_of
 from domain.threescale.provider_account import ADDRESS_KEY, TOKEN_KEY, SecretView, same_tenant
 from domain.threescale.resources import Tenant
 from domain.threescale.tenant import ObservedTenant, foreign_token, master_of, password_of_admin, secret_of, token_place
@@ -35,7 +36,7 @@ class TenantSubject(Subject[Tenant]):
             secret=await self._secret(),
             secrets=await self.secrets.there([password_of_admin(self.resource)]),
             siblings=self._siblings(),
-            holders=self.holders(self._of_organization()),
+            holders=holders_of(self.resource, self.provider.url, self._of_organization()),
         )
 
     async def _secret(self) -> SecretView | None:

@@ -25,6 +25,7 @@ from domain.threescale.custom_policy import sync_policy
 from domain.threescale.developer_account import sync_account
 from domain.threescale.digests import digests_of
 from domain.threescale.product_sync import changes_of_service
+from domain.threescale.provider_account import named_secret
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import (
     MANAGED_BY,
@@ -45,7 +46,7 @@ from domain.threescale.resources import (
     DeveloperAccount,
     Product,
 )
-from domain.threescale.resources.shared import InTenant, RemoteResource
+from domain.threescale.resources.shared import RemoteResource
 
 F = TypeVar("F", bound=Identified)
 
@@ -173,11 +174,10 @@ def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str,
 
 def tenant_secret(each: CustomResource, accounts: Mapping[tuple[str, str], DeveloperAccount]) -> str:
     """The Secret of the object's tenant. An Application takes its account's reference. Empty without a reference."""
-    spec: object = getattr(each, "spec", None)
-    if isinstance(each, Application):
-        owner = accounts.get((each.metadata.namespace, each.spec.account_cr.name))
-        spec = owner.spec if owner is not None else None
-    return spec.tenant_secret if isinstance(spec, InTenant) else ""
+    if not isinstance(each, Application):
+        return named_secret(each)
+    owner = accounts.get((each.metadata.namespace, each.spec.account_cr.name))
+    return named_secret(owner) if owner is not None else ""
 
 
 def _problem(each: CustomResource, lists: Lists) -> str:

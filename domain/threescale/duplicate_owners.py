@@ -1,4 +1,4 @@
-"""Objects that claim the same name or entry in 3scale: the oldest has precedence."""
+"""Objects of a tenant that claim the same name or entry in 3scale: the oldest has precedence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from domain.model import Model
-from domain.resource import ObjectMeta
+from domain.resource import CustomResource, ObjectMeta
+from domain.threescale.provider_account import known_at, named_secret, same_tenant
+from domain.threescale.remote_ids import host_of, remembered_id
+from domain.threescale.resources.shared import RemoteResource
 
 _START = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -20,6 +23,20 @@ class Holder(Model):
 
     metadata: ObjectMeta
     id: int
+
+
+def holders_of(resource: CustomResource, url: str, others: Iterable[RemoteResource]) -> tuple[Holder, ...]:
+    """The other objects that have an id in the tenant at `url`."""
+    found = [(each.metadata, known_at(url, host_of(each), remembered_id(each))) for each in others]
+    return tuple(Holder(metadata=meta, id=id_) for meta, id_ in found if id_ and meta.uid != resource.metadata.uid)
+
+
+def shares_tenant(resource: CustomResource, url: str, other: CustomResource, address: str = "") -> bool:
+    """Whether the other object is in the object's tenant, at `url`. `address` is in its Secret; empty if unknown."""
+    if address := host_of(other) or address:
+        return same_tenant(address, url)
+    same_secret = named_secret(other) == named_secret(resource)
+    return other.metadata.namespace == resource.metadata.namespace and same_secret
 
 
 def holder_of(id_: int, holders: Iterable[Holder]) -> ObjectMeta | None:

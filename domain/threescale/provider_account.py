@@ -13,8 +13,10 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from domain.model import Model
+from domain.resource import CustomResource
 from domain.threescale.calls import SecretKey
 from domain.threescale.normalize import with_port
+from domain.threescale.resources.shared import InTenant
 
 DEFAULT_SECRET = "threescale-provider-account"  # noqa: S105 - its name
 SEED_SECRET = "system-seed"  # noqa: S105 - its name
@@ -54,6 +56,12 @@ class NoAccount(Model):
     @property
     def url(self) -> str:
         return ""
+
+
+def named_secret(resource: CustomResource) -> str:
+    """The Secret of its tenant that the object names; empty for the namespace's default tenant."""
+    spec: object = getattr(resource, "spec", None)
+    return spec.tenant_secret if isinstance(spec, InTenant) else ""
 
 
 def provider_account(
