@@ -1,7 +1,7 @@
 """How the resource claims area's objects become projections: which parts count as a change, and facts.
 
 Any difference in a status counts, since people, older clients and restore tools write it; Perdure's own writes are
-recognised by their field manager (`watcher.py`). The facts are:
+recognised by their field manager (`own_writes.py`). The facts are:
 
 - `handle` of a claim: its handle's name;
 - `unbound` of a claim: the binder has to handle it;

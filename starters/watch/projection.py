@@ -20,6 +20,7 @@ from domain.resource import KubeModel
 from engine.kube.api import FIELD_MANAGER
 from engine.kube.json import JsonObject, at, key_of, mapping, sequence, text
 from engine.kube.reflector import Name
+from starters.watch.own_writes import written_by_others, written_by_ourselves, written_by_us
 
 logger = logging.getLogger(__name__)
 
@@ -112,8 +113,8 @@ def project(
         ours=written_by_us(obj, writer),
         deleting=deleting,
         facts=view.facts,
-        others=hash(_written_by_others(obj, writer)),
-        own=_written_by_ourselves(obj, writer),
+        others=hash(written_by_others(obj, writer)),
+        own=written_by_ourselves(obj, writer),
         shown=places,
         levers=hash(chosen(mapping(metadata, "annotations"), LEVERS)),
     )
@@ -121,22 +122,6 @@ def project(
 
 def is_urgent(before: Projection | None, after: Projection | None) -> bool:
     return after is None or after.deleting or (before is not None and before.levers != after.levers)
-
-
-def own_write(before: Projection | None, after: Projection | None) -> bool:
-    """Whether a change is certainly Perdure's: Perdure wrote last, or only its own entries in managedFields changed.
-
-    Times in managedFields have a resolution of one second. A deletion leaves no entry there, and a removal of fields
-    only shrinks the entries of former writers, so neither change counts as Perdure's.
-    """
-    if before is None or after is None:
-        return after is not None and after.ours
-    if before.deleting != after.deleting or before.others != after.others:
-        return False
-    known, left = ({what: (time, size) for what, time, size in side.own} for side in (before, after))
-    grown = any(what not in known or at > known[what][0] or size > known[what][1] for what, (at, size) in left.items())
-    shrunk = any(what not in left or size > left[what][1] for what, (_, size) in known.items())
-    return grown or (after.ours and not shrunk)
 
 
 def _readable(kind: str, obj: JsonObject, read: Read) -> View:
@@ -147,33 +132,6 @@ def _readable(kind: str, obj: JsonObject, read: Read) -> View:
         where = f"{text(obj, 'metadata', 'namespace')}/{text(obj, 'metadata', 'name')}"
         logger.exception("%s %s cannot be read by the watcher", kind, where)
         return View((json.dumps(obj, sort_keys=True, default=str),))
-
-
-def written_by_us(obj: JsonObject, writer: str = FIELD_MANAGER) -> bool:
-    """Whether `writer` made the newest change; False if another field manager's entry has the same time.
-
-    The command line writes with another field manager, because its changes must wake the lifecycle.
-    """
-    entries = [(text(entry, "time"), text(entry, "manager")) for entry in sequence(obj, "metadata", "managedFields")]
-    newest = max((time for time, _ in entries), default="")
-    return bool(newest) and {manager for time, manager in entries if time == newest} == {writer}
-
-
-def _written_by_others(obj: JsonObject, writer: str) -> tuple[str, ...]:
-    entries = (entry for entry in sequence(obj, "metadata", "managedFields") if text(entry, "manager") != writer)
-    return tuple(json.dumps(entry, sort_keys=True, default=str) for entry in entries)
-
-
-def _written_by_ourselves(obj: JsonObject, writer: str) -> tuple[tuple[str, str, int], ...]:
-    entries = (entry for entry in sequence(obj, "metadata", "managedFields") if text(entry, "manager") == writer)
-    return tuple(
-        (f"{text(entry, 'operation')} {text(entry, 'subresource')}", text(entry, "time"), _size(entry))
-        for entry in entries
-    )
-
-
-def _size(entry: object) -> int:
-    return len(repr(at(entry, "fieldsV1")))
 
 
 def others_finalizers(obj: JsonObject, ours: str) -> tuple[str, ...]:

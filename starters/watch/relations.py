@@ -18,7 +18,8 @@ from domain.relations import End, Linked, News, On, Relation, Whom, by_name, kin
 from domain.resource import KubeModel
 from engine.kube.json import JsonObject
 from engine.kube.reflector import Name
-from starters.watch.projection import Place, Projection, Shown, Side, own_write
+from starters.watch.own_writes import own_write
+from starters.watch.projection import Place, Projection, Shown, Side
 from starters.watch.projection_index import Index
 
 Relations = tuple[Relation, ...]

@@ -32,7 +32,8 @@ from starters.watch import metrics
 from starters.watch.checkpoint import Checkpoint
 from starters.watch.delegation import Delegation, Handover, IsOpen
 from starters.watch.heartbeats import EVERY, MissedHeartbeats
-from starters.watch.projection import Projection, is_urgent, own_write
+from starters.watch.own_writes import is_echo
+from starters.watch.projection import Projection, is_urgent
 from starters.watch.projection_index import Index
 from starters.watch.reflectors import Mirrors
 from starters.watch.wake_queue import WakeQueue
@@ -140,7 +141,7 @@ class Watcher:
             return
         if before is not None and after is not None and before.fingerprint == after.fingerprint:
             metrics.IGNORED.labels(watched.name).inc()
-        elif seen_live and (_echo(before, after) or _made_by_others(watched, before, after)):
+        elif seen_live and (is_echo(before, after) or _made_by_others(watched, before, after)):
             # The workflow that wrote it needs no wake; the object's relatives may still depend on the change.
             metrics.ECHOES.labels(watched.name).inc()
             self._wake_now_and_once_listed(partial(self._wake_relatives, watched, before, after))
@@ -376,9 +377,3 @@ def _names(entry: Watched, known: Projection, declared: str) -> bool:
 def _made_by_others(watched: Watched, before: Projection | None, after: Projection | None) -> bool:
     """Whether another workflow has created the object, and also does the object's work or opens its workflow."""
     return watched.carried.from_birth and before is None and after is not None and after.ours and not after.deleting
-
-
-def _echo(before: Projection | None, after: Projection | None) -> bool:
-    if before is None or after is None:
-        return False
-    return before.handed == after.handed and own_write(before, after)
