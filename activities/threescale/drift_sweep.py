@@ -1,5 +1,4 @@
-"""The sweep: periodically compares tenants' lists with the objects, because 3scale sends no events. Each sweep also
-compares some Products and Backends, in turn, with all their parts.
+"""The sweep compares tenants with their objects (`domain/threescale/drift_schedule.py`).
 
 An object that differs gets an annotation, which wakes it. Its pass then compares and corrects all of its entries; until
 then the sweep skips the object. Tenants are compared concurrently, each with its own limit of calls.

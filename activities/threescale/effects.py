@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 
 class Effects(Activities):
-    """The effects of a pass over one object. Leaving this asynchronous context manager releases the tenant's slot."""
+    """Leaving this asynchronous context manager releases the tenant's slot."""
 
     _request: PassObject
     _resource: CustomResource
@@ -196,7 +196,7 @@ class Effects(Activities):
         return await self._store(dropped) if dropped else stored
 
     async def delete(self, action: Delete) -> Stored:
-        """Delete the object. The result contains the object if a finalizer retains it; otherwise it is empty."""
+        """The result contains the object if a finalizer retains it; otherwise it is empty."""
         left = await self._context.deleted(self._resource)
         if left is not None:
             self._resource = type(self._resource).model_validate(left)

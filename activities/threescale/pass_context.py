@@ -106,7 +106,7 @@ class PassContext:
         return answer
 
     async def deleted(self, obj: CustomResource) -> JsonObject | None:
-        """Delete the object. Returns the object if finalizers delay the deletion; otherwise None."""
+        """Returns the object if finalizers delay the deletion; otherwise None."""
         meta = obj.metadata
         left = await unless_absent(self.kube.delete(obj.kind_of, meta.namespace, meta.name, uid=meta.uid))
         if left is not None:

@@ -70,7 +70,6 @@ class Secrets:
         )
 
     async def document(self, field: str, where: ObjectReference, namespace: str) -> Text:
-        """The document in a Secret, unchanged. `field` is the path of the reference, for messages."""
         place = where.namespace or namespace
         content = await self.content(place, where.name)
         data, version = (content.values, content.version) if content else (None, "")

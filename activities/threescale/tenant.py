@@ -1,7 +1,6 @@
 """Tenant: a tenant of an installation, created by the installation's master.
 
-Only the answer to the creation contains the new tenant's token. Therefore a dry run first proves that the Secret can be
-written, and the write of the token is retried for up to two minutes.
+A dry run first proves that the Secret for the token can be written. The write is retried for up to two minutes.
 """
 
 from __future__ import annotations

@@ -277,8 +277,7 @@ def sync_application(
 
     The response to a change of plan contains only the plan, so the application is read again.
 
-    `claimed` contains the ids of applications that cannot be the result of a creation, because they existed before
-    or belong to other objects.
+    `claimed` has the ids of applications that existed before or belong to other objects.
     """
     service_id, path = product.status.product_id or 0, f"accounts/{account_id}/applications"
     reads = []

@@ -61,8 +61,8 @@ class Answer(Model):
 
 
 class Call(Action):
-    """A call of 3scale. `unsure` is True if an earlier response may be lost: then lists that other passes have read are
-    not used, and a creation first searches for its result.
+    """A call of 3scale. If it is `unsure`, an earlier response may be lost: no lists of other passes are used, and a
+    creation first searches for its result.
     """
 
     queue: ClassVar[str] = Queue.THREESCALE

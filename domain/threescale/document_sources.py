@@ -31,9 +31,7 @@ class Text(Model):
 
 
 def text_in_secret(path: str, namespace: str, name: str, data: Mapping[str, str] | None, version: str = "") -> Text:
-    """The document in a Secret. `path` is the field with the reference, such as `spec.openapiRef`; `data` is None if
-    the Secret does not exist.
-    """
+    """`path` is the field with the reference, such as `spec.openapiRef`; `data` is None if there is no such Secret."""
     waits_for = (f"Secret/{namespace}/{name}",)
     if data is not None and len(data) == 1:
         (body,) = data.values()

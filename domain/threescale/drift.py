@@ -5,9 +5,8 @@
     some Products and Backends, in turn ─► all their parts
 
 Objects in sync make no calls (`digests.py`), so only the sweep notices manual changes in 3scale. The lists contain no
-metrics, rules or plans; each sweep compares some Products and Backends completely, in turn. Users and document bodies
-are compared only after `perdure retry`, or when a pass reads them for another reason. Applications, documents and
-policies have no mark, so their entries without an object are not found.
+metrics, rules or plans. Users and document bodies are compared only after `perdure retry`, or when a pass reads them
+for another reason. Applications, documents and policies have no mark, so their entries without an object are not found.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Objects of a tenant that claim the same name or entry in 3scale: the oldest has precedence."""
+"""Objects that claim the same name or entry in 3scale: the oldest has precedence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ class Holder(Model):
 
 
 def holders_of(resource: CustomResource, url: str, others: Iterable[RemoteResource]) -> tuple[Holder, ...]:
-    """The other objects that have an id in the tenant at `url`."""
     found = [(each.metadata, known_at(url, host_of(each), remembered_id(each))) for each in others]
     return tuple(Holder(metadata=meta, id=id_) for meta, id_ in found if id_ and meta.uid != resource.metadata.uid)
 

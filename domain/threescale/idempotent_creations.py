@@ -51,7 +51,7 @@ def search_for(write: Write) -> Read:
 
 
 def made_before(write: Write, answer: object) -> JsonObject | None:
-    """The answer that was lost, from the answer to the search; None if no earlier attempt has created the entry."""
+    """The lost answer, from the answer to the search; None if nothing was created."""
     is_account, is_tenant = write.resource is Resource.ACCOUNT, write.resource is Resource.TENANT
     key = {"org_name": write.fields.get("org_name")} if is_account else write.key
     listed = answers_of(search_for(write).resource.value, [answer] if is_account and answer is not None else answer)
@@ -63,7 +63,7 @@ def made_before(write: Write, answer: object) -> JsonObject | None:
 
 
 def _is_made_by(write: Write, entry: JsonObject) -> bool:
-    """Whether an earlier attempt may have created the entry: it has our mark and belongs to no other object."""
+    """Whether the entry has our mark and belongs to no other object."""
     sent, there = write.fields.get("annotations"), entry.get("annotations")
     marked = not isinstance(sent, dict) or (isinstance(there, dict) and sent.items() <= there.items())
     return marked and entry.get("id") not in write.others

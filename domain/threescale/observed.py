@@ -1,8 +1,7 @@
 """The input of decisions on 3scale objects, and the decisions that kinds share.
 
 3scale's state is collected during the pass: each call adds its response to the world (`calls.py`), and a new
-observation keeps the collected state. Actions run in order; after a refusal the remaining actions do not run. Until the
-retry of a refused call is due, the call is left out, and the object's state shows the refusal.
+observation keeps the collected state. Actions run in order; after a refusal the remaining actions do not run.
 """
 
 from __future__ import annotations
@@ -228,7 +227,7 @@ class Observed(World):
         fields: Mapping[str, object] | None = None,
         phase: Phase | None = None,
     ) -> Decision:
-        """The decision to show the refusals as the object's state until the first refused call may be retried."""
+        """Show the refusals as the object's state until the first refused call may be retried."""
         situation = situation_of(refusals.values())
         return acts(
             phase or _PHASES[situation.state],
@@ -245,7 +244,7 @@ class Observed(World):
         now: datetime,
         fields: Mapping[str, object] | None = None,
     ) -> Decision:
-        """The decision to make the writes. While a write is refused, the refusal is shown as the object's state."""
+        """While a write is refused, the refusal is shown as the object's state."""
         refused = {each.slot: self.refusals[each.slot] for each in writes if each.slot in self.refusals}
         if held(refused, now):
             return self.as_refused(refused, now, fields)
@@ -259,7 +258,7 @@ class Observed(World):
         digests: Digests | None = None,
         why: str = "in sync with 3scale",
     ) -> Decision:
-        """The decision to report the object as in sync, and to store `digests` in its status."""
+        """Report the object as in sync, and store `digests` in its status."""
         resource, patch = self.resource, JsonPatch()
         if digests is not None:
             assert isinstance(resource, RemoteResource)  # noqa: S101 - no other kind has digests

@@ -59,7 +59,7 @@ class NoAccount(Model):
 
 
 def named_secret(resource: CustomResource) -> str:
-    """The Secret of its tenant that the object names; empty for the namespace's default tenant."""
+    """Empty for the default tenant of the namespace."""
     spec: object = getattr(resource, "spec", None)
     return spec.tenant_secret if isinstance(spec, InTenant) else ""
 

@@ -125,7 +125,7 @@ def token_place(tenant: Tenant) -> tuple[str, str]:
 
 
 def foreign_token(tenant: Tenant, labels: Mapping[str, str]) -> str:
-    """Why an existing Secret with a token and these labels is not overwritten; empty if a Tenant has written it."""
+    """Why an existing Secret with a token is not overwritten; empty if a Tenant has written it."""
     if TOKEN_SECRET_LABELS.items() <= labels.items():
         return ""
     return (
@@ -306,7 +306,7 @@ def sync_tenant(tenant: Tenant, found: KnownTenant, known_id: int) -> Sync:
     """Find the tenant by id, or in the master's accounts ─► create it ─► read its users ─► change fields, first admin.
 
     Under `/master/api` the master creates, changes and deletes tenants; under `/admin/api` tenants are its accounts
-    with users. A deletion is only scheduled: the account stays for a while, but no longer counts as a tenant.
+    with users.
     """
     one = found.tenant
     if not one.looked:
