@@ -30,9 +30,7 @@ from domain.threescale.developer_user import is_user
 from domain.threescale.document_sources import Text
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.idempotent_creations import CREATING, OTHERS
-from domain.threescale.observed import (
-    Phase,
-)
+from domain.threescale.observed import Phase
 from domain.threescale.remote_object import One
 from domain.threescale.remote_state import (
     FoundAccount,

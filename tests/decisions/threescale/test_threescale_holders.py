@@ -14,9 +14,7 @@ from threescale_objects import NOW, URL, Requested, after, backend, decided, mes
 
 from domain.resource import ObjectMeta
 from domain.threescale.duplicate_owners import Holder
-from domain.threescale.observed import (
-    Phase,
-)
+from domain.threescale.observed import Phase
 from domain.threescale.reference_names import called
 from domain.threescale.remote_object import One
 from domain.threescale.remote_state import FoundAccount, FoundApplication

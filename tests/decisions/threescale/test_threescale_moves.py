@@ -23,13 +23,7 @@ from threescale_objects import (
 
 from activities.threescale.response_cache import ResponseCache
 from domain.resource import CustomResource
-from domain.threescale import (
-    ACTIVE_DOC,
-    APPLICATION,
-    CUSTOM_POLICY_DEFINITION,
-    DEVELOPER_ACCOUNT,
-    DEVELOPER_USER,
-)
+from domain.threescale import ACTIVE_DOC, APPLICATION, CUSTOM_POLICY_DEFINITION, DEVELOPER_ACCOUNT, DEVELOPER_USER
 from domain.threescale.application_auth import SecretContent
 from domain.threescale.calls import SecretKey
 from domain.threescale.document_sources import Text
