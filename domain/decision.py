@@ -37,7 +37,9 @@ class Queue(StrEnum):
     INSTANCES_AWS = "instances-aws"
     INSTANCES_NOTIFICATIONS = "instances-notifications"  # webhooks; a hanging webhook must not delay reactions
     THREESCALE = "threescale-passes"
-    AWS_ORGANIZATION = "aws-organization"  # Organizations and Support, whose low call limits all accounts share
+    # Changes by Organizations and Support, whose low call limits all accounts share. Reads pause between each other by
+    # themselves: one pass at a time, and an AwaitAccount for each of five permits.
+    AWS_ORGANIZATION = "aws-organization"
 
 
 class WhenUnwanted(StrEnum):

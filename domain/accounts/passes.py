@@ -89,7 +89,7 @@ class OrganizationWorld(PassedWorld):
 class PassOrganization(Observation):
     activity: ClassVar[str] = "accounts.pass_organization"
     title: ClassVar[str] = "count the organization's accounts, grant permits, check support cases"
-    queue: ClassVar[str] = Queue.AWS_ORGANIZATION
+    queue: ClassVar[str] = Queue.AWS
     result: ClassVar[type[Model] | None] = OrganizationWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
     heartbeat: ClassVar[timedelta] = timedelta(seconds=30)
@@ -120,7 +120,7 @@ class RecordAccessRole(Action):
 
     activity: ClassVar[str] = "accounts.record_access_role"
     title: ClassVar[str] = f"compare the ConfigMap's key {CCS_ACCESS_KEY} with the payer's role {CCS_ACCESS_ROLE}"
-    queue: ClassVar[str] = Queue.AWS_ORGANIZATION
+    queue: ClassVar[str] = Queue.AWS
     result: ClassVar[type[Model] | None] = AccessRole
 
     config: ConfigState

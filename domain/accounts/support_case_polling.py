@@ -52,13 +52,15 @@ def next_case_looks(
 
 
 def _next_young_look(known: OrganizationMemory, case_poll: timedelta, now: datetime) -> datetime:
-    """AWS Support answers within seconds or after minutes, so new cases are queried often at first."""
-    opened = known.youngest_case_at
-    age = now - opened if opened else case_poll / CASE_PAUSE_BY_AGE
-    pause = min(case_poll, max(FIRST_CASE_LOOK, age * CASE_PAUSE_BY_AGE))
-    if known.young_cases_at is None:
+    """AWS Support answers within seconds or after minutes, so new cases are queried often at first.
+
+    The pause is a fraction of the youngest case's age at the last query, so it does not grow while it lasts.
+    """
+    opened, looked = known.youngest_case_at, known.young_cases_at
+    if looked is None:
         return now
-    look = known.young_cases_at + pause
+    age = looked - opened if opened else case_poll / CASE_PAUSE_BY_AGE
+    look = looked + min(case_poll, max(FIRST_CASE_LOOK, age * CASE_PAUSE_BY_AGE))
     return max(look, opened + min(FIRST_CASE_LOOK, case_poll)) if opened else look
 
 

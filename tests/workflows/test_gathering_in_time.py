@@ -121,12 +121,19 @@ class Cloud:
 @pytest.fixture
 async def cloud(env: WorkflowEnvironment) -> AsyncIterator[Cloud]:
     found = Cloud(env.client)
-    queue = Queue.AWS_ORGANIZATION.value
-    effects = [found.pass_organization, found.ensure_units]
+    units = Worker(
+        env.client,
+        task_queue=Queue.AWS_ORGANIZATION.value,
+        activities=[found.ensure_units],
+        interceptors=[Boundary()],
+    )
     telling = Worker(env.client, task_queue=Queue.KUBE.value, activities=[found.tell_pools], interceptors=[Boundary()])
     async with (
         Worker(env.client, task_queue="accounts", workflows=WORKFLOWS),
-        Worker(env.client, task_queue=queue, activities=effects, interceptors=[Boundary()]),
+        Worker(
+            env.client, task_queue=Queue.AWS.value, activities=[found.pass_organization], interceptors=[Boundary()]
+        ),
+        units,
         telling,
     ):
         await wake(env.client, ORGANIZATION)

@@ -69,7 +69,7 @@ class AwaitAccount(Action):
 
     activity: ClassVar[str] = "aws.await_account"
     title: ClassVar[str] = "wait until AWS has created the account ({request_id})"
-    queue: ClassVar[str] = Queue.AWS_ORGANIZATION
+    queue: ClassVar[str] = Queue.AWS
     result: ClassVar[type[Model] | None] = CreatedAccount
     start_to_close: ClassVar[timedelta] = timedelta(minutes=1)
     longest_retry: ClassVar[timedelta] = timedelta(seconds=15)

@@ -241,9 +241,9 @@ def test_a_missing_owner_tag_hides_no_other_check() -> None:
     assert {"place", "quotas"} <= set(enabled(config(**flags)))
 
 
-@pytest.mark.parametrize("scarce", ["CreateAccount", "OpenSupportCase", "TagAccount", "AwaitAccount"])
+@pytest.mark.parametrize("scarce", ["CreateAccount", "OpenSupportCase", "TagAccount"])
 def test_scarce_calls_have_a_queue_of_their_own(scarce: str) -> None:
-    """W35: Organizations and Support take few calls for the whole company; the queue's rate bounds all workers."""
+    """W35: Organizations and Support take few changes for the whole company; the queue's rate bounds all workers."""
 
     action = getattr(support_cases, scarce, None) or getattr(account_creation, scarce)
     assert action.queue is Queue.AWS_ORGANIZATION

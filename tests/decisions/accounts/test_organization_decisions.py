@@ -448,6 +448,7 @@ def test_looks_at_a_new_case_come_soon_and_their_pauses_grow_to_the_interval() -
     while len(looks) < 11:
         due, _ = next_case_looks(known, POLL, moment)
         assert due is not None
+        assert next_case_looks(known, POLL, due) == (due, None)  # waiting does not postpone it
         moment = due
         looks.append((moment - NOW).total_seconds())
         known = known.model_copy(update={"young_cases_at": moment})
