@@ -181,8 +181,8 @@ class Load(_Group):
     worker_organization_rate: float = Field(
         4.0,
         gt=0,
-        description="Calls to AWS Organizations and Support per second by all workers of the cluster. Divide it where "
-        "clusters share an AWS organization.",
+        description="Changes by AWS Organizations and Support per second by all workers of the cluster. Divide it "
+        "where clusters share an AWS organization.",
     )
     worker_openstack_rate_per_project: float = Field(
         20.0,

@@ -26,7 +26,7 @@ from activities.aws.support_cases import RESOLVED, describe_cases
 from domain.accounts.actions.opt_in_regions import AskToOptIn
 from domain.accounts.ccs_access import AccessRole, state_of
 from domain.accounts.config import OperatorConfig
-from domain.accounts.constants import CCS_ACCESS_KEY, OPERATOR_NAMESPACE
+from domain.accounts.constants import CCS_ACCESS_KEY, CREATED_AT_ONCE, OPERATOR_NAMESPACE
 from domain.accounts.creation_permits import Verdicts, adopted, judge, room_ages, scarce, swept, unborn, wants_account
 from domain.accounts.opt_in_permits import permits, permits_age
 from domain.accounts.organization import Budget, OrganizationMemory
@@ -86,7 +86,7 @@ class OrganizationActivities(Activities):
             hold=hold,
             known=known,
             decision=self._summary(known),
-            rest=LET_CHANGES_GATHER if _busy(known) else BRISK,
+            rest=LET_CHANGES_GATHER if _busy(known) and not _can_create(known) else BRISK,
             gather=MOVING_TOGETHER if _busy(known) else timedelta(0),
         )
 
@@ -311,6 +311,11 @@ class OrganizationActivities(Activities):
 
 def _busy(known: OrganizationMemory) -> bool:
     return bool(known.wanting or known.young_cases)
+
+
+def _can_create(known: OrganizationMemory) -> bool:
+    """While AWS creates accounts and would create another one, the next Account need not wait for a pause."""
+    return bool(known.wanting and known.room and known.room.creating + len(known.granted) < CREATED_AT_ONCE)
 
 
 def _differs(before: Room | None, after: Room | None) -> bool:

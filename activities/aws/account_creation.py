@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 UNTAGGED = "AWS account %s stays untagged until feature.validation_tag_account corrects it: %s"
 EMAIL_ALREADY_EXISTS = "EMAIL_ALREADY_EXISTS"
 
-# The request is checked after 3, 6, 10, 15, 22, 30, 40 s, then every 15 s.
-_LOOKS = (3, 3, 4, 5, 7, 8, 10, 15)
+# The request is checked after 6, 10, 15, 22, 30, 40 s, then every 15 s.
+_LOOKS = (6, 4, 5, 7, 8, 10, 15)
 _LOST = (2, 3, 5, 8, 15, 30)
 _LISTED_AFTER_SECONDS = 1
 _UNKNOWN_REQUEST_LOOKS = 4

@@ -60,6 +60,8 @@ AT_LIMIT_REASON = "AWSAccountLimitReached"
 
 CREATION_TIMEOUT = timedelta(minutes=25)
 REGION_INITIALIZATION_TIMEOUT = timedelta(seconds=3060)
+# How many accounts AWS creates at the same time.
+CREATED_AT_ONCE = 5
 # How many accounts may opt in at the same time, and how many regions of one account may be pending.
 # https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html
 OPTING_IN_ACCOUNTS = 9

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 
 from domain.accounts import THE_ORGANIZATION
 from domain.accounts.ccs_access import CcsAccess, ConfigState
+from domain.accounts.constants import CREATED_AT_ONCE
 from domain.accounts.pool import Room
 from domain.identity import Key
 from domain.model import Model
@@ -59,7 +60,7 @@ class Census(Model):
 
 
 class Budget(Model):
-    in_flight: int = 5
+    in_flight: int = CREATED_AT_ONCE
     number: int = 30
     window: timedelta = timedelta(hours=1)
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.config import OperatorConfig, PoolConfig, key_faults
-from domain.accounts.constants import AT_LIMIT_CONDITION, AT_LIMIT_REASON
+from domain.accounts.constants import AT_LIMIT_CONDITION, AT_LIMIT_REASON, CREATED_AT_ONCE
 from domain.accounts.free_account_choice import Candidates, Rejections, is_free
 from domain.accounts.naming import account_name, suffix_of
 from domain.accounts.resources import (
@@ -69,7 +69,7 @@ class PoolView(Model):
     protected: tuple[str, ...] = ()
     room: Room | None
     deaths: FailedAccounts = FailedAccounts()
-    in_flight_limit: int = 5
+    in_flight_limit: int = CREATED_AT_ONCE
     token: str = ""  # identifies the pass, the same in all its attempts
 
 

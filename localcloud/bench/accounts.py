@@ -100,7 +100,7 @@ async def _fill(lab: Laboratory, size: int) -> Found:
             what=f"{size} accounts Ready",
             measured=round(seconds, 1),
             unit="s",
-            goal="≤ 70 s",
+            goal="≤ 45 s",
             note="upstream 127 s",
         ),
         Figure(row="d", what="accounts per minute", measured=round(60 * size / seconds, 1)),

@@ -130,9 +130,7 @@ async def cloud(env: WorkflowEnvironment) -> AsyncIterator[Cloud]:
     telling = Worker(env.client, task_queue=Queue.KUBE.value, activities=[found.tell_pools], interceptors=[Boundary()])
     async with (
         Worker(env.client, task_queue="accounts", workflows=WORKFLOWS),
-        Worker(
-            env.client, task_queue=Queue.AWS.value, activities=[found.pass_organization], interceptors=[Boundary()]
-        ),
+        Worker(env.client, task_queue=Queue.AWS.value, activities=[found.pass_organization], interceptors=[Boundary()]),
         units,
         telling,
     ):

@@ -20,7 +20,7 @@ from domain.accounts.config import OperatorConfig
 from domain.accounts.naming import email_of
 from domain.accounts.observed import Permit, Verdict
 from domain.accounts.organization import ORGANIZATION, Census, MemberAccount, OrganizationMemory
-from domain.accounts.passes import PassOrganization
+from domain.accounts.passes import OrganizationWorld, PassOrganization
 from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountPool
 from domain.identity import Key
@@ -59,13 +59,17 @@ class Cluster:
 
 
 async def passed(cluster: Cluster, **known: Any) -> OrganizationMemory:
+    return (await world_after_pass(cluster, **known)).known
+
+
+async def world_after_pass(cluster: Cluster, **known: Any) -> OrganizationWorld:
     """A pass that begins with a ConfigMap read some seconds ago."""
     activities = OrganizationActivities(cast("Reader", cluster), cast("Sessions", None), cast("Client", None))
     memory = OrganizationMemory(**{"room": FREE, **known})
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=NOW)
     look = PassOrganization(key=ORGANIZATION, memory=memory)
-    return (await environment.run(activities.pass_organization, look)).known
+    return await environment.run(activities.pass_organization, look)
 
 
 @pytest.fixture(autouse=True)
@@ -126,3 +130,10 @@ async def test_each_of_two_accounts_of_one_name_gets_its_own_verdict_once(permit
     assert verdicts(permits) == [Verdict.GRANTED, Verdict.QUEUED]
     assert (await passed(Cluster(ROOMY, *accounts), **dict(known))).reported == known.reported
     assert len(permits) == 2
+
+
+@pytest.mark.parametrize(("creating", "gathers"), [(4, False), (5, True)])
+async def test_changes_gather_only_while_aws_would_create_no_further_account(creating: int, gathers: bool) -> None:
+    accounts = [account(meta={"name": f"osd-creds-mgmt-{number}"}) for number in range(creating)]
+    rest = (await world_after_pass(Cluster(ROOMY, *accounts))).rest
+    assert rest == (organization.LET_CHANGES_GATHER if gathers else organization.BRISK)
