@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from activities.threescale.errors import of_known_shape
 from activities.threescale.pass_context import PassContext
-from activities.threescale.secrets import insecure
 from activities.threescale.tenant_concurrency import Calls
 from domain.resource import CustomResource
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.drift import Lists, listed
 from domain.threescale.observed import Phase
 from domain.threescale.provider_account import ProviderAccount
+from domain.threescale.tls_verification import insecure
 from engine.clock import now
 
 

@@ -19,7 +19,7 @@ from activities.threescale import metrics
 from activities.threescale.drift_comparison import Comparison
 from activities.threescale.errors import of_known_shape
 from activities.threescale.pass_context import PassContext
-from activities.threescale.secrets import Secrets, insecure
+from activities.threescale.secrets import Secrets
 from domain.model import Model
 from domain.passes import swept
 from domain.refusal import ErrorType
@@ -42,6 +42,7 @@ from domain.threescale.observed import Memory
 from domain.threescale.passes import SweepTenants, ThreescaleWorld
 from domain.threescale.provider_account import NoAccount, ProviderAccount, plain
 from domain.threescale.resources import DeveloperAccount
+from domain.threescale.tls_verification import insecure
 from engine.clock import now
 from engine.errors import ApiError, Denied, unless_absent
 from engine.pauses import held

@@ -24,7 +24,7 @@ from activities.threescale.call_limits import Guard
 from activities.threescale.errors import of_known_shape
 from activities.threescale.ineffective_writes import IneffectiveWrites
 from activities.threescale.pass_context import PassContext
-from activities.threescale.secrets import Secrets, insecure
+from activities.threescale.secrets import Secrets
 from activities.threescale.subjects import Subject
 from activities.threescale.tenant_concurrency import Calls
 from domain.control_annotations import retry_wanted
@@ -34,12 +34,14 @@ from domain.reading import Malformed
 from domain.resource import CustomResource
 from domain.threescale.actions import Beside, ClusterWrite, DropFinalizer, ShowStatus, Stored
 from domain.threescale.calls import Answer, Read, Resource, Write
+from domain.threescale.conditions import lasts
 from domain.threescale.digests import annotated
 from domain.threescale.drift_schedule import compared_next, is_compared
 from domain.threescale.observed import Memory, Observed, Phase, Unreadable, status_in_sync
 from domain.threescale.passes import PassObject, ThreescaleWorld
 from domain.threescale.provider_account import ProviderAccount
-from domain.threescale.reconciliation import decide, lasts
+from domain.threescale.reconciliation import decide
+from domain.threescale.tls_verification import insecure
 from domain.writes import Delete, JsonPatch, Patch, RecordEvents
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict

@@ -4,7 +4,7 @@ from activities.threescale.subjects import Subject
 from domain.threescale.backend import ObservedBackend
 from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.config_promotion import ObservedPromotion
-from domain.threescale.gateway_configuration import secrets_of
+from domain.threescale.issuer_and_policy_secrets import secrets_of
 from domain.threescale.product import ObservedProduct
 from domain.threescale.provider_account import NoAccount
 from domain.threescale.resources import Application, Backend, Product, ProxyConfigPromote

@@ -1,7 +1,7 @@
 """Reads Secrets for a pass from the API server, each Secret once. The content does not outlive the pass.
 
-Decisions get the keys of Secrets. Of the values they get only those that they compare: the address of a tenant, the id
-of an application, documents, and the values for the gateway of a product.
+Decisions get keys, and only values that they compare: a tenant's address, an application's id, documents, and values
+for a product's gateway.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ from typing import NamedTuple
 
 from activities.threescale.tenant_addresses import Homes
 from domain.built_in_kinds import API_MANAGER
-from domain.resource import CustomResource
 from domain.threescale.calls import SecretKey
 from domain.threescale.document_sources import Text, text_in_secret
-from domain.threescale.product import SecretText
+from domain.threescale.issuer_and_policy_secrets import SecretText
 from domain.threescale.provider_account import (
     ADDRESS_KEY,
     DEFAULT_SECRET,
-    INSECURE,
     SEED_SECRET,
     Installation,
     NoAccount,
@@ -144,10 +142,6 @@ class Secrets:
         version, uid = text(found, "metadata", "resourceVersion"), text(found, "metadata", "uid")
         labels = {name: str(value) for name, value in mapping(found, "metadata", "labels").items()}
         return Content(values, version, uid, labels)
-
-
-def insecure(resource: CustomResource) -> bool:
-    return resource.metadata.annotations.get(INSECURE) == "true"
 
 
 def _decoded(value: str) -> str:

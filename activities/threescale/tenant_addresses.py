@@ -1,7 +1,6 @@
 """Addresses of tenants that passes have read from Secrets in the last seconds.
 
-From these addresses a pass knows which objects with the same name are in its tenant. It need not read each object's
-Secret.
+With them a pass knows which objects of the same name are in its tenant, without reading their Secrets.
 """
 
 from __future__ import annotations

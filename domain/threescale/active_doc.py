@@ -2,7 +2,7 @@
 
     New ─► Orphan: product or Secret is missing ─► found by its system name, or created ─► Ready ─deletion─► deleted
 
-3scale cannot change a system name. After a rename the document is created again under the new name, then the former
+After a rename the document is created again under the new name, then the former
 document is deleted. An ActiveDoc that names a product of another tenant is Invalid. Bodies are compared as JSON,
 because 3scale may reformat them.
 """
@@ -23,7 +23,7 @@ from domain.threescale.conditions import INVALID
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.document_sources import Text, fetched_again
-from domain.threescale.duplicate_owners import Holder, elder, seniority
+from domain.threescale.duplicate_owners import Holder, seniority
 from domain.threescale.idempotent_creations import created
 from domain.threescale.normalize import same_json
 from domain.threescale.observed import Blocker, ObservedOne, invalid, is_true, waiting
@@ -35,6 +35,7 @@ from domain.threescale.resources import ActiveDoc, Product
 from domain.threescale.resources.shared import Digests, LocalReference
 from domain.threescale.spec_defaults import of_active_doc
 from domain.threescale.spec_validation import fault_of_system_name, message_of
+from domain.threescale.system_names import taken_name
 
 _PATH = "active_docs"
 
@@ -116,10 +117,8 @@ def _blocker(observed: ObservedDocument, product: Product | None, url: str) -> B
     document = observed.resource
     if nameless := fault_of_system_name(document.spec.system_name):
         return invalid(message_of(nameless))
-    older = elder(document.metadata, observed.siblings)
-    if older is not None:
-        message = f"ActiveDoc {older.namespace}/{older.name} has the system name {document.spec.system_name} already"
-        return invalid(message)
+    if taken := taken_name(document, observed.siblings):
+        return taken
     name = document.spec.product_system_name
     if not name:
         return observed.text.blocker
@@ -189,10 +188,8 @@ def _same_document(one: str, other: str) -> bool:
 
 
 def _leaving(observed: ObservedDocument) -> Leaving:
-    document, known_id = observed.resource, observed.known_id
-    leaving = Leaving(holders=observed.holders)
+    document = observed.resource
     alone = all(each.deleting for each in observed.siblings)
     look = Read(resource=Resource.DOCUMENT, path=_PATH) if alone and created(document.metadata) else None
-    name = document.spec.system_name
-    deletes = partial(deletion, Resource.DOCUMENT, _PATH, about=name)
-    return leaving_of_one(leaving, observed.found, known_id, look, deletes)
+    deletes = partial(deletion, Resource.DOCUMENT, _PATH, about=document.spec.system_name)
+    return leaving_of_one(Leaving(holders=observed.holders), observed.found, observed.known_id, look, deletes)

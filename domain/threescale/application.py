@@ -21,17 +21,18 @@ from domain.decision import Decision
 from domain.schema import Json
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
-from domain.threescale.cascading_deletion import takes_along
+from domain.threescale.cascading_deletion import finalizer_removed, goes_with_product, takes_its_own
 from domain.threescale.conditions import INVALID
-from domain.threescale.deletion import Leaving, deprovision, leaving_of_one, retained
+from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import Holder, elder
 from domain.threescale.gateway_configuration import backend_version
 from domain.threescale.idempotent_creations import OTHERS, created
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, finalizer_set, invalid, is_true, waiting
+from domain.threescale.owner_references import bereft, owned
 from domain.threescale.provider_account import known_at, same_tenant
-from domain.threescale.references import finalizer_removed, id_of_account, takes_its_own
-from domain.threescale.remote_ids import bereft, combined, owned
+from domain.threescale.references import id_of_account
+from domain.threescale.remote_ids import combined
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import FoundApplication, FoundPlan, answers_of
 from domain.threescale.resources import Application, DeveloperAccount, Product
@@ -68,7 +69,8 @@ class ObservedApplication(ObservedOne):
             return leaves
         if bereft(application.metadata, DEVELOPER_ACCOUNT, application.spec.account_cr.name, self.account):
             return self.deleted("its account does not exist any more")
-        if why := _goes_with_product(self):
+        desired = _desired(application, self.account, self.product) if self.account and self.product else None
+        if why := goes_with_product(application, self.product, desired):
             return self.deleted(why)
         return _decided(self, now)
 
@@ -99,22 +101,6 @@ def _decided(observed: ObservedApplication, now: datetime) -> Decision:
     if blocker is not None:
         return observed.blocked(blocker, now, fields)
     return _synced(observed, account, product, fields, now)
-
-
-def _goes_with_product(observed: ObservedApplication) -> str:
-    """Empty if the application stays. An application that is not in sync yet waits for a missing plan."""
-    application, product = observed.resource, observed.product
-    if product is None or not takes_along(product.metadata) or retained(application.metadata):
-        return ""
-    if not application.status.application_id:
-        return ""
-    if product.metadata.deleting:
-        return f"Product {product.metadata.name} is being deleted, and its applications with it"
-    plan = application.spec.application_plan_name
-    if plan in product.spec.application_plans or observed.account is None:
-        return ""
-    done = digests_of(application) == _desired(application, observed.account, product)
-    return f"Product {product.metadata.name} does not offer the plan {plan} any more" if done else ""
 
 
 def _desired(application: Application, account: DeveloperAccount, product: Product) -> Digests:
@@ -229,7 +215,7 @@ def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blo
 
 
 def _leaving(observed: ObservedApplication) -> Leaving:
-    """No call is made if the account is gone, or if 3scale deletes the application with it (`takes_its_own`)."""
+    """No call is made if the account is deleted, too (`cascading_deletion.py`)."""
     application, account, provider = observed.resource, observed.account, observed.provider
     known_id = observed.known_id
     leaving = Leaving(holders=observed.holders)
@@ -241,8 +227,7 @@ def _leaving(observed: ObservedApplication) -> Leaving:
         return leaving
     if takes_its_own(account) or not account_id:
         message = "deleted with its account" if account.metadata.deleting else "the id of its account is not known yet"
-        waits_for = (f"DeveloperAccount/{account.metadata.namespace}/{account.metadata.name}",)
-        blocker = waiting(message, *waits_for)
+        blocker = waiting(message, f"DeveloperAccount/{account.metadata.namespace}/{account.metadata.name}")
         return leaving.model_copy(update={"blocker": blocker})
     path = f"accounts/{account_id}/applications"
     look = Read(resource=Resource.APPLICATION, path=path) if begun else None

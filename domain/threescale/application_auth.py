@@ -85,8 +85,7 @@ def _decided(observed: ObservedAuth, now: datetime) -> Decision:
     keys = tuple(key for key in (USER_KEY, APPLICATION_KEY) if key in secret.filled)
     if not keys:
         message = f"Secret {secret.name} has no {' and no '.join(lacking)}, and generateSecret is not set"
-        waits_for = (f"Secret/{auth.metadata.namespace}/{secret.name}",)
-        return observed.blocked(waiting(message, *waits_for), now)
+        return observed.blocked(waiting(message, f"Secret/{auth.metadata.namespace}/{secret.name}"), now)
     return _written(observed, secret, keys, now)
 
 

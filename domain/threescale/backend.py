@@ -5,19 +5,17 @@
          any ─deletion─► Deleting ─no product uses it─► gone
 
 Each Product that uses the Backend deploys when the Backend's gateway digest changes. Products may also have deployed a
-manual change; when Perdure has corrected the change, a new time in `mended` makes them deploy again. 3scale deletes a
-metric only after all gateways have deployed without the metric; a temporary gateway digest makes the Products do so.
-While a Backend is being deleted, Products that use it are Orphans.
+manual change; when Perdure has corrected the change, a new time in `mended` makes them deploy again. While a
+Backend is being deleted, Products that use it are Orphans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import ClassVar, Self
 
 from domain.decision import Decision
-from domain.refusal import Refusal
 from domain.resource import timestamp
 from domain.schema import Json
 from domain.threescale.actions import ShowStatus
@@ -25,18 +23,21 @@ from domain.threescale.apply_response import read_backend, wrote_backend
 from domain.threescale.calls import Read, Resource, Sync, Write, change, creation, read_entry, unless_refused
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_owner
 from domain.threescale.digests import digest, digests_of, remembering
+from domain.threescale.managed_by import MANAGED_BY, missing_mark
 from domain.threescale.mapping_rules import order, without
 from domain.threescale.methods_and_metrics import Owner, count
+from domain.threescale.metrics_in_use import releasing
 from domain.threescale.normalize import described, same_address, same_text
 from domain.threescale.observed import Blocker, ObservedOwner, blocking, calls, invalid, status_patch, waiting
-from domain.threescale.references import IN_USE, users_of
+from domain.threescale.references import users_of
 from domain.threescale.refused_calls import held
-from domain.threescale.remote_state import MANAGED_BY, FoundBackend, FoundBackendApi, missing_mark
+from domain.threescale.remote_state import FoundBackend, FoundBackendApi
 from domain.threescale.resources import Backend, Product
 from domain.threescale.resources.backend import BackendSpec
 from domain.threescale.resources.shared import Digests
 from domain.threescale.spec_defaults import of_backend
 from domain.threescale.spec_validation import faults_of_backend, message_of
+from domain.threescale.system_names import changed_name, taken_name
 
 _PATH = "backend_apis"
 
@@ -70,7 +71,7 @@ class ObservedBackend(ObservedOwner):
 def _decided(observed: ObservedBackend, now: datetime) -> Decision:
     fields: dict[str, object] = {"provider_account_host": observed.provider.url}
     faults = faults_of_backend(observed.resource.spec)
-    wrong = invalid(message_of(faults)) if faults else observed.wrong_name()
+    wrong = invalid(message_of(faults)) if faults else taken_name(observed.resource, observed.siblings)
     if wrong is not None:
         return observed.blocked(wrong, now, fields)
     return _synced(observed, fields, now)
@@ -83,8 +84,8 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
     desired = _desired(backend, observed.provider.url)
     if desired == before and known_id and not observed.look and not found.looked:
         return observed.fine(now, fields)
-    if renamed := observed.renamed():
-        return observed.blocked(renamed, now, fields)
+    if changed := changed_name(observed):
+        return observed.blocked(changed, now, fields)
     whole = sync_backend(backend.spec, found, known_id)
     refused = blocking(whole, observed.refusals)
     slots = held(refused, now)
@@ -95,15 +96,15 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
     if found.entry is not None:
         fields = {**fields, "backend_id": found.entry.id}
     if refused:
-        return observed.as_refused(refused, now, {**fields, **_releasing(backend, before, desired, refused)})
+        return observed.as_refused(refused, now, {**fields, **releasing(backend, before, desired, refused)})
     if _mends(before, desired):
         desired = desired.model_copy(update={"mended": timestamp(now)})
     return observed.fine(now, fields, digests=desired)
 
 
 def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """The write that clears the `synced` digest before gateway settings are corrected, so that the next pass notices a
-    crash. Empty if the desired gateway settings have changed, or if no correction is due.
+    """The write that clears the `synced` digest before gateway settings are corrected, so that a crash is
+    noticed. Empty if the desired gateway settings have changed, or if no correction is due.
     """
     if before.gateway != desired.gateway or not any(shows_in_gateways(each) for each in sync.writes):
         return ()
@@ -113,18 +114,6 @@ def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync:
 
 def _mends(before: Digests, desired: Digests) -> bool:
     return before.gateway == desired.gateway and not before.synced
-
-
-def _releasing(
-    backend: Backend, before: Digests, desired: Digests, refused: Mapping[str, Refusal]
-) -> dict[str, object]:
-    """Status fields with a temporary gateway digest, which makes the Products deploy without the metrics that 3scale
-    refuses to delete because gateways use them. Empty if a refusal has another reason.
-    """
-    if not all(IN_USE in each.message for each in refused.values()):
-        return {}
-    gateway = digest(desired.gateway, "lets go")
-    return remembering(backend, before.model_copy(update={"synced": None, "gateway": gateway}))
 
 
 def _desired(backend: Backend, url: str) -> Digests:

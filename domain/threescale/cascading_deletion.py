@@ -1,18 +1,22 @@
-"""Cascading deletion, which the annotation `perdure.dev/cascade` enables on a Tenant or a Product.
+"""Cascading deletion: what is deleted with an account, a product or a tenant.
 
-On a Tenant, it makes Kubernetes delete the tenant's objects with the Tenant, as the replaced operator always does. On a
-Product, it deletes the Product's Applications with the Product; without it these Applications become Orphans.
+3scale deletes an account's users and applications. With the annotation `perdure.dev/cascade`, a Product's Applications
+are deleted with the Product or with their plan; otherwise they become Orphans. On a Tenant it makes Kubernetes delete
+the tenant's objects (`owner_references.py`), as the replaced operator always does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from domain.resource import CustomResource, ObjectMeta
-from domain.threescale.provider_account import NoAccount, ProviderAccount
-from domain.threescale.remote_ids import owned
-from domain.threescale.resources import Backend, DeveloperAccount, OpenApi, Product, Tenant
-from domain.writes import JsonPatch
+from domain.resource import ObjectMeta
+from domain.threescale import DEVELOPER_ACCOUNT
+from domain.threescale.conditions import FAILED
+from domain.threescale.deletion import retained
+from domain.threescale.digests import digests_of
+from domain.threescale.observed import Blocker, is_true, waiting
+from domain.threescale.resources import Application, DeveloperAccount, Product
+from domain.threescale.resources.shared import Digests
 
 CASCADE = "perdure.dev/cascade"
 
@@ -21,28 +25,40 @@ def takes_along(meta: ObjectMeta) -> bool:
     return meta.annotations.get(CASCADE) == "true"
 
 
-def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, tenants: Iterable[Tenant]) -> JsonPatch:
-    """The patch that makes the object's Tenant its owner; empty if the Tenant does not cascade or is in another
-    namespace, or if the object has a controller, with which it is deleted anyway.
+def goes_with_product(application: Application, product: Product | None, desired: Digests | None) -> str:
+    """Why the application is deleted; empty if it stays. Without the `desired` digests it waits for a missing plan."""
+    if product is None or not takes_along(product.metadata) or retained(application.metadata):
+        return ""
+    if not application.status.application_id:
+        return ""
+    if product.metadata.deleting:
+        return f"Product {product.metadata.name} is being deleted, and its applications with it"
+    plan = application.spec.application_plan_name
+    if plan in product.spec.application_plans or digests_of(application) != desired:
+        return ""
+    return f"Product {product.metadata.name} does not offer the plan {plan} any more"
 
-    `tenants` are the Tenants that reference the account's Secret.
+
+def waits_for_applications(product: Product, applications: Iterable[Application]) -> Blocker | None:
+    if not takes_along(product.metadata):
+        return None
+    going = (each for each in applications if each.status.application_id and not retained(each.metadata))
+    names = sorted(f"Application/{each.metadata.namespace}/{each.metadata.name}" for each in going)
+    return waiting(f"its Applications are deleted first: {', '.join(names)}", *tuple(names)) if names else None
+
+
+def finalizer_removed(account: DeveloperAccount | None) -> bool:
+    """Whether users and applications of the account need no deletion call: the account is gone, or is being deleted
+    without our finalizer or with the annotation `retain`.
     """
-    meta = resource.metadata
-    if not isinstance(resource, Product | Backend | DeveloperAccount | OpenApi) or isinstance(account, NoAccount):
-        return {}
-    if meta.deleting or any(each.controller for each in meta.owner_references):
-        return {}
-    if resource.kind_of.finalizer not in meta.finalizers:
-        return {}
-    owner = next((each for each in tenants if _takes_along(each, resource, account)), None)
-    return owned(meta, owner) if owner else {}
+    if account is None:
+        return True
+    meta = account.metadata
+    return meta.deleting and (retained(meta) or DEVELOPER_ACCOUNT.finalizer not in meta.finalizers)
 
 
-def _takes_along(tenant: Tenant, resource: CustomResource, account: ProviderAccount) -> bool:
-    reference, meta = tenant.spec.tenant_secret_ref, tenant.metadata
-    same_secret = (reference.name, reference.namespace or meta.namespace) == (
-        account.token.name,
-        account.token.namespace,
-    )
-    near = meta.namespace == resource.metadata.namespace
-    return near and same_secret and not meta.deleting and takes_along(meta)
+def takes_its_own(account: DeveloperAccount) -> bool:
+    """Whether 3scale deletes users and applications with the account: the account is being deleted, and 3scale has not
+    refused the deletion.
+    """
+    return account.metadata.deleting and not is_true(account.status.conditions, FAILED)

@@ -7,15 +7,15 @@
     failed    Failed
     syncing   InSync; used only for an OpenAPI that waits for its Product or Backend
 
-A long sync adds `InSync` and keeps the previous conditions, so that referrers are not blocked. `Failed` and `Invalid`
-are written even while they are False, because clients treat an absent condition as True. A DeveloperUser that waits for
-its account is not Failed, because clients create the admin first; a DeveloperUser whose password is missing is Failed.
-In an Application Ready comes first, because clients read the first condition.
+A sync of more than ten seconds adds `InSync` and keeps the previous conditions, so that referrers are not blocked.
+False `Failed` and `Invalid` are written, because clients treat an absent condition as True. A DeveloperUser that waits
+for its account is not Failed, because clients create the admin first; a DeveloperUser whose password is missing is
+Failed. In an Application Ready comes first, because clients read the first condition.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 
@@ -62,6 +62,8 @@ TYPES = {
 _WAIT_WITHOUT_FAILING = {DEVELOPER_ACCOUNT.name, DEVELOPER_USER.name}
 # The replaced operator sets Failed on these only if no other type applies.
 _INVALID_WITHOUT_FAILING = {*_WAIT_WITHOUT_FAILING, OPEN_API.name, CUSTOM_POLICY_DEFINITION.name}
+# Shorter syncs are not reported: clients replace objects that they have just read, and would get a conflict.
+LASTING = timedelta(seconds=10)
 
 
 class SyncState(StrEnum):
@@ -86,6 +88,10 @@ def conditions(kind: Kind, situation: Situation, before: Conditions, now: dateti
         _condition(type_, type_ in true_ones, _message(type_, kind, situation, true_ones), known.get(type_), now)
         for type_ in shown
     )
+
+
+def lasts(time: timedelta) -> bool:
+    return time > LASTING
 
 
 def in_sync(kind: Kind, why: str, before: Conditions, now: datetime) -> Conditions:

@@ -91,9 +91,7 @@ def _synced(observed: ObservedPolicy, fields: dict[str, object], now: datetime) 
 
 def _leaving(observed: ObservedPolicy) -> Leaving:
     policy = observed.resource
-    leaving = Leaving(holders=observed.holders)
     alone = all(each.deleting for each in observed.siblings)
     look = Read(resource=Resource.POLICY, path=_PATH) if alone and created(policy.metadata) else None
-    about = f"{policy.spec.name} {policy.spec.version}"
-    deletes = partial(deletion, Resource.POLICY, _PATH, about=about)
-    return leaving_of_one(leaving, observed.found, observed.known_id, look, deletes)
+    deletes = partial(deletion, Resource.POLICY, _PATH, about=f"{policy.spec.name} {policy.spec.version}")
+    return leaving_of_one(Leaving(holders=observed.holders), observed.found, observed.known_id, look, deletes)

@@ -16,10 +16,11 @@ from domain.model import Model
 from domain.resource import ObjectMeta
 from domain.threescale.calls import Read, Sync, Write, deletion
 from domain.threescale.duplicate_owners import Holder, holder_of
+from domain.threescale.managed_by import MANAGED_BY
 from domain.threescale.observed import Blocker, Observed, ObservedOwner, Phase, acts, blocking, waiting
 from domain.threescale.provider_account import NoAccount
 from domain.threescale.remote_object import One
-from domain.threescale.remote_state import MANAGED_BY, Identified
+from domain.threescale.remote_state import Identified
 
 # "true": keep the counterpart in 3scale when the object is deleted.
 RETAIN = "perdure.dev/retain"

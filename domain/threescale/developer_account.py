@@ -19,18 +19,20 @@ from domain.schema import Json
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.conditions import ORPHAN
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
-from domain.threescale.developer_user import password_of, valid_address
+from domain.threescale.developer_user import password_of
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import Holder, holder_of, seniority
 from domain.threescale.idempotent_creations import created
+from domain.threescale.managed_by import MANAGED_BY, missing_mark
 from domain.threescale.observed import Blocker, ObservedOne, invalid, is_true, waiting
 from domain.threescale.provider_account import same_tenant
 from domain.threescale.reference_names import users_of_account
 from domain.threescale.remote_object import One, differing
-from domain.threescale.remote_state import MANAGED_BY, FoundAccount, missing_mark
+from domain.threescale.remote_state import FoundAccount
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import ADMIN
 from domain.threescale.resources.shared import Digests
+from domain.threescale.spec_validation import fault_of_address
 
 NO_ADMIN = "valid admin developer user CR not found"
 
@@ -91,7 +93,7 @@ def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str
         if user.metadata.namespace == account.metadata.namespace
         and user.spec.developer_account_ref.name == account.metadata.name
         and user.spec.role == ADMIN
-        and valid_address(user.spec.email)
+        and not fault_of_address(user.spec.email)
         and not user.metadata.deleting
         and _waits_there(user, account, url)
     ]

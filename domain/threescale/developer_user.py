@@ -10,7 +10,6 @@ moves to another account is first deleted in the old account. The password is se
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import ClassVar
@@ -18,26 +17,26 @@ from typing import ClassVar
 from domain.decision import Decision
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
+from domain.threescale.cascading_deletion import finalizer_removed, takes_its_own
 from domain.threescale.conditions import FAILED, INVALID
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.idempotent_creations import created
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, failed, invalid, is_true, waiting
+from domain.threescale.owner_references import bereft, owned
 from domain.threescale.provider_account import same_tenant
-from domain.threescale.references import account_usable, finalizer_removed, id_of_account, takes_its_own
-from domain.threescale.remote_ids import bereft, owned
+from domain.threescale.references import account_usable, id_of_account
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import FoundUser
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import MEMBER
 from domain.threescale.resources.shared import Digests
+from domain.threescale.spec_validation import fault_of_address
 
 PENDING, ACTIVE, SUSPENDED = "pending", "active", "suspended"
 
 PASSWORD_KEY = "password"  # noqa: S105 - its name
-# One `@`, preceded by something and followed by a host with at least two characters.
-_ADDRESS = re.compile(r"[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,253}[a-zA-Z0-9])")
 
 
 class ObservedUser(ObservedOne):
@@ -75,8 +74,8 @@ def _decided(observed: ObservedUser, now: datetime) -> Decision:
 
 def _blocker(observed: ObservedUser, url: str) -> Blocker | None:
     user, account = observed.resource, observed.account
-    if not valid_address(user.spec.email):
-        return invalid(f'spec.email: Invalid value: "{user.spec.email}": Email address not valid')
+    if fault := fault_of_address(user.spec.email):
+        return invalid(str(fault))
     if account is None:
         return _orphan(user, "parent account resource not found")
     host = account.status.provider_account_host
@@ -118,18 +117,13 @@ def _without_password(observed: ObservedUser, fields: dict[str, object], now: da
     """The status shows Failed, not Orphan, because clients treat an Orphan user as created."""
     password = password_of(observed.resource)
     message = f"Secret {password.name} is missing, or lacks the key {password.key}"
-    waits_for = (f"Secret/{password.namespace}/{password.name}",)
-    blocker = failed(message, *waits_for)
+    blocker = failed(message, f"Secret/{password.namespace}/{password.name}")
     return observed.blocked(blocker, now, fields, until=observed.observe_again_at(FAILED, now))
 
 
 def password_of(user: DeveloperUser) -> SecretKey:
     reference = user.spec.password_credentials_ref
     return SecretKey(namespace=reference.namespace or user.metadata.namespace, name=reference.name, key=PASSWORD_KEY)
-
-
-def valid_address(address: str) -> bool:
-    return _ADDRESS.fullmatch(address) is not None
 
 
 def is_user(found: FoundUser, user: DeveloperUser) -> bool:
@@ -174,7 +168,7 @@ def _changes(user: DeveloperUser, found: FoundUser, path: str) -> Iterable[Write
 
 
 def _leaving(observed: ObservedUser) -> Leaving:
-    """No call is made if the account is gone, or if 3scale deletes the user with the account (`takes_its_own`)."""
+    """No call is made if the account is deleted, too (`cascading_deletion.py`)."""
     user, account, provider = observed.resource, observed.account, observed.provider
     known_id = observed.known_id
     leaving = Leaving(holders=observed.holders)

@@ -23,11 +23,11 @@ from domain.threescale.calls import Read, Resource
 from domain.threescale.custom_policy import sync_policy
 from domain.threescale.developer_account import sync_account
 from domain.threescale.digests import digests_of
+from domain.threescale.managed_by import MANAGED_BY
 from domain.threescale.product_sync import changes_of_service
 from domain.threescale.provider_account import named_secret
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import (
-    MANAGED_BY,
     FoundAccount,
     FoundApplication,
     FoundBackendApi,

@@ -2,9 +2,9 @@
 
     changes, creations ─► rules ─► (gateway) ─► deletions
 
-3scale refuses to delete a metric that the gateway's configuration uses, so deletions come after the deployment. Until
-then a surplus metric is renamed if a wanted metric needs its friendly name. If a metric must become a method, or a
-method a metric, it is deleted (`obstacles`) once rules and gateway do not use it, then created again.
+Deletions come after the deployment (`metrics_in_use.py`). Until then a surplus metric is renamed if a wanted metric
+needs its friendly name. If a metric must become a method, or a method a metric, it is deleted (`obstacles`) once rules
+and gateway do not use it, then created again.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from domain.model import Model
 from domain.schema import Json
 from domain.threescale.calls import Resource, Write, change, creation, deletion
-from domain.threescale.constants import HITS
 from domain.threescale.normalize import bare_name, described, same_text
 from domain.threescale.remote_state import FoundMetric
-from domain.threescale.renames import ASIDE, in_turn
 from domain.threescale.resources.shared import Metric, ProductMethod
+from domain.threescale.spec_defaults import HITS
+from domain.threescale.swapped_values import ASIDE, in_turn
 
 
 class Owner(Model):
@@ -43,9 +43,8 @@ class Owner(Model):
 
 
 class Counting(Model):
-    """Calls. `writes` come before the calls for mapping rules, `farewells` (deletions) after the deployment.
-
-    `obstacles` come before both: they delete a metric that must become a method, or a method that must become a metric.
+    """Calls: `obstacles` first, `writes` before the calls for mapping rules, `farewells` (deletions) after the
+    deployment.
     """
 
     obstacles: tuple[Write, ...] = ()

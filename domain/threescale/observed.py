@@ -22,7 +22,7 @@ from domain.threescale.actions import ClusterWrite, DeleteObject, DropFinalizer,
 from domain.threescale.calls import Read, Resource, Sync, Write, unless_refused
 from domain.threescale.conditions import ORPHAN, WAITING, Situation, SyncState, conditions, in_sync
 from domain.threescale.digests import remembering
-from domain.threescale.duplicate_owners import Holder, elder
+from domain.threescale.duplicate_owners import Holder
 from domain.threescale.idempotent_creations import begun_no_more, creating
 from domain.threescale.orphan_backoff import next_look, waiting_since
 from domain.threescale.provider_account import NoAccount, ProviderAccount, known_at, same_tenant
@@ -32,7 +32,6 @@ from domain.threescale.remote_object import One, read_one, wrote_one
 from domain.threescale.remote_state import Identified
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.shared import Conditions, Digests, RemoteResource
-from domain.threescale.spec_validation import Fault
 from domain.writes import JsonPatch, difference
 
 
@@ -324,23 +323,6 @@ class ObservedOwner(Observed):
     siblings: tuple[ObjectMeta, ...] = ()  # other objects of the kind with the same system name and tenant
     holders: tuple[Holder, ...] = ()  # the siblings that have an entry in 3scale, each with the entry's id
     found: Any  # empty at first, or what the previous pass of this process stored
-
-    def wrong_name(self) -> Blocker | None:
-        """A blocker if an older object has the system name already."""
-        name, older = self.resource.spec.system_name, elder(self.resource.metadata, self.siblings)
-        if older is None:
-            return None
-        kind = self.resource.kind_of.name
-        return invalid(f"{kind} {older.namespace}/{older.name} has the system name {name} already")
-
-    def renamed(self) -> Blocker | None:
-        """A blocker if the entry has another system name in 3scale, which cannot be changed."""
-        there, name = self.found.entry, self.resource.spec.system_name
-        if there is None or there.system_name in ("", name):
-            return None
-        what = f"{self.resource.kind_of.name.lower()} {there.id}"
-        detail = f"SystemName is immutable: {what} is called {there.system_name} in 3scale."
-        return invalid(str(Fault(path="spec.systemName", value=name, detail=detail)))
 
 
 # --- parts ---

@@ -34,12 +34,13 @@ from domain.threescale.notices import left_aside
 from domain.threescale.observed import Blocker, Observed, Phase, acts, failed, finalizer_set, invalid, is_true
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import Generated, generate
-from domain.threescale.provider_account import INSECURE
+from domain.threescale.owner_references import owned
 from domain.threescale.references import usable
-from domain.threescale.remote_ids import combined, owned
+from domain.threescale.remote_ids import combined
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.resources.shared import LocalReference
 from domain.threescale.spec_validation import Fault, faults_of_backend, faults_of_product, message_of
+from domain.threescale.tls_verification import INSECURE
 from domain.writes import JsonPatch, difference
 
 _ORPHAN_FINALIZER = "orphan"

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from domain.schema import Json
-from domain.threescale.constants import APICAST, BUILT_IN
 from domain.threescale.normalize import same_json
 from domain.threescale.resources.shared import Policy
 
+_APICAST = "apicast"
+
 
 def with_apicast(policies: Sequence[Policy]) -> tuple[Policy, ...]:
-    if any(policy.name == APICAST for policy in policies):
+    if any(policy.name == _APICAST for policy in policies):
         return tuple(policies)
-    return (*policies, Policy(name=APICAST, version=BUILT_IN, configuration={}, enabled=True))
+    return (*policies, Policy(name=_APICAST, version="builtin", configuration={}, enabled=True))
 
 
 def chain_of(policies: Sequence[Policy]) -> list[dict[str, Json]]:

@@ -5,8 +5,7 @@
          any ─► Failed: 3scale refuses a call                       any ─deletion─► Deleting ─► gone
 
 If the digest of the desired state differs from the stored digest, the product is compared with 3scale part by part
-(`product_sync.py`), and the new digests are stored. A changed system name makes the Product Invalid: 3scale cannot
-change system names, and a second product must not be created.
+(`product_sync.py`), and the new digests are stored.
 """
 
 from __future__ import annotations
@@ -16,35 +15,26 @@ from datetime import datetime
 from typing import ClassVar, Self
 
 from domain.decision import Decision
-from domain.model import Model
 from domain.threescale.actions import ShowStatus
 from domain.threescale.application_plans import references
 from domain.threescale.apply_response import read_product, wrote_product
 from domain.threescale.auto_promotion import PRODUCTION, is_promoted_by_itself
-from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write
-from domain.threescale.cascading_deletion import takes_along
-from domain.threescale.conditions import SyncState
-from domain.threescale.deletion import Leaving, deprovision, leaving_of_owner, retained
+from domain.threescale.calls import Read, Resource, Sync, Write
+from domain.threescale.cascading_deletion import waits_for_applications
+from domain.threescale.deletion import Leaving, deprovision, leaving_of_owner
 from domain.threescale.digests import digest, digests_of, remembering
-from domain.threescale.gateway_configuration import secrets_of, with_secrets
+from domain.threescale.issuer_and_policy_secrets import SecretText, with_secrets
 from domain.threescale.observed import Blocker, ObservedOwner, blocking, calls, invalid, status_patch, waiting
 from domain.threescale.product_sync import Wanted, sync_product, touches_gateway
-from domain.threescale.references import backends_by_name, blocker_of_product, shared_path
+from domain.threescale.references import backends_by_name, blocker_of_product
 from domain.threescale.refused_calls import held
 from domain.threescale.remote_state import FoundProduct
 from domain.threescale.resources import Application, Backend, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Digests
 from domain.threescale.spec_defaults import of_product
-from domain.threescale.spec_validation import Fault, faults_of_product, message_of
-
-
-class SecretText(Model):
-    """A value from a Secret. It never leaves the process."""
-
-    key: SecretKey
-    text: str
-    version: str = ""
+from domain.threescale.spec_validation import faults_of_paths, faults_of_product, message_of
+from domain.threescale.system_names import changed_name, taken_name
 
 
 class ObservedProduct(ObservedOwner):
@@ -89,37 +79,25 @@ def _decided(observed: ObservedProduct, now: datetime) -> Decision:
     product, url = observed.resource, observed.provider.url
     fields: dict[str, object] = {"provider_account_host": url}
     backends = backends_by_name(product, url, observed.backends)
-    spec, faults = _filled(observed)
-    blocker = _blocker(observed, backends, faults)
+    spec, lacking = with_secrets(product.spec, product.metadata.namespace, observed.secrets)
+    blocker = _blocker(observed, backends, lacking)
     if blocker is not None:
         return observed.blocked(blocker, now, fields)
     return _synced(observed, spec, {name: backends[name] for name in product.spec.backend_usages}, fields, now)
 
 
-def _filled(observed: ObservedProduct) -> tuple[ProductSpec, tuple[Fault, ...]]:
-    values = {each.key: each.text for each in observed.secrets}
-    return with_secrets(observed.resource.spec, observed.resource.metadata.namespace, values.get)
-
-
-def _blocker(observed: ObservedProduct, backends: Mapping[str, Backend], faults: tuple[Fault, ...]) -> Blocker | None:
+def _blocker(observed: ObservedProduct, backends: Mapping[str, Backend], lacking: Blocker | None) -> Blocker | None:
     product = observed.resource
     wrong = faults_of_product(product.spec)
     if wrong:
         return invalid(message_of(wrong))
-    if duplicate := observed.wrong_name():
-        return duplicate
-    if faults:
-        return _without_secrets(observed, faults)
-    return shared_path(product.spec) or blocker_of_product(product, backends)
-
-
-def _without_secrets(observed: ObservedProduct, faults: tuple[Fault, ...]) -> Blocker:
-    product, there = observed.resource, {each.key for each in observed.secrets}
-    keys = secrets_of(product.spec, product.metadata.namespace)
-    missing = [key for key in keys if key not in there]
-    waits_for = tuple(dict.fromkeys(f"Secret/{key.namespace}/{key.name}" for key in missing or keys))
-    state = SyncState.WAITING if missing else SyncState.INVALID
-    return Blocker(state=state, message=message_of(faults), waits_for=waits_for)
+    if taken := taken_name(product, observed.siblings):
+        return taken
+    if lacking is not None:
+        return lacking
+    if shared := faults_of_paths(product.spec):
+        return invalid(message_of(shared))
+    return blocker_of_product(product, backends)
 
 
 def _synced(
@@ -134,8 +112,8 @@ def _synced(
     before, desired = digests_of(product), desired_digests(observed, backends)
     if desired == before and known_id and not observed.look and not observed.found.looked:
         return observed.fine(now, fields)
-    if renamed := observed.renamed():
-        return observed.blocked(renamed, now, fields)
+    if changed := changed_name(observed):
+        return observed.blocked(changed, now, fields)
     ids = {name: backend.status.backend_id or 0 for name, backend in backends.items()}
     promote = is_promoted_by_itself(product.metadata) and (observed.look or desired.production != before.production)
     wanted = Wanted(spec=spec, backends=ids, gateway=desired.gateway or "", promote=promote)
@@ -192,12 +170,4 @@ def desired_digests(observed: ObservedProduct, backends: Mapping[str, Backend]) 
 
 
 def _leaving(observed: ObservedProduct) -> Leaving:
-    return leaving_of_owner(observed, _waits_for_applications(observed))
-
-
-def _waits_for_applications(observed: ObservedProduct) -> Blocker | None:
-    if not takes_along(observed.resource.metadata):
-        return None
-    going = (each for each in observed.applications if each.status.application_id and not retained(each.metadata))
-    names = sorted(f"Application/{each.metadata.namespace}/{each.metadata.name}" for each in going)
-    return waiting(f"its Applications are deleted first: {', '.join(names)}", *tuple(names)) if names else None
+    return leaving_of_owner(observed, waits_for_applications(observed.resource, observed.applications))

@@ -6,7 +6,6 @@
 Each decision returns all possible calls; calls that need an id from a response follow in the next decision. 3scale
 deploys each change of proxy or policies to staging, so these calls come last and make a deploy call unnecessary. A
 digest identifies the configuration in staging. After a crash the next pass finds that the digest differs, and deploys.
-A product without backends has no configuration.
 """
 
 from __future__ import annotations
@@ -25,13 +24,14 @@ from domain.threescale.gateway_configuration import (
     flows,
     proxy_fields,
 )
+from domain.threescale.managed_by import MANAGED_BY, missing_mark
 from domain.threescale.mapping_rules import order, without
 from domain.threescale.methods_and_metrics import Owner, count
 from domain.threescale.normalize import same_path, same_text, usage_path
 from domain.threescale.policy_chain import chain_of, same_chain
-from domain.threescale.remote_state import MANAGED_BY, FoundPlan, FoundProduct, FoundService, FoundUsage, missing_mark
-from domain.threescale.renames import in_turn
+from domain.threescale.remote_state import FoundPlan, FoundProduct, FoundService, FoundUsage
 from domain.threescale.resources.product import ProductSpec
+from domain.threescale.swapped_values import in_turn
 
 _ASIDE = "/perdure-moves{}"
 

@@ -23,7 +23,6 @@ SEED_SECRET = "system-seed"  # noqa: S105 - its name
 ADDRESS_KEY = "adminURL"
 TOKEN_KEY = "token"  # noqa: S105 - its name
 SEED_TOKEN_KEY = "ADMIN_ACCESS_TOKEN"  # noqa: S105 - its name
-INSECURE = "insecure_skip_verify"
 
 
 class SecretView(Model):

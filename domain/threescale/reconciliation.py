@@ -7,16 +7,13 @@ from domain.control_annotations import RETRIED
 from domain.decision import Action, Decision, World
 from domain.threescale.actions import ShowStatus
 from domain.threescale.calls import Call
-from domain.threescale.cascading_deletion import belonging
-from domain.threescale.conditions import INVALID
+from domain.threescale.conditions import INVALID, lasts
 from domain.threescale.drift_schedule import DRIFT, LOOKED
 from domain.threescale.notices import notices
 from domain.threescale.observed import Observed, Phase, Unreadable, acts, invalid, outcome_of, status_in_sync
+from domain.threescale.owner_references import belonging
 from domain.threescale.refused_calls import are_temporary
 from domain.writes import JsonPatch
-
-# Shorter syncs are not reported: clients replace objects that they have just read, and would get a conflict.
-LASTING = timedelta(seconds=10)
 
 
 def decide(world: World, now: datetime) -> Decision:
@@ -38,10 +35,6 @@ def decide(world: World, now: datetime) -> Decision:
     if announced or owner:
         decision = decision.model_copy(update={"notices": (*announced, *decision.notices), "owner": owner})
     return decision
-
-
-def lasts(time: timedelta) -> bool:
-    return time > LASTING
 
 
 def _with(decision: Decision, actions: Iterable[Action]) -> Decision:

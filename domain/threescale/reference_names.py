@@ -14,8 +14,8 @@ from domain.threescale.conditions import IN_SYNC
 from domain.threescale.deletion import RETAIN
 from domain.threescale.developer_user import password_of
 from domain.threescale.digests import digests_of
-from domain.threescale.gateway_configuration import secrets_of
-from domain.threescale.provider_account import DEFAULT_SECRET, INSECURE, SEED_SECRET, plain
+from domain.threescale.issuer_and_policy_secrets import secrets_of
+from domain.threescale.provider_account import DEFAULT_SECRET, SEED_SECRET, plain
 from domain.threescale.resources import (
     ActiveDoc,
     Application,
@@ -30,6 +30,7 @@ from domain.threescale.resources import (
     Tenant,
 )
 from domain.threescale.resources.shared import Document, InTenant
+from domain.threescale.tls_verification import INSECURE
 
 _READ_BY_OTHERS = (CASCADE, RETAIN, PROMOTE, INSECURE)
 

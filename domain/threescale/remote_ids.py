@@ -1,13 +1,10 @@
-"""Ids and owners in an object's metadata.
-
-Annotations store ids in addition to the status, so that an object restored without its status knows its counterpart.
-Users and applications have their account as owner, and are deleted with it even without a garbage collector.
+"""Ids of counterparts in 3scale. Annotations store them in addition to the status, so that an object restored without
+its status knows its counterpart.
 """
 
 from __future__ import annotations
 
-from domain.identity import Kind
-from domain.resource import CustomResource, ObjectMeta, OwnerReference
+from domain.resource import CustomResource
 from domain.threescale.resources.shared import RemoteResource, ReportedStatus
 from domain.writes import JsonPatch
 
@@ -29,31 +26,6 @@ def identified(resource: RemoteResource, id_: object) -> JsonPatch:
     if not annotation or not id_ or resource.metadata.annotations.get(annotation) == str(id_):
         return {}
     return {"metadata": {"annotations": {annotation: str(id_)}}}
-
-
-def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
-    """A patch that sets the owner reference, as controller if the object has no other; empty if it is set already."""
-    if any(reference.uid == owner.metadata.uid for reference in meta.owner_references):
-        return {}
-    others = [each for each in meta.owner_references if each.kind != owner.kind_of.name]
-    reference = OwnerReference(
-        api_version=owner.kind_of.api_version,
-        kind=owner.kind_of.name,
-        name=owner.metadata.name,
-        uid=owner.metadata.uid,
-        controller=not any(each.controller for each in others),  # the API server accepts only one
-        block_owner_deletion=True,
-    )
-    return {"metadata": {"ownerReferences": [each.model_dump(mode="json") for each in (*others, reference)]}}
-
-
-def bereft(meta: ObjectMeta, kind: Kind, name: str, owner: CustomResource | None) -> bool:
-    """Whether the recorded owner of this kind and name is gone, even if a new object has the owner's name.
-
-    A recorded owner with another name is ignored, because the object has moved to a new owner since.
-    """
-    noted = {each.uid for each in meta.owner_references if (each.kind, each.name) == (kind.name, name)}
-    return bool(noted) and (owner is None or owner.metadata.uid not in noted)
 
 
 def combined(*patches: JsonPatch) -> JsonPatch:

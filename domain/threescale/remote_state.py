@@ -12,13 +12,7 @@ from pydantic import model_validator
 from domain.model import Model
 from domain.schema import Json, JsonObject
 
-MANAGED_BY = {"managed_by": "operator"}
 LEAVING = "scheduled_for_deletion"  # the state of a deleted tenant, whose account stays for a while
-
-
-def missing_mark(annotations: Mapping[str, Json]) -> dict[str, Json]:
-    """The field `annotations` with our mark added; empty if they have the mark already."""
-    return {} if MANAGED_BY.items() <= annotations.items() else {"annotations": {**annotations, **MANAGED_BY}}
 
 
 class Found(Model):

@@ -1,8 +1,8 @@
 """The defaults that are written into a spec, so that the effective values are visible in the object.
 
 Each function returns fields to merge into `spec`; lists are replaced as a whole. A name without letters or digits
-yields no system name, and `spec_validation.py` then reports that. Without a name there are no defaults, because the API
-server would refuse the object.
+yields no system name (`spec_validation.py`). Without a name there are no defaults: the API server would refuse the
+object.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 
 from domain.schema import JsonObject
-from domain.threescale.constants import HITS
 from domain.threescale.policy_chain import with_apicast
 from domain.threescale.resources.backend import BackendSpec
 from domain.threescale.resources.documents import ActiveDoc
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.tenant import Tenant
 
+HITS = "hits"  # the metric that 3scale gives to each product and backend
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9]")
 
 

@@ -1,4 +1,4 @@
-"""Validation of Product and Backend specs, in the replaced operator's words.
+"""Validation of Product and Backend specs and of a DeveloperUser's e-mail address, in the replaced operator's words.
 
 Faults have a fixed order, so that their order never changes a status. Two rules differ from the operator's rules:
 friendly names are compared with friendly names, not with system names; and price ranges that share an end are refused,
@@ -7,14 +7,19 @@ as 3scale refuses them.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from domain.model import Model
-from domain.threescale.constants import HITS
+from domain.threescale.normalize import same_path
 from domain.threescale.resources.backend import BackendSpec
 from domain.threescale.resources.product import ApplicationPlan, PricingRule, ProductSpec
 from domain.threescale.resources.shared import MappingRule, Metric, MetricReference, ProductMethod
+from domain.threescale.spec_defaults import HITS
+
+# One `@`, preceded by something and followed by a host with at least two characters.
+_ADDRESS = re.compile(r"[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,253}[a-zA-Z0-9])")
 
 
 class Fault(Model):
@@ -54,9 +59,24 @@ def faults_of_backend(spec: BackendSpec) -> tuple[Fault, ...]:
     )
 
 
+def faults_of_paths(spec: ProductSpec) -> tuple[Fault, ...]:
+    """3scale refuses two backends with the same path."""
+    paths = sorted((usage.path.lower(), name) for name, usage in spec.backend_usages.items())
+    return tuple(
+        Fault(path=f"spec.backendUsages[{name}]", value=path, detail="path is not unique.")
+        for index, (path, name) in enumerate(paths)
+        if any(same_path(path, other) for other, _ in paths[:index])
+    )
+
+
 def fault_of_system_name(system_name: str) -> tuple[Fault, ...]:
     detail = "a name without letters or digits yields no system name."
     return () if system_name else (Fault(path="spec.systemName", value=None, detail=detail),)
+
+
+def fault_of_address(email: str) -> Fault | None:
+    detail = "Email address not valid"
+    return None if _ADDRESS.fullmatch(email) else Fault(path="spec.email", value=email, detail=detail)
 
 
 def _names(kind: str, metrics: Mapping[str, Metric], methods: Mapping[str, ProductMethod]) -> Iterable[Fault]:

@@ -27,7 +27,9 @@ from domain.threescale.deletion import Leaving, deprovision
 from domain.threescale.developer_user import PENDING
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import Holder, elder
+from domain.threescale.managed_by import MANAGED_BY, missing_mark
 from domain.threescale.observed import Blocker, Observed, Phase, acts, failed, invalid, waiting
+from domain.threescale.owner_references import owned
 from domain.threescale.provider_account import (
     ADDRESS_KEY,
     TOKEN_KEY,
@@ -36,17 +38,9 @@ from domain.threescale.provider_account import (
     SecretView,
     same_tenant,
 )
-from domain.threescale.remote_ids import identified, owned, remembered_id
+from domain.threescale.remote_ids import identified, remembered_id
 from domain.threescale.remote_object import One, differing
-from domain.threescale.remote_state import (
-    LEAVING,
-    MANAGED_BY,
-    FoundUser,
-    Identified,
-    answer_of,
-    answers_of,
-    missing_mark,
-)
+from domain.threescale.remote_state import LEAVING, FoundUser, Identified, answer_of, answers_of
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.developers import ADMIN
 from domain.threescale.resources.shared import Digests

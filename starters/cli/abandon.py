@@ -15,9 +15,9 @@ import typer
 
 from domain.control_annotations import ABANDONED
 from domain.resource import timestamp
-from starters.cli.environment import StateOption
 from starters.cli.object_reference import KindArgument, NameArgument, OfObject, Target, target
 from starters.cli.output import CommandError, Format, FormatOption, printed, say, utc_now, warn
+from starters.cli.state_directory import StateOption
 
 if TYPE_CHECKING:
     from domain.identity import Kind

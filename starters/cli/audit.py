@@ -16,8 +16,8 @@ import typer
 
 from domain.audit_report import CONFIG_MAP_NAME, AreaReport, Found, failed, reported, reports_in
 from starters.cli.completion import complete_areas
-from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption, printed, say, table, utc_now, warn
+from starters.cli.state_directory import StateOption
 
 if TYPE_CHECKING:
     from engine.settings import Settings

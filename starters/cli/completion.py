@@ -19,7 +19,7 @@ from typing import Annotated
 import typer
 
 from domain.identity import Kind, all_areas, all_kinds, objectless
-from starters.cli.environment import UnusedStateOption, enter
+from starters.cli.state_directory import UnusedStateOption, enter
 
 PATIENCE_SECONDS = 3.0
 MOST = 500

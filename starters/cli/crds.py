@@ -11,7 +11,7 @@ import yaml
 from domain.custom_resources import all_crds
 from domain.schema import Document
 from engine.settings import settings
-from starters.cli.environment import UnusedStateOption
+from starters.cli.state_directory import UnusedStateOption
 
 HEADER = "# Generated from the models in domain/ by `perdure crds --output deploy/crds`; do not edit.\n"
 

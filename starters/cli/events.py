@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine import command_groups
-from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, age, facts, printed, say, table, utc_now, warn
 from starters.cli.processes import execute_with_places
 from starters.cli.served_queues import places_of_settings
+from starters.cli.state_directory import StateOption
 
 if TYPE_CHECKING:
     from domain.instances.message_unwrapping import Message

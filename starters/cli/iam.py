@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from domain.schema import Document
-from starters.cli.environment import StateOption
 from starters.cli.served_queues import places_of_settings
+from starters.cli.state_directory import StateOption
 
 if TYPE_CHECKING:
     from activities.aws.permissions import Permission

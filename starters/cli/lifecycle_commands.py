@@ -15,7 +15,6 @@ import typer
 from domain.control_annotations import PAUSED, is_paused
 from domain.identity import all_kinds
 from starters.cli.completion import complete_areas
-from starters.cli.environment import StateOption
 from starters.cli.object_reference import (
     KindArgument,
     NameIfSeveral,
@@ -26,6 +25,7 @@ from starters.cli.object_reference import (
     target,
 )
 from starters.cli.output import Format, FormatOption, printed, say
+from starters.cli.state_directory import StateOption
 
 if TYPE_CHECKING:
     from domain.identity import Key
@@ -56,7 +56,7 @@ def why(
     Example: perdure why account aws-account-operator/osd-creds-mgmt-x7k2p
     """
     from starters.cli import lifecycle
-    from starters.cli.why import print_why
+    from starters.cli.why_output import print_why
 
     reference = target(kind, name)
     print_why(reference, _answer(reference, lifecycle.why), output)
@@ -84,7 +84,7 @@ def plan(
         plan_files.plan_file(file, namespace or "default", output)
         return
     from starters.cli import lifecycle
-    from starters.cli.why import print_plan
+    from starters.cli.why_output import print_plan
 
     reference = target(kind, name)
     print_plan(reference, _answer(reference, lifecycle.plan), output)

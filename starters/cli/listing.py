@@ -19,9 +19,9 @@ from domain.identity import Key, Kind, all_kinds, key_found
 from domain.model import Model
 from domain.resource import parse_timestamp
 from starters.cli import output
-from starters.cli.environment import StateOption
 from starters.cli.object_reference import checked_name, kind_argument, kind_named, path
 from starters.cli.output import Format, FormatOption
+from starters.cli.state_directory import StateOption
 
 if TYPE_CHECKING:
     from temporalio.client import WorkflowExecution

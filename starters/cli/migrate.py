@@ -9,9 +9,9 @@ import typer
 import yaml
 
 from domain.instances.node_termination_handler_migration import policy_of_nth
-from starters.cli.environment import UnusedStateOption
 from starters.cli.object_reference import checked_name
 from starters.cli.output import CommandError
+from starters.cli.state_directory import UnusedStateOption
 
 migrate = typer.Typer(help="Print other systems' settings as Perdure's objects.")
 

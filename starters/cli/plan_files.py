@@ -32,7 +32,7 @@ from starters.cli.object_reference import Target
 from starters.cli.output import CommandError, Format, printed, say, utc_now
 from starters.cli.pause_areas import current_pauses
 from starters.cli.session import Session, perform
-from starters.cli.why import print_plan
+from starters.cli.why_output import print_plan
 from workers.main import activities_of
 from workers.registry import workflows_of
 from workflows.durable_driver import Entity

@@ -18,8 +18,8 @@ import typer
 from domain.identity import all_areas
 from domain.model import Model
 from engine import command_groups
-from starters.cli.environment import StateOption, UnusedStateOption
 from starters.cli.output import CommandError, Format, FormatOption, printed, say
+from starters.cli.state_directory import StateOption, UnusedStateOption
 
 if TYPE_CHECKING:
     from engine.settings import Settings

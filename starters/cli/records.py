@@ -13,13 +13,9 @@ from starters.cli.session import FIELD_MANAGER, ClusterSession, person
 
 
 async def annotate(session: ClusterSession, target: Target, annotations: Mapping[str, str | None]) -> None:
-    await session.cluster_of(target.kind).patch(
-        target.kind,
-        target.namespace,
-        target.name,
-        {"metadata": {"annotations": dict(annotations)}},
-        field_manager=FIELD_MANAGER,
-    )
+    patch = {"metadata": {"annotations": dict(annotations)}}
+    kube, kind = session.cluster_of(target.kind), target.kind
+    await kube.patch(kind, target.namespace, target.name, patch, field_manager=FIELD_MANAGER)
 
 
 async def record(session: ClusterSession, target: Target, obj: JsonObject, reason: str, message: str) -> None:

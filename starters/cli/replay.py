@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, printed, say, table
+from starters.cli.state_directory import StateOption
 
 if TYPE_CHECKING:
     from temporalio.client import Client

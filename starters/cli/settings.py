@@ -19,8 +19,8 @@ from engine.settings import (
     unknown_variables,
     variable_of,
 )
-from starters.cli.environment import StateOption, exports
 from starters.cli.output import Format, FormatOption, grid, printed, show, warn
+from starters.cli.state_directory import StateOption, exports
 
 Source = Literal["default", "environment", "state directory"]
 SetOption = Annotated[bool, typer.Option("--set", help="Only settings that are set or differ from their default.")]

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine import command_groups
-from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, printed, say, table, warn
 from starters.cli.replay import replay
+from starters.cli.state_directory import StateOption
 
 if TYPE_CHECKING:
     from temporalio.client import Client

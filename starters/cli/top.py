@@ -19,10 +19,10 @@ from domain.backlog import Backlog
 from domain.identity import all_areas, all_kinds, id_prefix, objectless_in
 from domain.model import Model
 from starters.cli import output
-from starters.cli.environment import StateOption
 from starters.cli.listing import Row
 from starters.cli.object_reference import path
 from starters.cli.output import Format, FormatOption
+from starters.cli.state_directory import StateOption
 
 if TYPE_CHECKING:
     from starters.cli.session import Session

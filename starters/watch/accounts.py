@@ -11,13 +11,7 @@ from domain import control_annotations
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.claim_lifecycle import POOLS_TURN
 from domain.accounts.claim_validation import spec_fault
-from domain.accounts.constants import (
-    CONFIG_MAP,
-    FINALIZER,
-    OPERATOR_NAMESPACE,
-    PAUSE_ANNOTATION,
-    PAYER_SECRET,
-)
+from domain.accounts.constants import CONFIG_MAP, FINALIZER, OPERATOR_NAMESPACE, PAUSE_ANNOTATION, PAYER_SECRET
 from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.relations import CLOSE_BACKOFF, CONFIG, PAYER, POOL_ANNOTATIONS, RELATIONS, is_settled
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState

@@ -83,16 +83,11 @@ class Readings:
 
     def pool(self, obj: JsonObject) -> View:
         """The view is never settled, because a pool's status does not reveal that its counts are stale."""
-        return View(
-            fingerprint=self._content(obj),
-            facts=self._facts(obj, minimum=_number(obj, "spec", "minAvailable")),
-        )
+        facts = self._facts(obj, minimum=_number(obj, "spec", "minAvailable"))
+        return View(fingerprint=self._content(obj), facts=facts)
 
     def scaling(self, obj: JsonObject) -> View:
-        return View(
-            fingerprint=self._content(obj),
-            settled=text(obj, "status", "state") == "done",
-        )
+        return View(fingerprint=self._content(obj), settled=text(obj, "status", "state") == "done")
 
     def _facts(self, obj: JsonObject, **facts: str | bool) -> dict[str, str]:
         """The given facts and those that all kinds have. A fact that is empty or false is left out."""

@@ -30,10 +30,10 @@ from starters.watch import metrics
 from starters.watch.background_tasks import attend, duties_of_areas
 from starters.watch.checkpoint import CHECKPOINT
 from starters.watch.gauges import published
-from starters.watch.missing_workers import report_missing_workers
+from starters.watch.missing_worker_metrics import report_missing_workers
 from starters.watch.missing_workflows import unmatched
 from starters.watch.objectless_lifecycles import open_objectless, opened_by_areas
-from starters.watch.pausing import pauses_reported
+from starters.watch.pause_wakes import pauses_reported
 from starters.watch.watched_kinds import watched_under
 from starters.watch.watcher import Watcher
 

@@ -120,10 +120,6 @@ def project(
     )
 
 
-def is_urgent(before: Projection | None, after: Projection | None) -> bool:
-    return after is None or after.deleting or (before is not None and before.levers != after.levers)
-
-
 def _readable(kind: str, obj: JsonObject, read: Read) -> View:
     """The view. If the object is unreadable, its whole content is the fingerprint, so that each change wakes it."""
     try:

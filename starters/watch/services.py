@@ -9,12 +9,7 @@ from __future__ import annotations
 from activities.loadbalancers.installation import installation_of
 from domain.control_annotations import LEVERS
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
-from domain.loadbalancers.constants import (
-    GROUP,
-    LOAD_BALANCER_COMPONENT,
-    LOG_LABEL_PREFIX,
-    SERVICE_FINALIZER,
-)
+from domain.loadbalancers.constants import GROUP, LOAD_BALANCER_COMPONENT, LOG_LABEL_PREFIX, SERVICE_FINALIZER
 from domain.loadbalancers.names import load_balancer_name
 from domain.loadbalancers.relations import RELATIONS, endpoints
 from domain.loadbalancers.services.objects import Installation, Service

@@ -6,7 +6,7 @@ A key may be:
 - *held*: its wake is delayed, because another workflow may do the work;
 - *gathered*: it is woken once, at the end of a burst of changes that each concern thousands of keys;
 - *resting*: it was just woken, and is not woken again for 0.1 to 5 s;
-- *urgent*: it is woken before other keys.
+- *urgent*: it is woken before other keys, because its object is deleted, or a person retries, pauses or resumes it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from opentelemetry.context import Context
 from domain.identity import Key
 from engine.health import LONGEST_TURN
 from engine.tracing import continued, origin
+from starters.watch.projection import Projection
 
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 5.0
@@ -30,6 +31,10 @@ LONGEST_DELAY = 5.0
 REST = 0.1
 
 logger = logging.getLogger(__name__)
+
+
+def is_urgent(before: Projection | None, after: Projection | None) -> bool:
+    return after is None or after.deleting or (before is not None and before.levers != after.levers)
 
 
 class WakeQueue:

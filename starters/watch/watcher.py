@@ -31,12 +31,12 @@ from engine.tracing import change
 from starters.watch import metrics
 from starters.watch.checkpoint import Checkpoint
 from starters.watch.delegation import Delegation, Handover, IsOpen
-from starters.watch.heartbeats import EVERY, MissedHeartbeats
+from starters.watch.missed_heartbeats import EVERY, MissedHeartbeats
 from starters.watch.own_writes import is_echo
-from starters.watch.projection import Projection, is_urgent
+from starters.watch.projection import Projection
 from starters.watch.projection_index import Index
 from starters.watch.reflectors import Mirrors
-from starters.watch.wake_queue import WakeQueue
+from starters.watch.wake_queue import WakeQueue, is_urgent
 from starters.watch.watched_kinds import Watched
 
 # Seconds, at most, that the wakes after a start wait for the lists of all kinds, which contain the objects' relatives.

@@ -38,7 +38,9 @@ def _imports(module: str) -> tuple[str, ...]:
     if module not in (COMMAND, SEED):
         return (module,)
     of_areas = [name for each in installed().values() for name in (each.workflows, each.activities, each.resources)]
-    of_commands = [f"starters.cli.{name}" for name in ("lifecycle", "listing", "why", "audits", "wake_lifecycles")]
+    of_commands = [
+        f"starters.cli.{name}" for name in ("lifecycle", "listing", "why_output", "audits", "wake_lifecycles")
+    ]
     return (COMMAND, SEED, "workers.main", "starters.watch.main", "localcloud.demo.scenarios", *of_areas, *of_commands)
 
 

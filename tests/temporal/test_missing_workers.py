@@ -24,7 +24,7 @@ from engine.worker_versions import count_pinned, deployment_config, make_current
 from starters.cli import lifecycle
 from starters.cli.output import CommandError
 from starters.cli.session import Session
-from starters.watch.missing_workers import look
+from starters.watch.missing_worker_metrics import look
 
 NO_WORKER = "no worker for accounts: none polls the task queue accounts"
 # Temporal lists a worker that has stopped among the pollers for minutes.

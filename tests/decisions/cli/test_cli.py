@@ -24,7 +24,7 @@ from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, SERVICE
 from domain.model import Model
 from domain.operator_domain import DEFAULT
-from starters.cli import environment, output
+from starters.cli import output, state_directory
 from starters.cli.abandon import outside
 from starters.cli.crds import crd_files
 from starters.cli.listing import Row
@@ -33,7 +33,7 @@ from starters.cli.object_reference import kind_named, target
 from starters.cli.wake_lifecycles import concerns
 
 ROOT = Path(__file__).parents[3]
-POINTERS = (*environment.POINTERS, "PERDURE_STATE")
+POINTERS = (*state_directory.POINTERS, "PERDURE_STATE")
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
@@ -143,27 +143,27 @@ def test_an_object_knows_how_kubectl_calls_it() -> None:
 def test_the_option_wins_over_the_shell(shell: Path, tmp_path: Path) -> None:
     os.environ["KUBECONFIG"] = "/production"
     directory = deployment(tmp_path / "mine", KUBECONFIG="'/my own/kubeconfig'", TEMPORAL_ADDRESS="127.0.0.1:1")
-    assert environment.enter(directory) == directory
+    assert state_directory.enter(directory) == directory
     assert os.environ["KUBECONFIG"] == "/my own/kubeconfig"
     assert os.environ["TEMPORAL_ADDRESS"] == "127.0.0.1:1"
 
 
 def test_nothing_of_another_temporal_is_left_beside_the_deployments(shell: Path, tmp_path: Path) -> None:
     os.environ |= {"TEMPORAL_API_KEY": "secret", "TEMPORAL_NAMESPACE": "prod", "TEMPORAL_TLS": "true"}
-    environment.enter(deployment(tmp_path / "mine", TEMPORAL_ADDRESS="127.0.0.1:1"))
+    state_directory.enter(deployment(tmp_path / "mine", TEMPORAL_ADDRESS="127.0.0.1:1"))
     found = {name: value for name, value in os.environ.items() if name.startswith("TEMPORAL_")}
     assert found == {"TEMPORAL_ADDRESS": "127.0.0.1:1"}
 
 
 def test_a_deployment_without_a_temporal_of_its_own_leaves_the_shells(shell: Path, tmp_path: Path) -> None:
     os.environ |= {"TEMPORAL_ADDRESS": "temporal.example:7233", "TEMPORAL_NAMESPACE": "mine"}
-    environment.enter(deployment(tmp_path / "mine", KUBECONFIG="/local"))
+    state_directory.enter(deployment(tmp_path / "mine", KUBECONFIG="/local"))
     assert (os.environ["TEMPORAL_ADDRESS"], os.environ["TEMPORAL_NAMESPACE"]) == ("temporal.example:7233", "mine")
 
 
 def test_the_local_deployment_is_taken_when_nothing_else_is_named(shell: Path) -> None:
     deployment(shell, TEMPORAL_ADDRESS="127.0.0.1:1")
-    assert environment.enter(None) == shell
+    assert state_directory.enter(None) == shell
     assert os.environ["TEMPORAL_ADDRESS"] == "127.0.0.1:1"
 
 
@@ -171,16 +171,16 @@ def test_the_local_deployment_is_taken_when_nothing_else_is_named(shell: Path) -
 def test_the_local_deployment_is_left_alone_when_the_shell_names_a_server(shell: Path, name: str) -> None:
     deployment(shell, KUBECONFIG="/local")
     os.environ[name] = "elsewhere"
-    assert environment.enter(None) is None
+    assert state_directory.enter(None) is None
     assert os.environ.get("KUBECONFIG") != "/local"
 
 
 def test_a_named_directory_without_a_deployment_is_an_error(shell: Path, tmp_path: Path) -> None:
     with pytest.raises(typer.BadParameter, match="there is no local deployment in"):
-        environment.enter(tmp_path)
+        state_directory.enter(tmp_path)
     os.environ["PERDURE_STATE"] = str(tmp_path / "gone")
     with pytest.raises(typer.BadParameter):
-        environment.enter(None)
+        state_directory.enter(None)
 
 
 # What is printed.

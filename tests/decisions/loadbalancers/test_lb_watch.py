@@ -13,8 +13,8 @@ from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, THE_P
 from domain.loadbalancers.constants import DRIFT_ANNOTATION, MARKED_AT_ANNOTATION
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.writes import merge
-from starters.watch.heartbeats import MissedHeartbeats
 from starters.watch.loadbalancers import WATCHED
+from starters.watch.missed_heartbeats import MissedHeartbeats
 from starters.watch.projection import Projection
 from starters.watch.projection_index import Index
 from starters.watch.watched_kinds import Watched

@@ -20,7 +20,7 @@ import activities.openstack.call_metrics
 import activities.threescale.metrics
 import starters.events.metrics
 import starters.watch.metrics
-import starters.watch.missing_workers  # noqa: F401 - all put their metrics into the registry
+import starters.watch.missing_worker_metrics  # noqa: F401 - all put their metrics into the registry
 from domain.identity import all_areas
 from starters.watch.account_metrics import account_gauges
 from starters.watch.audit_reports import audit_gauges

@@ -17,7 +17,6 @@ from domain.threescale.provider_account import (
     provider_account,
     same_tenant,
 )
-from domain.threescale.renames import in_turn
 
 SINCE = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 
@@ -119,17 +118,3 @@ def test_a_tenant_that_is_not_found_is_reported_in_the_known_words(
 def test_addresses_lead_to_one_tenant(one: str, other: str | None, same: bool) -> None:
     """3scale weakness 22: a slash behind an address makes it another tenant's."""
     assert same_tenant(one, other) is same
-
-
-@given(st.permutations("abcdef"), st.permutations("abcdef"))
-def test_values_that_are_unique_move_one_at_a_time(before: list[str], wanted: list[str]) -> None:
-    held = dict(enumerate(before))
-    for id_, value in in_turn(held, dict(enumerate(wanted))):
-        assert all(other == id_ or has != value for other, has in held.items())
-        held[id_] = value
-    assert held == dict(enumerate(wanted))
-
-
-def test_a_value_that_another_keeps_is_left_out() -> None:
-    assert in_turn({1: "a", 2: "b"}, {1: "b"}) == []
-    assert in_turn({1: "a", 2: "b"}, {1: "B", 2: "c"}, normalized=str.lower) == [(2, "c"), (1, "B")]

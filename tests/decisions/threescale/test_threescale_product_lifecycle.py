@@ -25,8 +25,8 @@ from threescale_objects import (
 
 from domain.refusal import ErrorType
 from domain.threescale.calls import SecretKey
+from domain.threescale.issuer_and_policy_secrets import SecretText
 from domain.threescale.observed import Phase
-from domain.threescale.product import SecretText
 from domain.threescale.remote_state import FoundMetric, FoundProduct, FoundService
 from domain.threescale.resources import Product
 

@@ -10,8 +10,9 @@ from threescale_objects import APICAST, HITS
 from domain.threescale.apply_response import read_product, wrote_product
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.digests import digest
+from domain.threescale.managed_by import MANAGED_BY
 from domain.threescale.product_sync import Wanted, sync_product
-from domain.threescale.remote_state import MANAGED_BY, FoundMetric, FoundPlan, FoundProduct, FoundService, answers_of
+from domain.threescale.remote_state import FoundMetric, FoundPlan, FoundProduct, FoundService, answers_of
 from domain.threescale.resources import ProductSpec
 
 BACKENDS = {"stock": 7}

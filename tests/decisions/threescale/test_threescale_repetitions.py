@@ -12,8 +12,8 @@ from activities.threescale.call_limits import Guard
 from activities.threescale.client import Tenant
 from domain.threescale.calls import Resource, SecretKey, Write
 from domain.threescale.developer_user import sync_user
+from domain.threescale.managed_by import MANAGED_BY
 from domain.threescale.remote_object import One
-from domain.threescale.remote_state import MANAGED_BY
 from domain.threescale.resources import DeveloperUser
 from engine.errors import Invalid
 

@@ -15,7 +15,7 @@ from threescale_passes_lab import Passes
 from threescale_process import Client
 
 from domain.threescale import BACKEND
-from domain.threescale.provider_account import INSECURE
+from domain.threescale.tls_verification import INSECURE
 from localcloud.kubernetes.certificates import Certificates
 
 pytestmark = pytest.mark.integration

@@ -10,14 +10,7 @@ from threescale_process import Client
 from threescale_scene import everything
 
 from domain.identity import Kind
-from domain.threescale import (
-    ACTIVE_DOC,
-    BACKEND,
-    CUSTOM_POLICY_DEFINITION,
-    DEVELOPER_ACCOUNT,
-    DEVELOPER_USER,
-    PRODUCT,
-)
+from domain.threescale import ACTIVE_DOC, BACKEND, CUSTOM_POLICY_DEFINITION, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT
 
 pytestmark = pytest.mark.integration
 

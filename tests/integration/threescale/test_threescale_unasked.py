@@ -14,7 +14,7 @@ from threescale_process import Client
 from threescale_scene import everything
 
 from domain.decision import Outcome
-from domain.threescale import APPLICATION, BACKEND, OPEN_API, PRODUCT, reconciliation
+from domain.threescale import APPLICATION, BACKEND, OPEN_API, PRODUCT, conditions
 from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.cascading_deletion import CASCADE
 from domain.threescale.drift_schedule import COMPARED_AFTER_CHANGE
@@ -148,7 +148,7 @@ async def test_a_long_row_of_calls_says_so_once_and_a_quick_one_never(
     await passes.settled(bare_shop)
     assert not [each for each in reported if "InSync" in each]
 
-    monkeypatch.setattr(reconciliation, "LASTING", timedelta(0))
+    monkeypatch.setattr(conditions, "LASTING", timedelta(0))
     await bare_shop.backend("slow")
     await passes.settled(bare_shop)
     assert [each for each in reported if "InSync" in each] == [{"InSync"}]

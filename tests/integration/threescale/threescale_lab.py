@@ -11,10 +11,7 @@ from threescale_process import Client
 from waiting import eventually
 
 from domain.identity import Kind
-from domain.threescale import (
-    BACKEND,
-    PRODUCT,
-)
+from domain.threescale import BACKEND, PRODUCT
 from engine.errors import Absent
 from engine.kube import NAMESPACE, SECRET, KubeApi
 from engine.kube.json import mapping, sequence, text

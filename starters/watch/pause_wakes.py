@@ -1,8 +1,7 @@
 """Wakes open lifecycles when their area is paused or resumed.
 
-If a worker's watch of the ConfigMap is frozen, the worker sees a resume only once it has noticed the freeze. So the
-lifecycles of a resumed area are woken again after the time that this may take. A new leader repeats the wakes of recent
-resumes, because its predecessor may not have sent them.
+A worker whose watch of the ConfigMap is frozen sees a resume late, so lifecycles of a resumed area are woken twice. A
+new leader repeats the wakes of recent resumes, because its predecessor may not have sent them.
 """
 
 from __future__ import annotations

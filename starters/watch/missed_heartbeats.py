@@ -1,8 +1,7 @@
 """Objects whose status is a heartbeat: only a missed report, and the first report after a missed one, wake lifecycles.
 
-Each projection contains the time at which the object's last report expires. The watcher compares these times with the
-clock every two seconds. The first comparison wakes lifecycles for all silent objects, because earlier changes are
-unknown.
+Every two seconds the watcher compares the expiry of each object's last report with the clock. The first comparison
+wakes lifecycles for all silent objects.
 """
 
 from __future__ import annotations

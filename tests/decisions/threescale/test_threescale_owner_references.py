@@ -8,8 +8,7 @@ import pytest
 from threescale_objects import ACCOUNT, NO_ACCOUNT, backend, metadata, product
 
 from domain.resource import CustomResource, ObjectMeta, OwnerReference
-from domain.threescale.cascading_deletion import belonging
-from domain.threescale.remote_ids import owned
+from domain.threescale.owner_references import belonging, owned
 from domain.threescale.resources import Tenant
 
 CASCADE = {"perdure.dev/cascade": "true"}

@@ -1,0 +1,16 @@
+"""Our mark in 3scale: the annotation `managed_by`, as the replaced operator sets it on products, backends, accounts and
+tenants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from domain.schema import Json
+
+MANAGED_BY = {"managed_by": "operator"}
+
+
+def missing_mark(annotations: Mapping[str, Json]) -> dict[str, Json]:
+    """The field `annotations` with our mark added; empty if they have the mark already."""
+    return {} if MANAGED_BY.items() <= annotations.items() else {"annotations": {**annotations, **MANAGED_BY}}

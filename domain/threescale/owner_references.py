@@ -1,0 +1,66 @@
+"""Owner references to Tenants that cascade, to accounts and to OpenAPIs.
+
+An object is deleted with its account even without a garbage collector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from domain.identity import Kind
+from domain.resource import CustomResource, ObjectMeta, OwnerReference
+from domain.threescale.cascading_deletion import takes_along
+from domain.threescale.provider_account import NoAccount, ProviderAccount
+from domain.threescale.resources import Backend, DeveloperAccount, OpenApi, Product, Tenant
+from domain.writes import JsonPatch
+
+
+def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
+    """A patch that sets the owner reference, as controller if the object has no other; empty if it is set already."""
+    if any(reference.uid == owner.metadata.uid for reference in meta.owner_references):
+        return {}
+    others = [each for each in meta.owner_references if each.kind != owner.kind_of.name]
+    reference = OwnerReference(
+        api_version=owner.kind_of.api_version,
+        kind=owner.kind_of.name,
+        name=owner.metadata.name,
+        uid=owner.metadata.uid,
+        controller=not any(each.controller for each in others),  # the API server accepts only one
+        block_owner_deletion=True,
+    )
+    return {"metadata": {"ownerReferences": [each.model_dump(mode="json") for each in (*others, reference)]}}
+
+
+def bereft(meta: ObjectMeta, kind: Kind, name: str, owner: CustomResource | None) -> bool:
+    """Whether the recorded owner of this kind and name is gone, even if a new object has the owner's name.
+
+    A recorded owner with another name is ignored, because the object has moved to a new owner since.
+    """
+    noted = {each.uid for each in meta.owner_references if (each.kind, each.name) == (kind.name, name)}
+    return bool(noted) and (owner is None or owner.metadata.uid not in noted)
+
+
+def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, tenants: Iterable[Tenant]) -> JsonPatch:
+    """The patch that makes the object's Tenant its owner; empty if the Tenant does not cascade or is in another
+    namespace, or if the object has a controller, with which it is deleted anyway.
+
+    `tenants` are the Tenants that reference the account's Secret.
+    """
+    meta = resource.metadata
+    if not isinstance(resource, Product | Backend | DeveloperAccount | OpenApi) or isinstance(account, NoAccount):
+        return {}
+    has_controller = any(each.controller for each in meta.owner_references)
+    if meta.deleting or has_controller or resource.kind_of.finalizer not in meta.finalizers:
+        return {}
+    owner = next((each for each in tenants if _takes_along(each, resource, account)), None)
+    return owned(meta, owner) if owner else {}
+
+
+def _takes_along(tenant: Tenant, resource: CustomResource, account: ProviderAccount) -> bool:
+    reference, meta = tenant.spec.tenant_secret_ref, tenant.metadata
+    same_secret = (reference.name, reference.namespace or meta.namespace) == (
+        account.token.name,
+        account.token.namespace,
+    )
+    near = meta.namespace == resource.metadata.namespace
+    return near and same_secret and not meta.deleting and takes_along(meta)
