@@ -31,9 +31,10 @@ from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, phases
 from domain.claims.claim_binding import lacks
 from domain.claims.claim_preparation import Claim
 from domain.claims.expiry_batch import ends_in_batch
-from domain.claims.json_objects import text_at
-from domain.claims.marks import Name, holder_of, is_managed, key_of
+from domain.claims.ignore_label import is_managed
+from domain.claims.json_objects import Name, key_of, text_at
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, Serve
+from domain.claims.references import holder_of
 from domain.claims.timestamps import ahead
 from domain.decision import Decision
 from domain.identity import Key

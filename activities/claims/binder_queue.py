@@ -16,8 +16,9 @@ from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, binder
 from domain.claims.deep_merge import TooDeep
 from domain.claims.faults import FAULTS
 from domain.claims.handle_matching import FreeHandles, Wanted, free_handle, may_fit_now
-from domain.claims.json_objects import JsonObject, text_at
-from domain.claims.marks import Name, holder_of, is_unbound, name_of, version_of
+from domain.claims.ignore_label import is_unbound
+from domain.claims.json_objects import JsonObject, Name, name_of, text_at, version_of
+from domain.claims.references import holder_of
 from domain.claims.timestamps import end_of_handle
 from engine.kube.informer_cache import Listener
 

@@ -19,10 +19,10 @@ from domain.claims.claim_preparation import Claim
 from domain.claims.evaluator_interface import BindingQuestion
 from domain.claims.faults import FAULTS, Faulty, fault_of, handle_refused
 from domain.claims.handle_creation import claim_labels, new_handle
-from domain.claims.json_objects import JsonObject, object_at, text_at, with_metadata
-from domain.claims.marks import handle_name, holder_of, is_deleting, is_held_by
+from domain.claims.json_objects import JsonObject, is_deleting, text_at, with_added
 from domain.claims.names import claim_handle_name
 from domain.claims.passes import ObjectWorld, PassClaim
+from domain.claims.references import handle_name, holder_of
 from domain.identity import Key
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
@@ -112,7 +112,7 @@ class Binding(Activities):
 
     async def _there_for(self, key: Key, name: str) -> JsonObject | None:
         there = await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, name)
-        return there if is_held_by(there, (key.namespace, key.name)) else None
+        return there if holder_of(there) == (key.namespace, key.name) and not is_deleting(there) else None
 
     async def _bind(self, action: TakeHandle, handle: JsonObject) -> JsonObject:
         cache, claim = self._cache, action.claim
@@ -123,8 +123,7 @@ class Binding(Activities):
         binding = await self._evaluation.binding(question)
         if binding.fault is not None:
             raise Unusable(binding.fault.reason, binding.fault.message)
-        labels = {**object_at(handle, "metadata", "labels"), **binding.labels}
-        bound = with_metadata({**handle, "spec": binding.spec}, labels=labels)
+        bound = with_added({**handle, "spec": binding.spec}, labels=binding.labels)
         return await self._writer.put(RESOURCE_HANDLE, handle, bound)
 
     # --- new handles ---

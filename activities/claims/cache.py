@@ -16,9 +16,10 @@ from typing import cast
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, RESOURCE_PROVIDER
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION
 from domain.claims.domain_names import DomainNames
-from domain.claims.json_objects import JsonObject, object_at, text_at
-from domain.claims.marks import Name, holder_of, is_unbound
-from domain.claims.provider_resources import linked_names, named_providers
+from domain.claims.ignore_label import is_unbound
+from domain.claims.json_objects import JsonObject, Name, object_at, text_at
+from domain.claims.linked_providers import linked_names
+from domain.claims.references import holder_of, named_providers
 from domain.identity import Key, Kind
 from engine import kube
 from engine.kube import KubeApi

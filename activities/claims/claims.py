@@ -11,23 +11,15 @@ from activities.claims import metrics
 from activities.claims.tools import Tools
 from activities.inline_driver import effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.claim_lifecycle import (
-    ClaimEnded,
-    ClaimRead,
-    DeleteClaim,
-    EndHandleAndClaim,
-    EndHandles,
-    FindAnother,
-    ReadClaim,
-    decide,
-    needs_its_handle,
-)
+from domain.claims.claim_deleted_with_handle import ClaimEnded, DeleteClaim, EndHandleAndClaim, FindAnother
+from domain.claims.claim_lifecycle import ClaimRead, EndHandles, ReadClaim, decide, needs_its_handle
 from domain.claims.claim_preparation import Claim
 from domain.claims.expiry_batch import may_end
 from domain.claims.handle_lifecycle import Found
-from domain.claims.json_objects import JsonObject, text_at
-from domain.claims.marks import handle_name, holder_of, is_deleting, is_left_alone, name_of
+from domain.claims.ignore_label import is_left_alone
+from domain.claims.json_objects import JsonObject, is_deleting, name_of, text_at
 from domain.claims.passes import ObjectWorld, PassClaim
+from domain.claims.references import handle_name, holder_of
 from domain.claims.timestamps import end_of_detached, end_of_handle
 from domain.claims.writes import Stored
 from engine.clock import now

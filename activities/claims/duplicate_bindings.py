@@ -10,8 +10,9 @@ from typing import cast
 
 from activities.claims.cache import ClaimCache
 from domain.claims import RESOURCE_HANDLE
-from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at
-from domain.claims.marks import Name, handle_name, holder_of, is_deleting, is_unbound, key_of, name_of
+from domain.claims.ignore_label import is_unbound
+from domain.claims.json_objects import JsonObject, Name, is_deleting, key_of, name_of, object_at, objects_at, text_at
+from domain.claims.references import handle_name, holder_of
 from engine.kube.api import FIELD_MANAGER
 from engine.kube.informer_cache import Listener
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from domain.claims.marks import Name
+from domain.claims.json_objects import Name
 
 LET_GO_AT_ONCE = 16
 # Seconds. A claim that cannot be marked in this time is left to its own workflow.

@@ -16,9 +16,9 @@ from activities.claims.expiry_batch import behind_the_others
 from activities.claims.managed_resources import Managed
 from activities.claims.object_writes import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.handle_deletion import deletes_claim
+from domain.claims.claim_deleted_with_handle import deletes_claim
 from domain.claims.json_objects import JsonObject
-from domain.claims.marks import holder_of
+from domain.claims.references import holder_of
 from engine.errors import ApiError, Conflict
 
 

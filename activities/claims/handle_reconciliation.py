@@ -21,8 +21,9 @@ from activities.claims.provider_conditions import ProviderConditions
 from activities.claims.requester import Requesters
 from activities.inline_driver import Inline, Passed, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.claim_preparation import VALIDATION_FAILED, Validate, Validated, faulty_plan
+from domain.claims.claim_preparation import Validate, Validated, faulty_plan
 from domain.claims.evaluator_interface import ClaimQuestion, Fault, HandlePlan, HandleQuestion
+from domain.claims.events import VALIDATION_FAILED
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_reconciliation import (
     CreateResource,
@@ -37,8 +38,7 @@ from domain.claims.handle_reconciliation import (
     UpdateResource,
     decide,
 )
-from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.marks import version_of
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at, version_of
 from domain.claims.passes import ObjectMemory, ObjectWorld, PassClaim, PassHandle
 from domain.claims.provider_assignment import assign
 from domain.claims.write_backoff import rest_in
@@ -124,9 +124,7 @@ class Reconciliation(Activities):
         assigned: tuple[str, ...] = (),
         push: bool = False,
     ) -> HandlePlan:
-        """The evaluator's plan of a new handle. Its spec has the resources' references, which avoids a second write.
-        Raises `Beyond` if the evaluation exceeds a limit.
-        """
+        """Plan a new handle. Its spec has the resources' references, which avoids a second write. Raises Beyond."""
         states = tuple(None for _ in objects_at(handle, "spec", "resources"))
         question = HandleQuestion.model_construct(
             now=now,

@@ -15,9 +15,10 @@ from activities.inline_driver import effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.handle_lifecycle import AskBinder, EndHandle, FindDuplicate, Found, Handle, ObserveAgain, decide
 from domain.claims.handle_reconciliation import HandleEnded
-from domain.claims.json_objects import JsonObject
-from domain.claims.marks import holder_of, is_left_alone, key_of
+from domain.claims.ignore_label import is_left_alone
+from domain.claims.json_objects import key_of
 from domain.claims.passes import ObjectWorld, PassHandle
+from domain.claims.references import holder_of
 from domain.claims.timestamps import end_of_handle
 from domain.identity import Key
 from engine.clock import now
@@ -44,6 +45,7 @@ class HandleActivities(Activities):
             return Handle.of(key, now=now(), names=cache.names, handle={}, exists=False)
         hold, holder = self._tools.hold(handle), holder_of(handle)
         claim = await cache.fresh(RESOURCE_CLAIM, *holder) if holder and not hold else None
+        left_alone = claim is not None and (is_left_alone(cache.names, claim) or bool(self._tools.hold(claim)))
         return Handle.of(
             key,
             now=now(),
@@ -55,12 +57,9 @@ class HandleActivities(Activities):
             hold=hold,
             fresh=fresh,
             holder=claim and key_of(RESOURCE_CLAIM, claim, self._tools.settings.cluster),
-            claim_left_alone=claim is not None and self._left_alone(claim),
+            claim_left_alone=left_alone,
             cadence=self._tools.cadence,
         )
-
-    def _left_alone(self, claim: JsonObject) -> bool:
-        return is_left_alone(self._cache.names, claim) or bool(self._tools.hold(claim))
 
     # --- effects ---
 

@@ -15,11 +15,9 @@ from activities.claims.cache import ClaimCache
 from domain.claims import RESOURCE_HANDLE
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.claims.evaluator_interface import Fault, Operations
-from domain.claims.json_objects import JsonObject, objects_at, text_at, without
-from domain.claims.linked_providers import recorded_reference
-from domain.claims.marks import is_deleting, name_of, version_of
+from domain.claims.json_objects import JsonObject, is_deleting, name_of, objects_at, text_at, version_of, without
+from domain.claims.references import recorded_reference, reference_of
 from domain.claims.resource_adoption import other_owner, owned_by_another, owner_of
-from domain.claims.resource_definitions import reference_of
 from domain.identity import Kind
 from engine import kube
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
@@ -169,9 +167,7 @@ class Managed:
     ) -> None:
         """Delete one object. If the recorded version is no longer served, use another version of the group.
 
-        Raises:
-            Conflict: the object still exists, and its deletion was refused repeatedly.
-            ApiError: the server did not answer, which must not count as absence.
+        Raises ApiError if the object may still exist.
         """
         delete = partial(self._delete_as, handle, reference, state, bearing_its_name=bearing_its_name)
         try:
@@ -196,9 +192,7 @@ class Managed:
     ) -> None:
         """Delete one object, unless another handle owns it. With `bearing_its_name`, its annotation must name an owner.
 
-        Raises:
-            Absent: the object or its kind is gone.
-            Conflict: the object still exists, and its deletion was refused repeatedly.
+        Raises Absent, or Conflict if the deletion was refused repeatedly.
         """
         namespace, name = text_at(reference, "namespace"), text_at(reference, "name")
         refused: Conflict | None = None

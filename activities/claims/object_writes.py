@@ -15,8 +15,7 @@ from activities.activity_class import Activities
 from activities.claims.cache import ClaimCache
 from domain.claims.deep_merge import same
 from domain.claims.finalizers import is_in_hand, others_finalizers
-from domain.claims.json_objects import JsonObject, object_at, text_at
-from domain.claims.marks import is_deleting, name_of, version_of
+from domain.claims.json_objects import JsonObject, is_deleting, name_of, object_at, text_at, version_of
 from domain.claims.writes import LetGo, PutObject, PutStatus, Stored
 from domain.identity import Kind
 from engine import kube

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from domain.claims.deep_merge import merge, schema_defaults
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.provider_resources import Scene, reference
+from domain.claims.template_variables import Scene
 
 
 def with_defaults(scene: Scene, provider_names: Sequence[str]) -> list[JsonObject]:
@@ -27,7 +27,7 @@ def _with_defaults(scene: Scene, index: int, entry: JsonObject, provider: JsonOb
     template: JsonValue = object_at(entry, "template")
     for defaults in (_provider_default(scene, index, entry, provider), _schema_default(provider)):
         template = merge(template, defaults, overwrite=False)
-    filled: JsonObject = {**entry, "provider": reference(scene.names, provider)}
+    filled: JsonObject = {**entry, "provider": scene.reference(provider)}
     return {**filled, "template": template} if template else filled
 
 

@@ -6,10 +6,7 @@
 Templates see the claim as it will be written. A claim that stops at a step keeps its handle, which is reconciled
 without the claim's changes.
 
-- Provider mode (`spec.provider`): the provider is immutable; labels and annotations that it adds stay on the claim.
-- List mode (`spec.resources`): each listed resource has a provider.
-
-Accepted values that the status has lost (by a crash, an edit or a restore) are taken from the handle.
+A claim has either `spec.provider` (provider mode) or `spec.resources` (list mode).
 """
 
 from __future__ import annotations
@@ -18,16 +15,17 @@ from pydantic import JsonValue
 
 from domain.claims.claim_approval import approved, pending_status
 from domain.claims.claim_defaults import with_defaults
-from domain.claims.claim_validation import check_spec
+from domain.claims.claim_metadata import missing_on_claim
+from domain.claims.claim_validation import check_spec, validation_errors
 from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Fault, Halt, WantedEntry
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
-from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, text_at, value_at, without
-from domain.claims.parameters import provider_status, settle_parameters
+from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, text_at, with_added, without
+from domain.claims.parameters import provider_status, recorded_provider, settle_parameters
 from domain.claims.periodic_evaluation import claim_by_clock
-from domain.claims.provider_resources import Scene, provider_name, reference
-from domain.claims.schema_validation import validation_errors
+from domain.claims.references import provider_name
 from domain.claims.stalled_condition import with_own_stalled
+from domain.claims.template_variables import Scene
 from domain.resource import timestamp
 
 
@@ -53,8 +51,7 @@ class _Pass:
             halt = self._steps()
         except FAULTS as error:
             halt, self.fault = Halt.FAULT, fault_of(error)
-        before = value_at(self.question.claim, "spec", "resources")
-        after = value_at(self.claim, "spec", "resources")
+        before, after = (object_at(claim, "spec").get("resources") for claim in (self.question.claim, self.claim))
         return ClaimPlan(
             annotations=self.annotations,
             labels=self.labels,
@@ -80,9 +77,10 @@ class _Pass:
         check_spec(self.claim, self.question.unassigned)
         if self.provider:
             provider = self._scene().provider(self.provider)
-            self._set_status(provider={**object_at(self.claim, "status", "provider"), "name": self.provider})
-            self._take_up_values()
-            self._put_on_claim(provider)
+            self._set_status(provider=recorded_provider(self.claim, self.question.handle))
+            self.annotations = missing_on_claim(self.claim, provider, "annotations")
+            self.labels = missing_on_claim(self.claim, provider, "labels")
+            self.claim = with_added(self.claim, annotations=self.annotations, labels=self.labels)
             if not approved(self.claim, provider, bound=self.question.handle is not None):
                 self.claim = {**self.claim, "status": pending_status(self.claim, provider)}
                 return Halt.APPROVAL
@@ -106,30 +104,6 @@ class _Pass:
     def _set_status(self, **fields: JsonValue) -> None:
         self.claim = {**self.claim, "status": {**object_at(self.claim, "status"), **fields}}
 
-    def _add_to_metadata(self, field: str, added: dict[str, str]) -> None:
-        entries: JsonObject = {**object_at(self.claim, "metadata", field), **added}
-        self.claim = {**self.claim, "metadata": {**object_at(self.claim, "metadata"), field: entries}}
-
-    def _take_up_values(self) -> None:
-        held = object_at(self.question.handle, "spec", "provider")
-        status = object_at(self.claim, "status", "provider")
-        values = held.get("parameterValues")
-        lost = not isinstance(status.get("parameterValues"), dict)
-        if lost and isinstance(values, dict) and text_at(held, "name") == self.provider:
-            self._set_status(provider={**status, "parameterValues": values})
-
-    def _put_on_claim(self, provider: JsonObject) -> None:
-        self.annotations = self._lacking("annotations", object_at(provider, "spec", "resourceClaimAnnotations"))
-        self.labels = self._lacking("labels", object_at(provider, "spec", "resourceClaimLabels"))
-        if self.annotations:
-            self._add_to_metadata("annotations", self.annotations)
-        if self.labels:
-            self._add_to_metadata("labels", self.labels)
-
-    def _lacking(self, field: str, resource: JsonObject) -> dict[str, str]:
-        there = object_at(self.claim, "metadata", field)
-        return {key: value for key, value in resource.items() if isinstance(value, str) and there.get(key) != value}
-
     def _show_assigned(self) -> None:
         """Show each resource's provider in the status; a bound claim keeps the providers recorded there."""
         bound, scene = self.question.handle is not None, self._scene()
@@ -138,7 +112,7 @@ class _Pass:
         listed = objects_at(self.claim, "spec", "resources")
         for index, (entry, name) in enumerate(zip(listed, self.assigned, strict=True)):
             known = entry_at(before, index)
-            provider = reference(self.question.names, scene.provider(name))
+            provider = scene.reference(scene.provider(name))
             recorded = object_at(known, "provider") if bound and provider_name(known) else provider
             shown.append({**known, **({"name": entry["name"]} if text_at(entry, "name") else {}), "provider": recorded})
         self._set_status(resources=shown + ([*before[len(shown) :]] if bound else []))
@@ -151,7 +125,7 @@ class _Pass:
             self.claim = {**self.claim, "spec": {**object_at(self.claim, "spec"), "resources": resources}}
         mark = {self.question.names.init_timestamp_annotation: timestamp(self.question.now)}
         self.annotations |= mark
-        self._add_to_metadata("annotations", mark)
+        self.claim = with_added(self.claim, annotations=mark)
 
     def _is_invalid(self) -> bool:
         if self.provider:

@@ -1,7 +1,8 @@
 """The lifecycle of a ResourceClaim in its own workflow: bound, detached, ignored or being deleted.
 
     ignored | being deleted | detached | before its start --> decided without validation
-    no handle, or one of another claim --> the binder is asked for one
+    no handle, or one of another claim --> asks the binder
+    its handle is gone or being deleted --> claim_deleted_with_handle.py
     bound --> validated (claim_preparation.py) --> reconciled (handle_reconciliation.py) --> ended, detached or settled
 
 Irreversible steps are decided on objects from the API server, not from the cache.
@@ -13,17 +14,20 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from domain.claims import RESOURCE_CLAIM, phases
-from domain.claims.claim_preparation import Claim, not_begun, notices, to_validate, validate
+from domain.claims.claim_deleted_with_handle import deleting, ending, ends_with_handle
+from domain.claims.claim_preparation import Claim, notices, to_validate, validate
 from domain.claims.domain_names import DomainNames
 from domain.claims.evaluator_interface import Halt
 from domain.claims.expiry_batch import agreed_end
 from domain.claims.finalizers import others_finalizers
-from domain.claims.handle_lifecycle import RECONCILING, AskBinder, EndHandle, Finding, ObserveAgain, disturbed, refused
+from domain.claims.handle_lifecycle import RECONCILING, AskBinder, EndHandle, ObserveAgain, disturbed, refused
 from domain.claims.handle_reconciliation import HandleEnded, reconciled
-from domain.claims.json_objects import GivenObject, JsonObject, object_at, without
-from domain.claims.marks import handle_name, holder_of, is_deleting, is_detached, is_left_alone, is_managed, name_of
+from domain.claims.ignore_label import is_left_alone, is_managed
+from domain.claims.json_objects import GivenObject, JsonObject, is_deleting, name_of, object_at, without
+from domain.claims.lifespan_start import not_begun
+from domain.claims.references import handle_name, holder_of, is_detached
 from domain.claims.timestamps import ahead, end_of_detached, end_of_handle, passed
-from domain.claims.writes import ClaimsAction, PutStatus, Stored, let_go
+from domain.claims.writes import ClaimsAction, PutStatus, let_go
 from domain.decision import Action, Decision
 from domain.identity import Key
 from domain.model import Model
@@ -52,48 +56,6 @@ class ReadClaim(ClaimsAction):
             return world.model_copy(update={"lost": True})
         seen = {"claim_before": claim, "claim_observed": claim, "claim_read": True}
         return world.asking(claim=claim).model_copy(update=seen)
-
-
-class FindAnother(Finding):
-    """Find out whether another handle names the claim, because the one in its status does not exist."""
-
-    activity: ClassVar[str] = "claims.find_another_handle"
-    fact: ClassVar[str] = "has_another"
-
-
-class DeleteClaim(ClaimsAction):
-    activity: ClassVar[str] = "claims.delete_claim"
-    result: ClassVar[type[Model] | None] = Stored
-
-    claim: GivenObject
-    why: str
-    expired: bool = False
-
-    @property
-    def summary(self) -> str:
-        return f"delete the claim: {self.why}"
-
-    def fold(self, world: Claim, deleted: Stored) -> Claim:  # type: ignore[override]
-        end = HandleEnded(why=self.why) if self.expired else world.end
-        return world.asking(claim=deleted.obj).model_copy(update={"exists": is_deleting(deleted.obj), "end": end})
-
-
-class ClaimEnded(HandleEnded):
-    claim: GivenObject | None = None
-
-
-class EndHandleAndClaim(EndHandle):
-    activity: ClassVar[str] = "claims.end_handle_and_claim"
-    result: ClassVar[type[Model] | None] = ClaimEnded
-
-    key: Key
-
-    @property
-    def summary(self) -> str:
-        return f"delete claim, handle and resources: {self.why}"
-
-    def fold(self, world: Claim, ended: ClaimEnded) -> Claim:  # type: ignore[override]
-        return world.asking(claim=ended.claim).model_copy(update={"end": ended, "exists": ended.claim is not None})
 
 
 class EndHandles(ClaimsAction):
@@ -129,11 +91,8 @@ def decide(world: Claim, now: datetime) -> Decision:
         return waiting
     if not handle_name(claim):
         return _unbound(world, now)
-    if not handle and world.has_another is None:
-        return RECONCILING.doing(FindAnother(claim=claim))
-    if not handle and not world.has_another:
-        gone = DeleteClaim(claim=claim, why="its handle does not exist any more")
-        return phases.ending(gone.why).doing(gone)
+    if (ends := ends_with_handle(world, claim)) is not None:
+        return ends
     if holder_of(handle) != name_of(claim) and not world.fresh:
         return RECONCILING.doing(ObserveAgain())
     if holder_of(handle) != name_of(claim):
@@ -141,10 +100,6 @@ def decide(world: Claim, now: datetime) -> Decision:
         # the claim's own handle.
         confirmed = without(object_at(claim, "status"), ("resourceHandle", "lifespan"))
         return _unbound(world, now, _with_status(claim, confirmed, "status without that handle"))
-    if is_deleting(handle):
-        if is_left_alone(world.names, handle):
-            return phases.HANDLE_LEFT_ALONE
-        return _ending(world, "its handle is being deleted")
     if not world.fresh and not world.claim_read and passed(end_of_handle(handle), now):
         return RECONCILING.doing(ReadClaim(key=world.key, handle=handle))
     return _bound(world, claim, now)
@@ -202,10 +157,9 @@ def _over(world: Claim, claim: JsonObject) -> Decision:
         return RECONCILING.doing(ObserveAgain())
     if world.expired:
         seen = {"as_seen": True, "expired": True, "claim": claim, "states": world.states}
-        return _ending(world, "it has expired", **seen)
+        return ending(world, "it has expired", **seen)
     if world.plan.auto_delete:
-        gone = DeleteClaim(claim=claim, why="its autoDelete condition holds")
-        return phases.ending(gone.why).doing(gone)
+        return deleting(claim, "its autoDelete condition holds")
     link = {**object_at(claim, "status", "resourceHandle"), "detached": True}
     write = _with_status(claim, {**object_at(claim, "status"), "resourceHandle": link}, "detachment")
     return RECONCILING.doing(write)
@@ -226,11 +180,6 @@ def _unbound(world: Claim, now: datetime, *first: Action) -> Decision:
 
 def _with_status(claim: JsonObject, status: JsonObject, what: str) -> PutStatus:
     return PutStatus(kind=RESOURCE_CLAIM, before=claim, after={**claim, "status": status}, what=what)
-
-
-def _ending(world: Claim, why: str, **seen: object) -> Decision:
-    end = EndHandleAndClaim(key=world.key, handle=world.handle, why=why, **seen)
-    return phases.ending(why).doing(end)
 
 
 def _leaving(world: Claim, claim: JsonObject, now: datetime) -> Decision:
@@ -254,7 +203,4 @@ def _detached(world: Claim, claim: JsonObject, now: datetime) -> Decision:
     if world.plan.auto_detach and world.end is None:
         given_up = EndHandle(handle=world.handle, why="its claim was detached from it", states=world.states)
         return decision.doing(given_up)
-    if not passed(end, now):
-        return decision
-    gone = DeleteClaim(claim=claim, why="it has expired", expired=True)
-    return phases.ending(gone.why).doing(gone)
+    return deleting(claim, "it has expired", expired=True) if passed(end, now) else decision

@@ -8,29 +8,26 @@ The binder writes the status together with the handle's name: both appear at onc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, ClassVar
 
 from pydantic import SkipValidation
 
-from domain.claims import RESOURCE_CLAIM, phases
+from domain.claims import RESOURCE_CLAIM
 from domain.claims.domain_names import DomainNames
-from domain.claims.durations import UnreadableMoment
 from domain.claims.evaluator_interface import ClaimPlan, Fault, Halt
+from domain.claims.events import validation_events
 from domain.claims.finalizers import in_hand
 from domain.claims.handle_reconciliation import HandleWorld
-from domain.claims.json_objects import GivenObject, JsonObject, object_at, only, with_metadata, with_spec
-from domain.claims.stalled_condition import shown_messages, with_own_stalled
-from domain.claims.timestamps import start_of
+from domain.claims.json_objects import GivenObject, JsonObject, object_at, only, with_added, with_spec
+from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.writes import ClaimsAction, PutObject, PutStatus
-from domain.decision import Action, Decision
+from domain.decision import Action
 from domain.identity import Key
 from domain.model import Model
-from domain.notices import Notice, warning
+from domain.notices import Notice
 from domain.refusal import ErrorType, Refusal
 
-VALIDATION_FAILED = "ValidationFailed"  # an Event's reason
 CLAIM_REFUSED = "ClaimRefused"
 _PREPARED = "metadata and defaults"
 
@@ -131,10 +128,9 @@ def to_validate(world: Claim) -> tuple[Action, ...]:
         return (validate(world),)
     if world.read and not world.plans_only:
         return ()
-    prepared = _prepared(world.names, claim, plan)
-    first = world.to_write(
-        PutObject(kind=RESOURCE_CLAIM, before=claim, after=prepared, what=_PREPARED),
-    )
+    after = with_added(in_hand(world.names, RESOURCE_CLAIM, claim), annotations=plan.annotations, labels=plan.labels)
+    after = after if plan.resources is None else with_spec(after, resources=[*plan.resources])
+    first = world.to_write(PutObject(kind=RESOURCE_CLAIM, before=claim, after=after, what=_PREPARED))
     if (first and not world.plans_only) or (world.binds and not world.halted):
         return first
     after = {**claim, "status": plan.status}
@@ -146,37 +142,11 @@ def validate(world: Claim) -> Validate:
     return Validate(key=world.key, at=world.question.now, claim=world.own, handle=world.handle or None)
 
 
-def not_begun(claim: JsonObject, now: datetime) -> Decision | None:
-    """The decision to wait for the start; None if the start has passed or is invalid, which validation reports."""
-    try:
-        start = start_of(claim)
-    except UnreadableMoment:
-        return None
-    return phases.not_begun(start) if start > now else None
-
-
 def notices(world: Claim) -> tuple[Notice, ...]:
     if world.claim_plan is None or (world.binds and not world.halted):
         return ()
-    return tuple(_notices(world.claim_observed, world.claim_plan))
+    return tuple(validation_events(world.claim_observed, world.claim_plan))
 
 
 def faulty_plan(status: JsonObject, fault: Fault, now: datetime) -> ClaimPlan:
     return ClaimPlan(status=with_own_stalled(status, fault, now, bound=False), halt=Halt.FAULT, fault=fault)
-
-
-def _notices(before: JsonObject, plan: ClaimPlan) -> Iterator[Notice]:
-    if plan.halt is Halt.INVALID:
-        errors = phases.shown_validation_errors(plan.status)
-        if errors and errors != phases.shown_validation_errors(object_at(before, "status")):
-            yield warning(VALIDATION_FAILED, "; ".join(errors), each_time=True)
-    if plan.fault is not None and plan.fault.message not in shown_messages(before):
-        yield warning(plan.fault.reason, plan.fault.message, each_time=True)
-
-
-def _prepared(names: DomainNames, claim: JsonObject, plan: ClaimPlan) -> JsonObject:
-    prepared = in_hand(names, RESOURCE_CLAIM, claim)
-    for part, added in (("annotations", plan.annotations), ("labels", plan.labels)):
-        if added:
-            prepared = with_metadata(prepared, **{part: {**object_at(prepared, "metadata", part), **added}})
-    return prepared if plan.resources is None else with_spec(prepared, resources=[*plan.resources])

@@ -5,11 +5,14 @@ The claim shows the resources' complete live objects, because its users may have
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
-from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, present, value_at, without
+from domain.claims import RESOURCE_HANDLE
+from domain.claims.domain_names import DomainNames
+from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, present, text_at, value_at, without
+from domain.claims.references import reference_to
 
 _COPIED = ("healthy", "ready", "summary")
 
@@ -37,10 +40,16 @@ def _claim_entry(before: JsonObject, provider: JsonObject, shown: JsonObject, st
 
 
 def claim_status(
-    claim: JsonObject, handle: JsonObject, states: Sequence[JsonObject | None], lifespan: JsonObject
+    claim: JsonObject,
+    handle: JsonObject,
+    states: Sequence[JsonObject | None],
+    lifespan: JsonObject,
+    unreadable: Iterable[int] = (),
 ) -> JsonObject:
-    """The claim's status with the handle's fields. Health, readiness and summary that the handle lacks are removed."""
-    before = object_at(claim, "status")
+    """Health, readiness and summary that the handle lacks are removed. Unreadable resources keep their states."""
+    before, states = object_at(claim, "status"), [*states]
+    for index in unreadable:
+        states[index] = object_at(entry_at(objects_at(before, "resources"), index), "state") or None
     status = object_at(handle, "status")
     copied: JsonObject = {field: status[field] for field in _COPIED if field in status}
     resources: list[JsonValue] = [*claim_resources(claim, handle, states)]
@@ -50,3 +59,11 @@ def claim_status(
         **({"resources": resources} if resources or "resources" in before else {}),
         **({"lifespan": lifespan} if lifespan else {}),
     }
+
+
+def with_handle_named(names: DomainNames, claim: JsonObject, handle: JsonObject) -> JsonObject:
+    """The claim with the handle's name in its status, which may have lost it."""
+    status, reference = object_at(claim, "status"), reference_to(names, RESOURCE_HANDLE, handle)
+    before = object_at(status, "resourceHandle")
+    known = before if text_at(before, "name") == reference["name"] else {}
+    return {**claim, "status": {**status, "resourceHandle": {**known, **reference}}}

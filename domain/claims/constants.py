@@ -15,28 +15,14 @@ RESOURCE_FIELD_MANAGER = "perdure-handles"
 
 # Texts that clients compare.
 APPROVAL_PENDING_MESSAGE = "Approval pending."
-CHECK_FAILED = "Validation check failed: {name}"
-CHECK_RAISED = 'Validation check "{name}" failed with exception: {error}'
-PARAMETER_IMMUTABLE = "Parameter {name} is immutable."
-PARAMETER_SCHEMA_FAILED = "Parameter {name} schema validation failed: {error}"
-PARAMETER_CHECK_FAILED = "Parameter {name} failed check: {check}"
-PARAMETER_CHECK_RAISED = "Parameter {name} exception on check {check}: {error}"
-PARAMETER_REQUIRED = "Parameter {name} is required."
-PARAMETER_UNKNOWN = "No such parameter {name}."
 
 # As in the Events of Poolboy 1.16 and later.
 EVENT_COMPONENT = "poolboy"
-LIFESPAN_EVENT_ACTION = "LifespanChange"
-LIFESPAN_END_CHANGED = "Lifespan end changed"
-LIFESPAN_END_CLEARED = "Lifespan end cleared"
 
 HANDLE_NAME_PREFIX = "guid-"
 HANDLE_SUFFIX_LENGTH = 5
 
 DEFAULT_ALLOWED_OPS = ("add", "remove", "replace")
-
-# A free handle whose end is nearer than this is not bound.
-NEAR_EXPIRY = timedelta(seconds=120)
 
 # How often Poolboy polled pools.
 MANAGE_POOLS_INTERVAL = timedelta(seconds=10)

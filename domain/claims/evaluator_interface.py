@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from domain.claims.domain_names import DomainNames
 from domain.claims.json_objects import JsonObject
-from domain.claims.lifespan import RequestedEnd
+from domain.claims.lifespan_arithmetic import RequestedEnd
 from domain.model import Model
 
 
@@ -138,10 +138,8 @@ class Operations(Model):
 
 
 class HandlePlan(Model):
-    """The desired handle, resources and claim.
-
-    Apply `spec`, then `creations` (index and definition), then `updates`, and evaluate again with the new states, until
-    both are empty. Then write the statuses, the handle's first. `requested_end` goes into the claim's
+    """Apply `spec`, then `creations` (index and definition), then `updates`, and evaluate again with the new states,
+    until both are empty. Then write the statuses, the handle's first. `requested_end` goes into the claim's
     `spec.lifespan.end`. If `auto_delete` or `auto_detach` is true, apply nothing else. Evaluate again at `look_at`.
     """
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.claims.domain_names import DomainNames
+from domain.claims.ignore_label import is_left_alone
 from domain.claims.json_objects import JsonObject, text_at
-from domain.claims.marks import handle_name, is_detached, is_left_alone
+from domain.claims.references import handle_name, is_detached
 from domain.claims.timestamps import end_of_handle, moment_at
 
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from domain.claims.deep_merge import TooDeep
 from domain.claims.durations import UnreadableDuration, UnreadableMoment
 from domain.claims.evaluator_interface import Fault
-from domain.claims.provider_resources import ProviderError, ProviderMissing
 from domain.claims.resource_definitions import DefinitionError
+from domain.claims.template_variables import ProviderError, ProviderMissing
 from domain.claims.templates.errors import TemplateError
 from domain.claims.update_filters import BadPattern
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from domain.claims import RESOURCE_HANDLE
 from domain.claims.domain_names import DomainNames
-from domain.claims.json_objects import JsonObject, object_at, text_at, value_at, with_metadata
+from domain.claims.json_objects import JsonObject, text_at, value_at, with_added, with_metadata
 from domain.control_annotations import RETRIED, RETRY
 from domain.identity import Kind
 
@@ -11,9 +11,7 @@ def in_hand(names: DomainNames, kind: Kind, obj: JsonObject) -> JsonObject:
     """The object with our finalizer and, if it requests a retry, with the annotation that marks the retry as done."""
     taken = with_metadata(obj, finalizers=_with_ours(names, kind, obj))
     token = text_at(obj, "metadata", "annotations", RETRY)
-    if not token:
-        return taken
-    return with_metadata(taken, annotations={**object_at(obj, "metadata", "annotations"), RETRIED: token})
+    return with_added(taken, annotations={RETRIED: token}) if token else taken
 
 
 def finalizers_of(obj: JsonObject) -> list[str]:

@@ -15,12 +15,12 @@ from domain.claims import RESOURCE_CLAIM
 from domain.claims.evaluator_interface import BindingQuestion, HandleBody, WantedEntry
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_creation import claim_labels, effective_provider
-from domain.claims.handle_expiry import ended
+from domain.claims.handle_lifespan import ended
 from domain.claims.json_objects import JsonObject, object_at, objects_at, without
-from domain.claims.lifespan import end_at_binding
+from domain.claims.lifespan_arithmetic import end_at_binding
 from domain.claims.lifespan_templates import handle_terms
-from domain.claims.marks import reference_to
-from domain.claims.provider_resources import Scene
+from domain.claims.references import reference_to
+from domain.claims.template_variables import Scene
 from domain.claims.timestamps import end_of_handle, requested_end_of
 
 

@@ -21,12 +21,13 @@ from domain.claims.domain_names import DomainNames
 from domain.claims.durations import whole_seconds
 from domain.claims.evaluator_interface import HandleBody, PoolQuestion, WantedEntry
 from domain.claims.faults import FAULTS, fault_of
-from domain.claims.handle_expiry import ended
-from domain.claims.json_objects import JsonObject, object_at, objects_at, only, text_at, value_at
-from domain.claims.lifespan import for_claim, for_pool_handle, least
+from domain.claims.handle_lifespan import ended
+from domain.claims.json_objects import JsonObject, name_of, object_at, objects_at, only, present, text_at, value_at
+from domain.claims.lifespan_arithmetic import for_claim, for_pool_handle, least
 from domain.claims.lifespan_templates import provider_terms
-from domain.claims.marks import name_of, reference_to
-from domain.claims.provider_resources import Scene, provider_name, reference, referring, resource_list
+from domain.claims.provider_resources import resource_list
+from domain.claims.references import provider_name, reference_to, referring
+from domain.claims.template_variables import Scene
 from domain.claims.templates.errors import TemplateError
 from domain.claims.timestamps import born, end_of_handle, requested_end_of
 from domain.resource import timestamp
@@ -42,7 +43,7 @@ def resources_wanted(scene: Scene, assigned: Sequence[str]) -> list[JsonObject]:
     if provider := text_at(scene.claim, "spec", "provider", "name"):
         return resource_list(scene, provider)
     return [
-        {**only(entry, "name", "template"), "provider": reference(scene.names, scene.provider(name))}
+        {**only(entry, "name", "template"), "provider": scene.reference(scene.provider(name))}
         for entry, name in zip(objects_at(scene.claim, "spec", "resources"), assigned, strict=True)
     ]
 
@@ -69,13 +70,7 @@ def creation_forbidden(scene: Scene, resources: Sequence[JsonObject]) -> str:
 
 
 def handle_for_claim(scene: Scene, resources: Sequence[JsonObject]) -> JsonObject:
-    """The spec of a new handle.
-
-    Raises:
-        TemplateError: a provider's lifespan cannot be rendered.
-        UnreadableDuration: a lifespan is not a duration.
-        UnreadableMoment: the requested end is not a time.
-    """
+    """The spec of a new handle. Raises TemplateError, UnreadableDuration, UnreadableMoment."""
     claim = scene.claim or {}
     names = [provider_name(resource) for resource in resources]
     provider = text_at(claim, "spec", "provider", "name")
@@ -84,13 +79,13 @@ def handle_for_claim(scene: Scene, resources: Sequence[JsonObject]) -> JsonObjec
         own: JsonObject = {"provider": effective_provider(claim)}
     else:
         terms = least(provider_terms(scene, scene.provider(name)) for name in dict.fromkeys(names))
-        own = _present(vars=_all_vars(scene, names))
+        own = present(vars=_all_vars(scene, names) or None)
     lifespan = for_claim(terms, requested_end_of(claim), scene.now)
     return {
         "resourceClaim": reference_to(scene.names, RESOURCE_CLAIM, claim),
         **own,
         "resources": [*resources],
-        **_present(lifespan=lifespan),
+        **present(lifespan=lifespan or None),
     }
 
 
@@ -148,10 +143,6 @@ def _all_vars(scene: Scene, names: Sequence[str]) -> JsonObject:
 def _match_ignore(provider: JsonObject) -> tuple[str, ...]:
     patterns = value_at(provider, "spec", "matchIgnore")
     return tuple(each for each in patterns if isinstance(each, str)) if isinstance(patterns, list) else ()
-
-
-def _present(**objects: JsonObject) -> JsonObject:
-    return {name: value for name, value in objects.items() if value}
 
 
 def _pool_spec(question: PoolQuestion) -> JsonObject:

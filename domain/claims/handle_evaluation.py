@@ -19,22 +19,24 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from domain.claims import RESOURCE_HANDLE
-from domain.claims.claim_status import claim_status
+from domain.claims.auto_delete_and_detach import condition_holds
+from domain.claims.claim_edits import claim_edits
+from domain.claims.claim_status import claim_status, with_handle_named
 from domain.claims.evaluator_interface import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.faults import collected_in, each_once, summed
-from domain.claims.handle_expiry import HandleLifespan, claim_lifespan, ended, handle_lifespan
-from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, text_at, value_at
+from domain.claims.handle_lifespan import HandleLifespan, claim_lifespan, ended, handle_lifespan
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.lifespan_templates import handle_terms
 from domain.claims.linked_providers import Resources
-from domain.claims.marks import reference_to
 from domain.claims.periodic_evaluation import by_clock, by_objects, by_own_writes, lifespan_by_own_writes
-from domain.claims.provider_resources import Scene, provider_name, referring, resource_list
-from domain.claims.resource_definitions import definitions, doubled, reference_for, reference_of, where
-from domain.claims.resource_entries import pushed, recomputed
+from domain.claims.provider_resources import resource_list
+from domain.claims.references import provider_name, referring
+from domain.claims.resource_definitions import definitions, doubled, reference_for
+from domain.claims.resource_entries import recomputed
 from domain.claims.resource_health import handle_status, health_at, overall
 from domain.claims.resources.shared import WaitingFor
 from domain.claims.stalled_condition import with_handles_stalled, with_stalled
+from domain.claims.template_variables import Scene
 from domain.claims.templates.errors import TemplateError
 from domain.claims.timestamps import end_of_handle, requested_end_of
 from domain.claims.update_filters import update, update_filters
@@ -75,7 +77,7 @@ class _Pass:
         self._recompute()
         lifespan = self._settle_lifespan()
         look = self._look(lifespan)
-        if look.saw != self._written() and self._reads_own_writes():
+        if look.saw != self._written() and by_own_writes(self.handle, question.providers, newer=question.newer):
             self.faults = [*of_claim]
             self._recompute()
             self.faults += lifespan.faults if lifespan else ()
@@ -140,12 +142,10 @@ class _Pass:
                 return None
         return self.question.now + SOON
 
-    def _reads_own_writes(self) -> bool:
-        return by_own_writes(self.handle, self.question.providers, newer=self.question.newer)
-
     def _push(self) -> None:
-        with collected_in(self.faults, self._where("the claim's templates")):
-            edits = pushed(self.scene, self.question.assigned)
+        name = text_at(self.scene.claim, "metadata", "name")
+        with collected_in(self.faults, f"ResourceClaim {name}, the claim's templates"):
+            edits = claim_edits(self.scene, self.question.assigned)
             self.refused = edits.refused
             self._set_entries(edits.resources)
             self._set_spec(provider=edits.provider)
@@ -155,15 +155,8 @@ class _Pass:
         if not name:
             return
         with collected_in(self.faults):
-            yielded = resource_list(self.scene, name, self._values(name))
+            yielded = resource_list(self.scene, name)
             self._set_entries(recomputed(objects_at(self.handle, "spec", "resources"), yielded, own=name))
-
-    def _values(self, provider: str) -> JsonObject:
-        accepted = object_at(self.scene.claim, "status", "provider")
-        values = accepted.get("parameterValues")
-        if text_at(accepted, "name") == provider and isinstance(values, dict):
-            return values
-        return object_at(self.handle, "spec", "provider", "parameterValues")
 
     def _settle_lifespan(self) -> HandleLifespan | None:
         if self.scene.claim is None:
@@ -192,8 +185,8 @@ class _Pass:
         resources = self._resources()
         with collected_in(self.faults):
             outcomes = definitions(resources)
-            for index, owner in doubled(resources, outcomes).items():
-                self.faults.append(_doubled(resources, outcomes[owner], index, owner))
+            for index, fault in doubled(resources, outcomes).items():
+                self.faults.append(fault)
                 outcomes[index] = WaitingFor.DEFINITION
             return outcomes
         return None
@@ -203,16 +196,13 @@ class _Pass:
         entries = []
         for index, entry in enumerate(resources.entries):
             outcome = outcomes[index] if outcomes is not None else WaitingFor.DEFINITION
-            if isinstance(outcome, WaitingFor):
-                recorded = resources.recorded(index)
-            else:
-                recorded = reference_for(resources, index, outcome)
-            entries.append(
-                {
-                    **referring(self.scene.names, entry, self.scene.providers),
-                    **({"reference": recorded} if recorded else {}),
-                }
+            recorded = (
+                resources.recorded(index)
+                if isinstance(outcome, WaitingFor)
+                else reference_for(resources, index, outcome)
             )
+            named = referring(self.scene.names, entry, self.scene.providers)
+            entries.append({**named, "reference": recorded} if recorded else named)
         self._set_entries(entries)
 
     def _deeds(self, outcomes: Outcomes) -> tuple[tuple[tuple[int, JsonObject], ...], tuple[Operations, ...]]:
@@ -245,27 +235,16 @@ class _Pass:
         claim = self.scene.claim
         if claim is not None and lifespan is not None:
             shown = claim_lifespan(claim, self.handle, lifespan)
-            status = claim_status(self._repaired(claim), self.handle, self._shown_states(claim), shown)
+            named = with_handle_named(self.scene.names, claim, self.handle)
+            status = claim_status(named, self.handle, self.question.states, shown, self.question.unreadable)
             self.scene = replace(self.scene, claim={**claim, "status": status})
         return made.faults
-
-    def _shown_states(self, claim: JsonObject) -> list[JsonObject | None]:
-        states, before = [*self.question.states], objects_at(claim, "status", "resources")
-        for index in self.question.unreadable:
-            states[index] = object_at(entry_at(before, index), "state") or None
-        return states
 
     def _waiting_for(self, outcomes: Outcomes) -> list[str | None]:
         if outcomes is None:  # the waits that the status shows
             before = objects_at(self.handle, "status", "resources")
             return [text_at(entry, "waitingFor") or None for entry in before]
         return [outcome.value if isinstance(outcome, WaitingFor) else None for outcome in outcomes]
-
-    def _repaired(self, claim: JsonObject) -> JsonObject:
-        status, reference = object_at(claim, "status"), reference_to(self.scene.names, RESOURCE_HANDLE, self.handle)
-        before = object_at(status, "resourceHandle")
-        known = before if text_at(before, "name") == reference["name"] else {}
-        return {**claim, "status": {**status, "resourceHandle": {**known, **reference}}}
 
     def _claim_status(self, faults: Sequence[Fault]) -> JsonObject | None:
         if self.scene.claim is None:
@@ -280,27 +259,9 @@ class _Pass:
         return timestamp(requested)
 
     def _holds(self, field: str) -> bool:
-        claim = self.scene.claim
-        expression = text_at(claim, "spec", field, "when")
-        if claim is None or not expression or not self.question.push:
-            return False
-        provider = self.scene.providers.get(text_at(claim, "spec", "provider", "name"))
-        variables: dict[str, object] = {
-            "resource_claim": self.scene.claim_view,
-            "resource_handle": self.scene.handle_view,
-            "resource_provider": None if provider is None else self.scene.provider_view(provider),
-            "metadata": object_at(claim, "metadata"),
-            "spec": object_at(claim, "spec"),
-            "status": object_at(claim, "status"),
-        }
         with collected_in(self.faults):
-            what = f"{self._where('spec')}.{field}.when"
-            weaker = self.scene.handle_vars if provider is None else self.scene.vars(provider)
-            return self.scene.renderer.condition(expression, variables, what=what, lazy=weaker)
+            return self.question.push and condition_holds(self.scene, field)
         return False
-
-    def _where(self, part: str) -> str:
-        return f"ResourceClaim {text_at(self.scene.claim, 'metadata', 'name')}, {part}"
 
 
 _WHAT = {
@@ -308,13 +269,3 @@ _WHAT = {
     WaitingFor.LINKED: "a linked resource",
     WaitingFor.DEFINITION: "a definition with a name of its own",
 }
-
-
-def _doubled(resources: Resources, defined: JsonObject | WaitingFor, index: int, owner: int) -> Fault:
-    there = reference_of(defined) if isinstance(defined, dict) else {}
-    place = "/".join(filter(None, (text_at(there, "namespace"), text_at(there, "name"))))
-    message = (
-        f"{where(resources, index)} would be the same {text_at(there, 'kind')} {place} as {where(resources, owner)}: "
-        "give one of them a metadata.name or a metadata.generateName of its own"
-    )
-    return Fault(reason="ResourceDoubled", message=message)

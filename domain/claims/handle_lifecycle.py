@@ -15,8 +15,9 @@ from typing import ClassVar
 from domain.claims import RESOURCE_HANDLE, phases
 from domain.claims.finalizers import others_finalizers
 from domain.claims.handle_reconciliation import HandleEnded, HandleWorld, TakeBack, reconciled
-from domain.claims.json_objects import GivenObject, object_at, text_at
-from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone
+from domain.claims.ignore_label import is_left_alone
+from domain.claims.json_objects import GivenObject, is_deleting, object_at, text_at
+from domain.claims.references import handle_name, is_detached
 from domain.claims.timestamps import end_of_handle, passed
 from domain.claims.writes import ClaimsAction, let_go
 from domain.decision import Decision, Outcome

@@ -16,19 +16,21 @@ import heapq
 import json
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
 
-from domain.claims.constants import NEAR_EXPIRY
 from domain.claims.deep_merge import TooDeep, contains
 from domain.claims.domain_names import DomainNames
 from domain.claims.evaluator_interface import WantedEntry
-from domain.claims.json_objects import JsonObject, flag_at, object_at, objects_at, paused, text_at, value_at
-from domain.claims.marks import is_deleting, is_left_alone
+from domain.claims.ignore_label import is_left_alone
+from domain.claims.json_objects import JsonObject, flag_at, is_deleting, object_at, objects_at, paused, text_at
+from domain.claims.references import holder_of
 from domain.claims.timestamps import born, end_of_handle
 from domain.claims.update_filters import differences, matches
 
+# A free handle whose end is nearer than this is not bound.
+NEAR_EXPIRY = timedelta(seconds=120)
 REMEMBERED_COMPARISONS = 100_000
 
 
@@ -112,10 +114,7 @@ class FreeHandles:
 
     def candidates(self, wanted: Wanted, now: datetime) -> Iterator[FreeHandle]:
         """The matching handles, best first, computed lazily: change no handle meanwhile. Raises BadPattern, TooDeep."""
-        scored = sorted(
-            ((score, shelf) for shelf, score in self._fitting(wanted)),
-            key=lambda entry: entry[0],
-        )
+        scored = sorted(((score, shelf) for shelf, score in self._fitting(wanted)), key=lambda entry: entry[0])
         for _, alike in groupby(scored, key=lambda entry: entry[0]):
             best_first = heapq.merge(*(shelf.ranked for _, shelf in alike), key=lambda entry: entry[0])
             for _, handle in best_first:
@@ -171,13 +170,13 @@ def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: It
 
 def free_handle(names: DomainNames, handle: JsonObject) -> FreeHandle | None:
     """The handle as a candidate for claims; None if it is bound, being deleted, ignored, paused or unhealthy."""
-    held = value_at(handle, "spec", "resourceClaim")
+    held = holder_of(handle)
     deleting = is_deleting(handle)
     left_alone = is_left_alone(names, handle) or paused(handle)
     healthy = flag_at(handle, "status", "healthy")
     if held or deleting or left_alone or healthy is False:
         return None
-    score = value_at(handle, "spec", "preferenceScore")
+    score = object_at(handle, "spec").get("preferenceScore")
     return FreeHandle(
         name=text_at(handle, "metadata", "name"),
         resources=tuple(_held(resource) for resource in objects_at(handle, "spec", "resources")),

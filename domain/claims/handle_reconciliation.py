@@ -15,32 +15,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from functools import partial
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import SerializeAsAny, SkipValidation
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.constants import LIFESPAN_END_CHANGED, LIFESPAN_END_CLEARED, LIFESPAN_EVENT_ACTION
 from domain.claims.deep_merge import same
 from domain.claims.domain_names import DomainNames
 from domain.claims.evaluator_interface import Fault, HandlePlan, HandleQuestion, Operations
+from domain.claims.events import end_events, fault_events
 from domain.claims.faults import each_once, summed
 from domain.claims.finalizers import in_hand
-from domain.claims.json_objects import GivenObject, JsonObject, object_at, text_at, with_metadata, with_spec
-from domain.claims.marks import key_of, version_of
+from domain.claims.json_objects import GivenObject, JsonObject, key_of, object_at, text_at, version_of, with_added
 from domain.claims.passes import ObjectMemory
 from domain.claims.periodic_evaluation import Cadence
-from domain.claims.stalled_condition import shown_messages, with_handles_stalled, with_stalled
+from domain.claims.stalled_condition import with_handles_stalled, with_stalled
 from domain.claims.timestamps import end_of_handle, passed
 from domain.claims.write_backoff import reverted_writes, whole
 from domain.claims.writes import ClaimsAction, ObjectsWorld, PutObject, PutStatus
 from domain.decision import Action, Decision, Outcome, World
 from domain.identity import Key
 from domain.model import Model
-from domain.notices import Notice, normal, warning
+from domain.notices import Notice
 from domain.refusal import Refusal
-from domain.resource import timestamp
 
 # The most patches of one object in a pass. Values that pass along a chain of linked resources need several; a random
 # template would request another change each time.
@@ -284,10 +281,7 @@ def begun_with(plan: HandlePlan, handle: JsonObject, names: DomainNames) -> Hand
     if changed or plan.faults or plan.refused:
         return None
     mark = {names.resource_handle_uid_annotation: text_at(handle, "metadata", "uid")}
-    creations = tuple(
-        (index, with_metadata(each, annotations={**object_at(each, "metadata", "annotations"), **mark}))
-        for index, each in plan.creations
-    )
+    creations = tuple((index, with_added(each, annotations=mark)) for index, each in plan.creations)
     return plan.model_copy(update={"creations": creations})
 
 
@@ -377,7 +371,7 @@ def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
         return
     if plan.requested_end:
         lifespan: JsonObject = {**object_at(claim, "spec", "lifespan"), "end": plan.requested_end}
-        moved = with_spec(claim, lifespan=lifespan)
+        moved = {**claim, "spec": {**object_at(claim, "spec"), "lifespan": lifespan}}
         if first := world.to_write(PutObject(kind=RESOURCE_CLAIM, before=claim, after=moved, what="requested end")):
             yield from first
             return
@@ -386,34 +380,9 @@ def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
 
 
 def _notices(world: HandleWorld) -> Iterator[Notice]:
-    plan, cluster = world.plan, world.key.cluster
-    claimed = world.claim is not None
-    about = key_of(RESOURCE_CLAIM if claimed else RESOURCE_HANDLE, world.claim or world.handle, cluster)
-    warn = partial(warning, about=about, each_time=True)
-    before = world.handle_before if world.claim_before is None else world.claim_before
-    shown = shown_messages(before)
-    yield from (warn(fault.reason, fault.message) for fault in world.faults if fault.message not in shown)
-    if plan.end_was_cut and plan.wish is not None and plan.end is not None:
-        text = f"lifespan.end {timestamp(plan.wish.end)} is later than allowed, and was cut to {timestamp(plan.end)}"
-        yield warn("LifespanEndCut", text)
-    if world.claim_before is not None and (text := _moved_end(world, plan)):
-        reason = LIFESPAN_END_CHANGED if _new_end(world) else LIFESPAN_END_CLEARED
-        yield normal(reason, text, action=LIFESPAN_EVENT_ACTION, about=about, each_time=True)
-
-
-def _moved_end(world: HandleWorld, plan: HandlePlan) -> str:
-    before, after = _shown_end(world.claim_before), _new_end(world)
-    rolls = plan.wish is not None and plan.wish == world.known.honoured
-    if not before or before == after or rolls:
-        return ""
-    return f"lifespan end is {after}, was {before}" if after else f"lifespan end is cleared, was {before}"
-
-
-def _new_end(world: HandleWorld) -> str:
-    planned = world.plan.claim_status
-    wanted = planned is not None and world.question.shown and _CLAIMS_STATUS not in world.wrote
-    return _shown_end({"status": planned} if wanted else world.claim)
-
-
-def _shown_end(claim: JsonObject | None) -> str:
-    return text_at(claim, "status", "lifespan", "end")
+    kind, obj = (RESOURCE_HANDLE, world.handle) if world.claim is None else (RESOURCE_CLAIM, world.claim)
+    about, before = key_of(kind, obj, world.key.cluster), world.claim_before
+    yield from fault_events(about, world.handle_before if before is None else before, world.faults)
+    planned = world.plan.claim_status if world.question.shown and _CLAIMS_STATUS not in world.wrote else None
+    after = object_at(world.claim, "status") if planned is None else planned
+    yield from end_events(about, before, after, world.plan, world.known.honoured)

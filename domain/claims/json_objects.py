@@ -1,15 +1,17 @@
-"""Read-only access to free-form JSON: absent values, and values of unexpected types, read as empty."""
+"""Access to free-form JSON: absent values, and values of unexpected types, read as empty."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, cast
 
 from pydantic import JsonValue, SkipValidation
 
 from domain.control_annotations import is_paused
+from domain.identity import Key, Kind
 
 JsonObject = dict[str, JsonValue]
+Name = tuple[str, str]  # namespace and name
 # An object from the API server, not validated again.
 GivenObject = Annotated[JsonObject, SkipValidation]
 
@@ -47,8 +49,36 @@ def flag_at(value: JsonValue, *path: str) -> bool | None:
     return found if isinstance(found, bool) else None
 
 
+def number_at(value: JsonValue, *path: str) -> int | None:
+    found = value_at(value, *path)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def name_of(obj: JsonObject) -> Name:
+    return text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
+
+
+def key_of(kind: Kind, obj: JsonObject, cluster: str) -> Key:
+    namespace, name = name_of(obj)
+    return Key(kind=kind.name, namespace=namespace, name=name, uid=text_at(obj, "metadata", "uid"), cluster=cluster)
+
+
+def version_of(obj: JsonObject | None) -> str:
+    return text_at(obj, "metadata", "resourceVersion")
+
+
+def is_deleting(obj: JsonObject | None) -> bool:
+    return bool(value_at(obj, "metadata", "deletionTimestamp"))
+
+
 def with_metadata(obj: JsonObject, **fields: object) -> JsonObject:
     return {**obj, "metadata": {**object_at(obj, "metadata"), **cast("JsonObject", fields)}}
+
+
+def with_added(obj: JsonObject, **added: Mapping[str, JsonValue]) -> JsonObject:
+    return with_metadata(
+        obj, **{part: {**object_at(obj, "metadata", part), **new} for part, new in added.items() if new}
+    )
 
 
 def with_spec(obj: JsonObject, **fields: object) -> JsonObject:

@@ -1,20 +1,59 @@
-"""The resources of one handle during a pass, and the values that they exchange.
+"""Links between providers, and the values that a handle's resources exchange through them.
 
-A link between providers can make a resource wait for the linked one (`waitFor`, evaluated on the live state), and
-provide values of that state to the `override` (`templateVars`). A link whose resource is not in the handle (`when` was
-false) does neither.
+A provider that reaches itself with the same values is an error (Poolboy hangs). With other values a `when` may end the
+chain, so only depth and number are limited.
+
+A link can make a resource wait for the linked one (`waitFor`, evaluated on the live state), and provide values of that
+state to the `override` (`templateVars`). A link whose resource is not in the handle (`when` was false) does neither.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
 from domain.claims.evaluator_interface import HandleQuestion
-from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, text_at
-from domain.claims.provider_resources import ProviderError, Scene, link_resource_name, links, provider_name
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at
+from domain.claims.references import provider_name, recorded_reference
+from domain.claims.template_variables import ProviderError, Scene
+
+# Real links are one to three deep with tens of resources; each level and provider costs renderings.
+DEEPEST_LINK = 16
+MOST_PROVIDERS = 256
+
+
+def links(provider: JsonObject) -> list[JsonObject]:
+    return objects_at(provider, "spec", "linkedResourceProviders")
+
+
+def linked_names(provider: JsonObject) -> list[str]:
+    return [text_at(link, "name") for link in links(provider)]
+
+
+def link_resource_name(link: JsonObject) -> str:
+    return text_at(link, "resourceName") or text_at(link, "name")
+
+
+@dataclass
+class LinkChain:
+    """The providers down to the current one, with their parameter values."""
+
+    providers: list[tuple[str, JsonObject]] = field(default_factory=list)
+    evaluated: int = 0
+
+    def enter(self, name: str, values: JsonObject) -> None:
+        ring = (name, values) in self.providers
+        self.providers.append((name, values))
+        self.evaluated += 1
+        way = " → ".join(each for each, _ in self.providers)
+        if ring:
+            raise ProviderError(name, f"links to itself: {way}")
+        if len(self.providers) > DEEPEST_LINK:
+            raise ProviderError(self.providers[0][0], f"links deeper than {DEEPEST_LINK} providers: {way}")
+        if self.evaluated > MOST_PROVIDERS:
+            raise ProviderError(self.providers[0][0], f"links to more than {MOST_PROVIDERS} providers")
 
 
 @dataclass(frozen=True)
@@ -44,14 +83,6 @@ class Resources:
 
     def recorded(self, index: int) -> JsonObject:
         return recorded_reference(self.handle, index)
-
-
-def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
-    """The reference in the spec (Poolboy up to 1.13), else in the status (1.14 and later); `{}` if there is none."""
-    for part in ("spec", "status"):
-        if found := object_at(entry_at(objects_at(handle, part, "resources"), index), "reference"):
-            return found
-    return {}
 
 
 _MISSING = object()

@@ -3,7 +3,7 @@
 Accepted values stay in the claim's `status.provider.parameterValues` even if they are removed from the spec, would be
 refused today, or their parameter is gone. An unchanged value is never validated again, a rendered default (a generated
 password) stays, and a rejected edit changes nothing. Defaults are not written into the spec. A provider's faults are
-among the errors, so that a claim always shows why it waits.
+among the errors, so that a claim always shows why it waits. Clients compare the errors' texts, which are Poolboy's.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from domain.claims import constants
 from domain.claims.deep_merge import same
 from domain.claims.json_objects import JsonObject, object_at, objects_at, present, text_at, value_at
-from domain.claims.provider_resources import Scene
 from domain.claims.schema_validation import SchemaError, violation
+from domain.claims.template_variables import Scene
 from domain.claims.templates.errors import TemplateError
 from domain.claims.templates.views import default_value
 
@@ -28,6 +27,15 @@ class Settled(NamedTuple):
 
     values: JsonObject
     errors: tuple[str, ...] = ()
+
+
+def recorded_provider(claim: JsonObject, handle: JsonObject | None) -> JsonObject:
+    """The claim's `status.provider`; values that it has lost are taken from the handle."""
+    name, held = text_at(claim, "spec", "provider", "name"), object_at(handle, "spec", "provider")
+    recorded: JsonObject = {**object_at(claim, "status", "provider"), "name": name}
+    values = held.get("parameterValues")
+    lost = _accepted(claim) is None and isinstance(values, dict) and text_at(held, "name") == name
+    return {**recorded, "parameterValues": values} if lost else recorded
 
 
 def settle_parameters(scene: Scene, provider: JsonObject) -> Settled:
@@ -94,13 +102,13 @@ class _Settling:
         name = text_at(parameter, "name")
         if name not in self.values:
             if value_at(parameter, "required") is True:
-                self.errors.append(constants.PARAMETER_REQUIRED.format(name=name))
+                self.errors.append(f"Parameter {name} is required.")
             return
         if self.accepted is not None:
             if self._was_accepted(name) or name in self.defaulted:
                 return
             if value_at(parameter, "allowUpdate") is not True:
-                self.errors.append(constants.PARAMETER_IMMUTABLE.format(name=name))
+                self.errors.append(f"Parameter {name} is immutable.")
                 return
         self._validate(parameter, name)
 
@@ -113,7 +121,7 @@ class _Settling:
         except SchemaError as error:
             text = str(error)
         if text is not None:
-            self.errors.append(constants.PARAMETER_SCHEMA_FAILED.format(name=name, error=text))
+            self.errors.append(f"Parameter {name} schema validation failed: {text}")
             return
         for check in objects_at(parameter, "validation", "checks"):
             self._check(name, value, text_at(check, "name"), text_at(check, "check"))
@@ -123,15 +131,15 @@ class _Settling:
         try:
             variables = {**self.views, **self.values, "value": value}
             if not self.scene.renderer.condition(expression, variables, what=what, lazy=self.vars):
-                self.errors.append(constants.PARAMETER_CHECK_FAILED.format(name=name, check=check))
+                self.errors.append(f"Parameter {name} failed check: {check}")
         except TemplateError as error:
-            self.errors.append(constants.PARAMETER_CHECK_RAISED.format(name=name, check=check, error=error.text))
+            self.errors.append(f"Parameter {name} exception on check {check}: {error.text}")
 
     def _refuse_unknown(self) -> None:
         declared = {text_at(parameter, "name") for parameter in self.parameters}
         for name in self.values:
             if name not in declared and not self._was_accepted(name):
-                self.errors.append(constants.PARAMETER_UNKNOWN.format(name=name))
+                self.errors.append(f"No such parameter {name}.")
 
     def _was_accepted(self, name: str) -> bool:
         return self.accepted is not None and name in self.accepted and same(self.accepted[name], self.values[name])

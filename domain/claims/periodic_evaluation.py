@@ -13,7 +13,8 @@ from pydantic import JsonValue
 
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.lifespan_templates import lifespan_texts
-from domain.claims.provider_resources import linked_names, links, named_providers
+from domain.claims.linked_providers import linked_names, links
+from domain.claims.references import named_providers
 from domain.claims.templates.renderer import condition_template
 from domain.claims.templates.time_dependence import depends_on_time, reads_claim_or_handle, reads_what_passes_write
 from domain.model import Model
@@ -46,9 +47,7 @@ def lifespan_by_own_writes(handle: JsonObject) -> bool:
 
 
 def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, invalid: bool, newer: bool) -> bool:
-    """Whether the claim's templates depend on the clock. Templates of parameters count only while the values are
-    `invalid`: accepted values are never validated again.
-    """
+    """Templates of parameters count only while the values are `invalid`: accepted values are never validated again."""
     reached = _reached(named_providers(claim), providers) if invalid else ()
     checks = (text for provider in reached for text in _parameter_texts(provider))
     return by_clock({}, claim, providers, newer=newer) or depends_on_time(checks)

@@ -28,17 +28,6 @@ HANDLE_LEFT_ALONE = Decision(
 LEFT_ALONE = Decision(phase="Ignored", outcome=Outcome.SETTLED, why="its ignore label excludes it from reconciliation")
 
 
-def not_begun(start: datetime) -> Decision:
-    return Decision(
-        phase="Waiting",
-        outcome=Outcome.WAITING,
-        why=f"its lifespan starts at {start:%Y-%m-%d %H:%M:%S} UTC, and nothing is done before that",
-        waits_for=("the start of its lifespan",),
-        deadline=start,
-        at_deadline="it is reconciled",
-    )
-
-
 def awaiting_binder(look_at: datetime) -> Decision:
     return Decision(
         phase=BINDING,

@@ -20,10 +20,11 @@ from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.domain_names import DomainNames
 from domain.claims.evaluator_interface import Fault
 from domain.claims.finalizers import in_hand
-from domain.claims.json_objects import GivenObject, JsonObject, object_at, objects_at, only, text_at, with_metadata
-from domain.claims.marks import is_deleting, is_left_alone
+from domain.claims.ignore_label import is_left_alone
+from domain.claims.json_objects import GivenObject, JsonObject, is_deleting, object_at
 from domain.claims.passes import ObjectWorld, PoolMemory
-from domain.claims.pool_plan import NewHandle, PoolHandle, PoolPlan, Scaling, plan, pool_status, wants_of
+from domain.claims.pool_plan import PoolHandle, PoolPlan, plan, pool_status, wants_of
+from domain.claims.pool_scaling import NewHandle, Scaling
 from domain.claims.stalled_condition import with_stalled
 from domain.claims.writes import ClaimsAction, ObjectsWorld, PutObject, PutStatus, let_go
 from domain.decision import Action, Decision, World, earliest
@@ -91,11 +92,7 @@ class MakeHandle(OfPool):
         there = {handle.name for handle in world.handles}
         new = (made.handle,) if made.handle is not None and made.handle.name not in there else ()
         opened = (made.opened,) if made.opened is not None else ()
-        changes = {
-            "handles": world.handles + new,
-            "opened": world.opened + opened,
-            "made": (*world.made, self.slot),
-        }
+        changes = {"handles": world.handles + new, "opened": world.opened + opened, "made": (*world.made, self.slot)}
         return world.model_copy(update=changes)
 
 
@@ -146,15 +143,6 @@ class OpenHandles(OfPool):
         return world.model_copy(update={"opened": ()})
 
 
-def owned_scaling(scaling: JsonObject, pool: JsonObject) -> JsonObject:
-    """Kubernetes deletes the scaling with its owner, the pool."""
-    owners, uid = objects_at(scaling, "metadata", "ownerReferences"), text_at(pool, "metadata", "uid")
-    if any(each.get("uid") == uid for each in owners):
-        return scaling
-    owner = {**only(pool, "apiVersion", "kind"), **only(object_at(pool, "metadata"), "name", "uid")}
-    return with_metadata(scaling, ownerReferences=[*owners, owner])
-
-
 def decide(world: Pool, now: datetime) -> Decision:
     if not world.exists:
         return phases.GONE
@@ -162,17 +150,10 @@ def decide(world: Pool, now: datetime) -> Decision:
         return phases.LEFT_ALONE.doing(*let_go(world.names, RESOURCE_POOL, world.pool))
     if is_deleting(world.pool):
         return _leaving(world, now)
-    planned = plan(
-        wants_of(world.pool),
-        world.handles,
-        world.scalings,
-        now,
-        gave_up=world.known.gave_up,
-        pace=world.pace,
-        made=world.made,
-    )
+    wants, gave_up = wants_of(world.pool), world.known.gave_up
+    planned = plan(wants, world.handles, world.scalings, now, gave_up=gave_up, pace=world.pace, made=world.made)
     decision = phases.filled(
-        wants_of(world.pool),
+        wants,
         world.handles,
         world.fault,
         begins_at=planned.begins_at,
@@ -210,7 +191,7 @@ def _actions(world: Pool, planned: PoolPlan, now: datetime) -> Iterator[Action]:
         yield from creations
         if planned.scalings and not creations:
             yield WriteScalings(pool=pool, scalings=planned.scalings)
-    status = with_stalled({**object_at(pool, "status"), **pool_status(world.handles, ())}, world.fault, now)
+    status = with_stalled({**object_at(pool, "status"), **pool_status(world.handles)}, world.fault, now)
     yield from world.to_write(PutStatus(kind=RESOURCE_POOL, before=pool, after={**pool, "status": status}))
     if world.opened:
         yield OpenHandles(pool=pool, opened=world.opened)

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from domain.claims.deep_merge import TooDeep, contains
 from domain.claims.faults import Faulty
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.provider_resources import provider_name
+from domain.claims.references import provider_name
 
 NO_PROVIDER = "NoProvider"
 SEVERAL_PROVIDERS = "SeveralProviders"
@@ -22,10 +22,8 @@ INVALID_RESOURCES = "InvalidResources"
 
 
 def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str, ...]:
-    """The provider's name for each resource: as named in the spec, else as recorded in the status, else by template.
-
-    Raises Faulty if a named provider does not exist, if a template matches none or several, or if a resource has
-    neither provider nor template.
+    """The provider's name for each resource. Raises Faulty if a named provider does not exist, if a template matches
+    none or several, or if a resource has neither provider nor template.
     """
     before = [provider_name(entry) for entry in objects_at(claim, "status", "resources")]
     matches = {name: value_at(provider, "spec", "match") for name, provider in providers.items()}

@@ -21,10 +21,10 @@ from domain import built_in_kinds as built_in
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, RESOURCE_PROVIDER
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION, RESOURCE_FIELD_MANAGER
 from domain.claims.domain_names import DomainNames
-from domain.claims.json_objects import flag_at, object_at, objects_at, paused, text_at, value_at
-from domain.claims.linked_providers import recorded_reference
-from domain.claims.marks import handle_name, holder_of, is_deleting, is_detached, is_left_alone, is_unbound
-from domain.claims.provider_resources import linked_names, named_providers
+from domain.claims.ignore_label import is_left_alone, is_unbound
+from domain.claims.json_objects import flag_at, is_deleting, object_at, objects_at, paused, text_at, value_at
+from domain.claims.linked_providers import linked_names
+from domain.claims.references import handle_name, holder_of, is_detached, named_providers, recorded_reference
 from domain.control_annotations import ABANDONED, RETRIED
 from domain.identity import Kind
 from domain.relations import AnyObject, Linked, News, On, Relation, Scope, WhileNamed, Whom, always

@@ -1,8 +1,7 @@
 """The definition of each resource of a handle, or what it waits for.
 
-A provider may require a claim; links may wait for other resources of the handle (`waitFor`) and provide values of their
-live state (`templateVars`). The provider's `override` is merged over the handle's template. Parameter values reach a
-resource only through `template.definition`.
+A provider may require a claim, and its links may wait and provide values (linked_providers.py). The provider's
+`override` is merged over the handle's template. Parameter values reach a resource only through `template.definition`.
 
 A resource is pinned to its recorded reference: edits of name and namespace are ignored, so that they never create a
 second object; a change of apiVersion or kind is an error while the recorded kind is served. If two entries have the
@@ -18,11 +17,11 @@ from pydantic import JsonValue
 
 from domain.claims.deep_merge import TooDeep, merge
 from domain.claims.domain_names import DomainNames
-from domain.claims.evaluator_interface import Requester
-from domain.claims.json_objects import JsonObject, object_at, text_at, value_at
+from domain.claims.evaluator_interface import Fault, Requester
+from domain.claims.json_objects import JsonObject, name_of, object_at, text_at, value_at
 from domain.claims.linked_providers import Lent, Resources, lent_by_links
 from domain.claims.names import guid_of, resource_name
-from domain.claims.provider_resources import provider_name
+from domain.claims.references import provider_name, reference_of
 from domain.claims.resources.shared import WaitingFor
 
 _KIND = ("apiVersion", "kind")
@@ -35,10 +34,7 @@ class DefinitionError(Exception):
 def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:
     """Each resource's definition, or what it waits for. Templates read the references of earlier resources.
 
-    Raises:
-        DefinitionError: a definition is invalid, or its kind is not the recorded one.
-        ProviderError: a provider is missing or has invalid links.
-        TemplateError: a provider's template fails.
+    Raises DefinitionError, ProviderError, TemplateError.
     """
     found: list[JsonObject | WaitingFor] = []
     for index in range(len(resources.entries)):
@@ -60,12 +56,6 @@ def definition_or_wait(resources: Resources, index: int) -> JsonObject | Waiting
     return WaitingFor.LINKED if lent is None else definition(resources, index, provider, lent)
 
 
-def reference_of(defined: JsonObject) -> JsonObject:
-    metadata = object_at(defined, "metadata")
-    found: JsonObject = {"apiVersion": defined["apiVersion"], "kind": defined["kind"], "name": metadata["name"]}
-    return {**found, "namespace": metadata["namespace"]} if metadata.get("namespace") else found
-
-
 def reference_for(resources: Resources, index: int, defined: JsonObject) -> JsonObject:
     """The recorded reference, or a new one if the kind differs. A namespace that the recorded reference lacks is added
     while the object does not exist.
@@ -77,16 +67,21 @@ def reference_for(resources: Resources, index: int, defined: JsonObject) -> Json
     return {**recorded, "namespace": namespace} if lacks else recorded
 
 
-def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -> dict[int, int]:
+def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -> dict[int, Fault]:
     owners: dict[tuple[str, ...], int] = {}
-    found: dict[int, int] = {}
+    found: dict[int, Fault] = {}
     for index in sorted(range(len(outcomes)), key=lambda number: (not resources.recorded(number), number)):
         outcome = outcomes[index]
         if isinstance(outcome, WaitingFor):
             continue
         owner = owners.setdefault(_identity(outcome), index)
         if owner != index:
-            found[index] = owner
+            same = f"{outcome['kind']} {'/'.join(filter(None, name_of(outcome)))}"
+            message = (
+                f"{where(resources, index)} would be the same {same} as {where(resources, owner)}: "
+                "give one of them a metadata.name or a metadata.generateName of its own"
+            )
+            found[index] = Fault(reason="ResourceDoubled", message=message)
     return found
 
 

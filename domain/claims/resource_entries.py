@@ -1,28 +1,16 @@
-"""The entries of a handle's `spec.resources`, and their changes by provider and claim.
+"""The entries of a handle's `spec.resources`, and their changes by its provider.
 
 Each entry belongs to one object in the cluster. An entry is identified by provider and name (Poolboy's index mixed
 providers up), and is never moved, removed or given to another provider. New resources are appended; entries that the
-provider no longer yields stay. In list mode the claim's resources and the entries are paired by index; a change of the
-provider is refused. Claim edits are merged over the handle's templates without filters, and remove nothing.
+provider no longer yields stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.claims.deep_merge import merge, same
-from domain.claims.handle_creation import effective_provider
-from domain.claims.json_objects import JsonObject, object_at, objects_at, only, text_at
-from domain.claims.provider_resources import Scene, provider_name, reference
-from domain.model import Model
-
-
-class Pushed(Model):
-    """The `spec.provider` and `spec.resources` that a claim gives its handle; `provider` is None in list mode."""
-
-    provider: JsonObject | None
-    resources: tuple[JsonObject, ...]
-    refused: tuple[str, ...] = ()  # a sentence each, for a warning
+from domain.claims.json_objects import JsonObject, only, text_at
+from domain.claims.references import provider_name
 
 
 def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[JsonObject]:
@@ -79,37 +67,3 @@ def _take(free: list[int], entries: Sequence[JsonObject], provider: str, name: s
 def _replaced(entry: JsonObject, resource: JsonObject) -> JsonObject:
     named = entry if text_at(entry, "name") else {**entry, **only(resource, "name")}
     return {**named, **only(resource, "template")}
-
-
-def pushed(scene: Scene, provider_names: Sequence[str]) -> Pushed:
-    """The provider and resources that the claim gives its handle. In list mode, `provider_names` has each entry's
-    provider. Raises ProviderMissing if the provider of a new entry does not exist.
-    """
-    claim, handle = scene.claim or {}, scene.handle or {}
-    entries = objects_at(handle, "spec", "resources")
-    if object_at(claim, "spec", "provider"):
-        return Pushed(provider=effective_provider(claim), resources=tuple(entries))
-    refused: list[str] = []
-    for index, resource in enumerate(objects_at(claim, "spec", "resources")):
-        assigned = provider_names[index]
-        if index >= len(entries):
-            entries.append(
-                {**only(resource, "name", "template"), "provider": reference(scene.names, scene.provider(assigned))}
-            )
-        elif provider_name(entries[index]) != assigned:
-            refused.append(
-                f"resource {index} keeps ResourceProvider {provider_name(entries[index])} and its template: "
-                f"switching to ResourceProvider {assigned} is refused"
-            )
-        else:
-            entries[index] = _merged(entries[index], resource)
-    return Pushed(provider=None, resources=tuple(entries), refused=tuple(refused))
-
-
-def _merged(entry: JsonObject, resource: JsonObject) -> JsonObject:
-    template = object_at(resource, "template")
-    if not template:
-        return entry
-    before = object_at(entry, "template")
-    after = merge(before, template, overwrite=True)
-    return entry if same(before, after) else {**entry, "template": after}

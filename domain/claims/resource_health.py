@@ -12,7 +12,8 @@ from pydantic import JsonValue
 
 from domain.claims.json_objects import JsonObject, entry_at, flag_at, object_at, objects_at, present, text_at, without
 from domain.claims.linked_providers import Resources
-from domain.claims.provider_resources import Scene, provider_name
+from domain.claims.references import provider_name
+from domain.claims.template_variables import Scene
 from domain.claims.templates.errors import TemplateError
 from domain.model import Model
 

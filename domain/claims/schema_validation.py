@@ -1,5 +1,4 @@
-"""Validation of claims' values against a provider's `openAPIV3Schema`; the message is the validator's own text, which
-clients compare in a claim's `status.resources[].validationError` (list mode).
+"""Validation of claims' values against a provider's `openAPIV3Schema`; clients compare the validator's own text.
 
 The dialect is OpenAPI 3.0: JSON Schema draft 4 with `nullable`; `format` is not enforced. The first violation is
 reported, in the order of the schema's keywords, as in Poolboy. Unknown keywords are ignored; invalid ones (an unknown
@@ -9,7 +8,6 @@ reported, in the order of the schema's keywords, as in Poolboy. Unknown keywords
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,11 +15,7 @@ from openapi_schema_validator import OAS30Validator
 from pydantic import JsonValue
 from referencing import Registry
 
-from domain.claims import constants
-from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.provider_resources import Scene
 from domain.claims.templates import renderer
-from domain.claims.templates.errors import TemplateError
 
 # The text contains value and schema; a status must stay far below etcd's limit of 1.5 MB.
 LONGEST_TEXT = 16_000
@@ -67,37 +61,3 @@ def _reason(schema: JsonValue, error: Exception) -> str:
 
 def _bounded(text: str) -> str:
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
-
-
-def validation_errors(scene: Scene, provider_names: Sequence[str]) -> list[str | None]:
-    """The first error of each listed resource; None if it is valid. Raises ProviderMissing."""
-    entries = objects_at(scene.claim, "spec", "resources")
-    return [
-        _fault(scene, object_at(entry, "template"), scene.provider(name))
-        for entry, name in zip(entries, provider_names, strict=True)
-    ]
-
-
-def _fault(scene: Scene, template: JsonObject, provider: JsonObject) -> str | None:
-    schema = value_at(provider, "spec", "validation", "openAPIV3Schema")
-    where = f"ResourceProvider {text_at(provider, 'metadata', 'name')}"
-    try:
-        text = None if schema is None else violation(schema, template, f"{where}, validation schema")
-    except SchemaError as error:
-        return f"{where}: {error}"
-    return text if text is not None else _failed_check(scene, template, provider)
-
-
-def _failed_check(scene: Scene, template: JsonObject, provider: JsonObject) -> str | None:
-    """The template's top-level keys override all variables."""
-    variables = {**scene.views(provider), **template}
-    weaker = scene.vars(provider)
-    for check in objects_at(provider, "spec", "validation", "checks"):
-        name = text_at(check, "name")
-        what = f"ResourceProvider {text_at(provider, 'metadata', 'name')}, validation check {name}"
-        try:
-            if not scene.renderer.condition(text_at(check, "check"), variables, what=what, lazy=weaker):
-                return constants.CHECK_FAILED.format(name=name)
-        except TemplateError as error:
-            return constants.CHECK_RAISED.format(name=name, error=error.text)
-    return None

@@ -11,18 +11,6 @@ from domain.claims.durations import EARLIEST, UnreadableMoment, parse_moment
 from domain.claims.json_objects import JsonObject, text_at, value_at
 
 
-def start_of(claim: JsonObject) -> datetime:
-    """The start in the claim's status (its binding), else in its spec, else its creation time. Raises UnreadableMoment
-    if the start in the spec is invalid.
-    """
-    recorded = moment_at(claim, "status", "lifespan", "start")
-    if recorded is not None:
-        return recorded
-    if start := text_at(claim, "spec", "lifespan", "start"):
-        return parse_moment(start, "spec.lifespan.start")
-    return born(claim)
-
-
 def requested_end_of(claim: JsonObject) -> datetime | None:
     """The end that the claim's spec requests. Raises UnreadableMoment."""
     requested = text_at(claim, "spec", "lifespan", "end")

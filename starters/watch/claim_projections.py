@@ -23,7 +23,7 @@ from typing import cast
 from domain import control_annotations
 from domain.claims.domain_names import DomainNames
 from domain.claims.json_objects import JsonObject as ClaimsObject
-from domain.claims.linked_providers import recorded_reference
+from domain.claims.references import recorded_reference
 from domain.claims.relations import UNREAD_ANNOTATIONS
 from domain.claims.resources.shared import WaitingFor
 from domain.claims.stalled_condition import STALLED

@@ -14,7 +14,7 @@ from activities.claims.managed_resources import States
 from domain.claims.evaluator_interface import NO_REQUESTER, Fault, HandlePlan, HandleQuestion, Question, Requester
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.linked_providers import Resources
-from domain.claims.provider_resources import Scene
+from domain.claims.template_variables import Scene
 from domain.identity import Key
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -72,16 +72,10 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> Json:
-        """Render the strings of a template.
+        """Render the strings of a template. Raises TemplateError.
 
-        Args:
-            template: text, list or object.
-            variables: what its expressions may read.
-            what: the place of the template, for errors: "provider x, override".
-            lazy: weaker variables (vars of providers and handles), whose texts are templates under the newer rules.
-
-        Raises:
-            TemplateError: it cannot be rendered, or exceeds a limit.
+        `what` is its place, for errors: "provider x, override". `lazy` are weaker variables (vars of providers and
+        handles), whose texts are templates under the newer rules.
         """
         announce(what)
         run = _Run(self, variables, lazy or {})

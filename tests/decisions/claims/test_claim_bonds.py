@@ -26,7 +26,7 @@ from domain.claims.claim_preparation import Claim
 from domain.claims.evaluator_interface import ClaimPlan, Fault, HandleBody, HandlePlan, WantedEntry
 from domain.claims.handle_matching import Wanted
 from domain.claims.json_objects import text_at
-from domain.claims.marks import reference_to
+from domain.claims.references import reference_to
 from domain.identity import Key, Kind
 from domain.runner import State
 from engine.errors import Absent, ApiError, Conflict, Unavailable, as_error

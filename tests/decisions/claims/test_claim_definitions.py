@@ -12,15 +12,10 @@ from claim_scenes import BOUND, OPERATOR_NAMESPACE, POOLED, claim, config_map, e
 
 from domain.claims.evaluator_interface import NO_REQUESTER, Requester
 from domain.claims.linked_providers import pointed
-from domain.claims.provider_resources import ProviderError, ProviderMissing
-from domain.claims.resource_definitions import (
-    DefinitionError,
-    definition_or_wait,
-    definitions,
-    reference_for,
-    reference_of,
-)
+from domain.claims.references import reference_of
+from domain.claims.resource_definitions import DefinitionError, definition_or_wait, definitions, reference_for
 from domain.claims.resources.shared import WaitingFor
+from domain.claims.template_variables import ProviderError, ProviderMissing
 from domain.claims.templates.errors import TemplateError
 
 OVERRIDING = {"enable": True}

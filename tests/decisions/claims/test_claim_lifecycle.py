@@ -11,7 +11,8 @@ from claim_scenes import BOUND, NOW, claim, config_map, entry, handle
 
 from domain.claims import claim_binding
 from domain.claims.claim_binding import MOST_SALTS, Created, TakeHandle, Taken
-from domain.claims.claim_lifecycle import ClaimEnded, ClaimRead, decide
+from domain.claims.claim_deleted_with_handle import ClaimEnded
+from domain.claims.claim_lifecycle import ClaimRead, decide
 from domain.claims.claim_preparation import Claim, Validated
 from domain.claims.evaluator_interface import ClaimPlan, Fault, Halt, HandlePlan
 from domain.claims.handle_reconciliation import HandleEnded, Read

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from domain.claims.durations import UnreadableDuration, UnreadableMoment
 from domain.claims.json_objects import JsonObject
-from domain.claims.lifespan import (
+from domain.claims.lifespan_arithmetic import (
     RequestedEnd,
     Setting,
     SettledEnd,
@@ -25,7 +25,8 @@ from domain.claims.lifespan import (
     shown,
     terms_of,
 )
-from domain.claims.timestamps import end_of_detached, end_of_handle, passed, requested_end_of, start_of
+from domain.claims.lifespan_start import start_of
+from domain.claims.timestamps import end_of_detached, end_of_handle, passed, requested_end_of
 from domain.resource import timestamp
 
 NOW = datetime(2025, 1, 31, 12, 0, 0, 400_000, tzinfo=UTC)  # clocks do not show whole seconds

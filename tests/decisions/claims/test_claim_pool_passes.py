@@ -21,9 +21,9 @@ from domain.claims import RESOURCE_POOL
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.evaluator_interface import Fault, HandleBody, HandlePlan, PoolQuestion
 from domain.claims.handle_reconciliation import HandleWorld
-from domain.claims.marks import reference_to
 from domain.claims.passes import PassPool, PoolMemory, PoolWorld
 from domain.claims.phases import SOON
+from domain.claims.references import reference_to
 from domain.control_annotations import PAUSED
 from domain.identity import Key, Kind
 from domain.resource import timestamp

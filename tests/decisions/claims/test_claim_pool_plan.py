@@ -13,20 +13,8 @@ from pydantic import JsonValue
 
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.json_objects import JsonObject
-from domain.claims.pool_plan import (
-    NewHandle,
-    PoolHandle,
-    PoolPlan,
-    Scaling,
-    Wants,
-    plan,
-    pool_handle,
-    pool_status,
-    rest,
-    scaling_of,
-    scaling_status,
-    wants_of,
-)
+from domain.claims.pool_plan import PoolHandle, PoolPlan, Wants, plan, pool_handle, pool_status, rest, wants_of
+from domain.claims.pool_scaling import NewHandle, Scaling, scaling_of, scaling_status
 from domain.resource import timestamp
 
 NOW = datetime(2025, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -256,16 +244,12 @@ def test_a_scaling_makes_exactly_its_count_whatever_dies_when(count: int, lives:
 # --- the status ---
 
 
-def test_the_status_counts_the_handles_just_made() -> None:
+def test_the_status_lists_the_handles_oldest_first() -> None:
     old = PoolHandle(name="guid-b", created=BORN, healthy=True, ready=True)
     older = PoolHandle(name="guid-a", created=BORN - timedelta(hours=1))
-    assert pool_status([old, older], ["guid-new"]) == {
-        "resourceHandles": [
-            {"name": "guid-a"},
-            {"healthy": True, "name": "guid-b", "ready": True},
-            {"name": "guid-new"},
-        ],
-        "resourceHandleCount": {"available": 3, "ready": 1},
+    assert pool_status([old, older]) == {
+        "resourceHandles": [{"name": "guid-a"}, {"healthy": True, "name": "guid-b", "ready": True}],
+        "resourceHandleCount": {"available": 2, "ready": 1},
     }
 
 

@@ -8,15 +8,11 @@ import pytest
 from claim_domain import NAMES
 from claim_scenes import asking, claim, config_map, entry, handle, link, provider, reference, scene
 
-from domain.claims.provider_resources import (
-    DEEPEST_LINK,
-    MOST_PROVIDERS,
-    ProviderError,
-    ProviderMissing,
-    named_providers,
-    resource_list,
-)
-from domain.claims.provider_resources import reference as reference_to
+from domain.claims.linked_providers import DEEPEST_LINK, MOST_PROVIDERS
+from domain.claims.provider_resources import resource_list
+from domain.claims.references import named_providers
+from domain.claims.references import provider_reference as reference_to
+from domain.claims.template_variables import ProviderError, ProviderMissing
 from domain.claims.templates.errors import TemplateError
 from domain.claims.templates.views import parameter_defaults
 

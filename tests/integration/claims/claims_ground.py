@@ -21,13 +21,7 @@ import pytest
 import yaml
 
 from claims.claims_objects import NAMES, Json, deleting, described, link, look, version, without_noise
-from domain.claims import (
-    RESOURCE_CLAIM,
-    RESOURCE_HANDLE,
-    RESOURCE_POOL,
-    RESOURCE_POOL_SCALING,
-    RESOURCE_PROVIDER,
-)
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, RESOURCE_PROVIDER
 from domain.identity import Kind
 from engine.errors import Absent, Conflict
 from engine.kube import CONFIG_MAP, EVENT, NAMESPACE, KubeApi

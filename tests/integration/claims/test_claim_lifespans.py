@@ -12,7 +12,7 @@ from claims.claims_ground import GADGET, PATIENT, PROMPT, Ground
 from claims.claims_lab import Lab
 from claims.claims_objects import Json, look, moment, now, stamp
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.constants import LIFESPAN_END_CHANGED
+from domain.claims.events import LIFESPAN_END_CHANGED
 from domain.resource import parse_timestamp
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from claim_scenes import handle
 
-from domain.claims.handle_deletion import deletes_claim
+from domain.claims.claim_deleted_with_handle import deletes_claim
 
 NOON, LATER = "2026-11-21T12:00:00Z", "2026-11-21T12:00:01Z"
 

@@ -69,9 +69,7 @@ class RequestedEnd(Model):
 
 
 class SettledEnd(Model):
-    """The end that results from a request. `news`: it is earlier than requested, and that was not reported yet.
-    `moves_at`: when to compute the end again.
-    """
+    """`news`: the end is earlier than requested, which was not reported yet. `moves_at`: when to compute it again."""
 
     end: datetime
     wish: RequestedEnd
@@ -157,18 +155,10 @@ def settled_end(
     now: datetime,
     honoured: RequestedEnd | None = None,
 ) -> SettledEnd:
-    """The end that the terms allow for a request.
+    """The end that the handle's terms allow for a request. Raises UnreadableDuration.
 
-    Args:
-        terms: the handle's.
-        requested_end: the claim's `spec.lifespan.end`.
-        current: the handle's end.
-        base: from when the maximum counts: first readiness, else the start.
-        now: the time of the pass.
-        honoured: the `wish` returned last. If it is None (unknown), the end is computed again.
-
-    Raises:
-        UnreadableDuration: a maximum is not a duration.
+    `base`: from when the maximum counts: first readiness, else the start. `honoured`: the `wish` returned last; if it
+    is None (unknown), the end is computed again.
     """
     now, requested = whole_seconds(now), whole_seconds(requested_end)
     maximum, relative = terms.maximum_duration, terms.relative_maximum_duration

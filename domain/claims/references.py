@@ -1,0 +1,69 @@
+"""References among claims, handles, pools, providers and managed resources.
+
+The API group is ignored when they are read, and is OPERATOR_DOMAIN when they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from domain.claims import RESOURCE_PROVIDER
+from domain.claims.domain_names import DomainNames
+from domain.claims.json_objects import JsonObject, Name, name_of, object_at, objects_at, only, text_at, value_at
+from domain.identity import Kind
+
+
+def handle_name(claim: JsonObject | None) -> str:
+    return text_at(claim, "status", "resourceHandle", "name")
+
+
+def is_detached(claim: JsonObject | None) -> bool:
+    return value_at(claim, "status", "resourceHandle", "detached") is True
+
+
+def holder_of(handle: JsonObject | None) -> Name | None:
+    holder = object_at(handle, "spec", "resourceClaim")
+    return (text_at(holder, "namespace"), text_at(holder, "name")) if holder else None
+
+
+def provider_name(entry: JsonValue) -> str:
+    return text_at(entry, "provider", "name")
+
+
+def named_providers(resource: JsonValue) -> set[str]:
+    names = {text_at(resource, part, "provider", "name") for part in ("spec", "status")}
+    names |= {provider_name(entry) for part in ("spec", "status") for entry in objects_at(resource, part, "resources")}
+    return names - {""}
+
+
+def reference_to(names: DomainNames, kind: Kind, obj: JsonObject) -> JsonObject:
+    namespace, name = name_of(obj)
+    return {"apiVersion": names.api_version, "kind": kind.name, "name": name, "namespace": namespace}
+
+
+def provider_reference(names: DomainNames, provider: JsonObject) -> JsonObject:
+    return reference_to(names, RESOURCE_PROVIDER, provider)
+
+
+def referring(names: DomainNames, entry: JsonObject, providers: Mapping[str, JsonObject]) -> JsonObject:
+    """The entry with its provider reference corrected to this domain and namespace."""
+    named, provider = object_at(entry, "provider"), providers.get(provider_name(entry))
+    here = only(provider_reference(names, provider), *named) if provider else {}
+    return {**entry, "provider": {**named, **here}} if here else entry
+
+
+def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
+    """The reference in the spec (Poolboy up to 1.13), else in the status (1.14 and later); `{}` if there is none."""
+    for part in ("spec", "status"):
+        for entry in objects_at(handle, part, "resources")[index : index + 1]:
+            if found := object_at(entry, "reference"):
+                return found
+    return {}
+
+
+def reference_of(defined: JsonObject) -> JsonObject:
+    metadata = object_at(defined, "metadata")
+    found: JsonObject = {"apiVersion": defined["apiVersion"], "kind": defined["kind"], "name": metadata["name"]}
+    return {**found, "namespace": metadata["namespace"]} if metadata.get("namespace") else found
