@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from activities import attempt
-from activities.aws.errors import error_class
+from activities.aws.error_codes import error_class
 from activities.aws.region_initialization import can_use
 from activities.aws.session import Member, Sessions
 from domain.accounts.actions.account_cleanup import Cleaned, CleanGlobal, CleanRegion

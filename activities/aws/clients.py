@@ -20,7 +20,7 @@ from botocore.config import Config
 from botocore.credentials import Credentials, ReadOnlyCredentials
 from botocore.session import Session
 
-from activities.aws.errors import Call, api_error
+from activities.aws.error_codes import Call, api_error
 from activities.aws.service_models import ServiceModels
 from engine import metrics
 from engine.errors import ApiError, Denied, Unavailable

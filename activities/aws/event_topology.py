@@ -1,6 +1,7 @@
 """Compares the queues and rules of an account and region with AWS, and corrects one difference at a time.
 
-A deleted queue cannot be created again for a minute. PutTargets answers for each target separately.
+Both codes of a missing queue are Absent (`error_codes.py`). A deleted queue cannot be created again for a minute.
+PutTargets answers for each target separately.
 """
 
 from __future__ import annotations

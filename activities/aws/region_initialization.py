@@ -19,7 +19,7 @@ from activities import attempt
 from activities.aws.boot_times import BootTimes, Unknown
 from activities.aws.clients import held
 from activities.aws.customer_account_access import entered
-from activities.aws.errors import UNAUTHENTICATED
+from activities.aws.error_codes import UNAUTHENTICATED
 from activities.aws.service_quotas import ask_for_vcpus
 from activities.aws.session import Member, Sessions
 from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion, ListRegions, Regions

@@ -20,7 +20,7 @@ from botocore.credentials import ReadOnlyCredentials
 from activities import attempt
 from activities.aws.call_limits import Guard
 from activities.aws.clients import Caller, Clients, held
-from activities.aws.errors import UNAUTHENTICATED
+from activities.aws.error_codes import UNAUTHENTICATED
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import (
     ACCESS_ROLE,

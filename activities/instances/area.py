@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
-from activities.aws.instances_session import Places
+from activities.aws.queue_account_roles import Places
 from activities.clients import Clients
 from activities.instances.auto_scaling_groups import GroupActivities
 from activities.instances.aws_queries import AskActivities, ServedPlaces

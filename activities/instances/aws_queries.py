@@ -20,7 +20,7 @@ from temporalio import activity
 from activities import attempt
 from activities.activity_class import Activities
 from activities.aws.instances import MOST_AT_ONCE, complete_hook, describe, hook_timings, send_heartbeat
-from activities.aws.instances_session import Places
+from activities.aws.queue_account_roles import Places
 from activities.aws.session import Services
 from activities.instances import metrics
 from domain.identity import Key

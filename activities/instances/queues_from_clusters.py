@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from activities.aws.instances_session import Places
+from activities.aws.queue_account_roles import Places
 from activities.instances.cluster_accounts import CLUSTER_KINDS, cluster_names, role_of
 from domain.instances import AWS_CLUSTER_ROLE_IDENTITY
 from domain.instances.event_envelope import REGION

@@ -21,7 +21,7 @@ from activities.openstack.session import Project
 from activities.openstack.steps import EFFECTS, await_server, carry_out
 from domain.loadbalancers.balancer_world import LookAtBalancer, SeenBalancer
 from domain.loadbalancers.cloud import steps
-from domain.loadbalancers.cloud.step_results import Brought
+from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.machine.world import AwaitServer, LookAtMachine, SeenMachine
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine

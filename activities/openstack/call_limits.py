@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from activities.circuit_breaker import CallGuard, spread
-from domain.loadbalancers.blockers import BUSY, SPENT
+from domain.loadbalancers.refused_calls import BUSY, SPENT
 from engine.errors import Throttled
 
 SILENT = "ProjectSilent"

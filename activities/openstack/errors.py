@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 
-from domain.loadbalancers.blockers import QUOTA
+from domain.loadbalancers.refused_calls import QUOTA
 from domain.model import Model
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable, asked_delay
 from engine.kube.json import at, mapping, text

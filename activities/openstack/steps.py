@@ -22,10 +22,10 @@ from activities.openstack.images_and_flavors import flavor_id, image_id
 from activities.openstack.observation import SERVER_GROUPS
 from activities.openstack.session import Api, Project
 from domain.loadbalancers.cloud import steps
+from domain.loadbalancers.cloud.folded_results import Brought, RuleChange
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, SecurityGroup, SecurityGroupRule, Server
 from domain.loadbalancers.cloud.ownership import Owner, marked_for, select
 from domain.loadbalancers.cloud.security_group_rules import meaning
-from domain.loadbalancers.cloud.step_results import Brought, RuleChange
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending
 from engine.kube.json import JsonObject, text
 

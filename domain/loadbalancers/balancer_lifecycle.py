@@ -19,7 +19,6 @@ from typing import Any
 
 from domain.decision import Action, Decision
 from domain.loadbalancers.balancer_world import BalancerWorld, DeleteSets, LookAtBalancer, WriteStatus
-from domain.loadbalancers.blockers import blocked_step
 from domain.loadbalancers.cloud.deletion import remove_load_balancer
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
@@ -34,6 +33,7 @@ from domain.loadbalancers.constants import (
 from domain.loadbalancers.former_fields import migrated, spec_migration, status_migration
 from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, writes
 from domain.loadbalancers.patches import combined
+from domain.loadbalancers.refused_calls import blocked_step
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.loadbalancers.rollout import Rollout, plan_rollout, sets_of
 from domain.loadbalancers.stalled_condition import stalled_patch

@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from domain.decision import WhenUnwanted
+from domain.loadbalancers.cloud.folded_results import Brought, changed
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_rules
-from domain.loadbalancers.cloud.step_results import Brought, changed
 from domain.loadbalancers.cloud.steps import Look, Observe, Seen
 from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld
 from domain.loadbalancers.former_fields import migrated

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from domain.loadbalancers.blockers import Blocker, Nature
 from domain.loadbalancers.constants import (
     BOOTS_SINCE_ANNOTATION,
     CREATION_TIMEOUT_ANNOTATION,
@@ -18,6 +17,7 @@ from domain.loadbalancers.constants import (
 )
 from domain.loadbalancers.go_formats import parse_duration
 from domain.loadbalancers.patches import annotated
+from domain.loadbalancers.refused_calls import Blocker, Nature
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.resource import parse_timestamp, timestamp
 from domain.writes import JsonPatch

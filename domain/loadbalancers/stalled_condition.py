@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.loadbalancers.blockers import Blocker, Nature
+from domain.loadbalancers.refused_calls import Blocker, Nature
 from domain.loadbalancers.resources import LoadBalancer
 from domain.refusal import without_request
 from domain.resource import Condition, condition_of, timestamp

@@ -123,7 +123,7 @@ def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[DeadLet
 
     Several queues of a region may share a dead letter queue. `work` runs once for a shared one.
     """
-    from activities.aws.instances_session import Places
+    from activities.aws.queue_account_roles import Places
     from domain.instances.served_queues import REGION_DEAD, with_queues
     from engine.errors import Absent, ApiError
     from engine.settings import settings

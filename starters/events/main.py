@@ -16,7 +16,7 @@ from functools import partial
 
 from temporalio.client import Client
 
-from activities.aws.instances_session import Places
+from activities.aws.queue_account_roles import Places
 from domain.instances.event_topology_upkeep import key_of
 from domain.instances.served_queues import Place, places, served, with_queues
 from engine.health import Health, serve

@@ -1,6 +1,7 @@
 """An SQS queue and its dead letters: boto3's blocking calls on threads.
 
-A recreated queue keeps its URL. SQS's limits: ten entries a batch, twenty seconds a poll, visibility of twelve hours
+The caller may be a role in the queue's account (`queue_account_roles.py`). A recreated queue keeps its URL. SQS's
+limits: ten entries a batch, twenty seconds a poll, visibility of twelve hours
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/).
 """
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import count
 
 from domain.loadbalancers.cloud import steps
+from domain.loadbalancers.cloud.folded_results import Brought, RuleChange
 from domain.loadbalancers.cloud.objects import (
     CloudPort,
     FixedIp,
@@ -17,7 +18,6 @@ from domain.loadbalancers.cloud.objects import (
     Server,
     ServerGroup,
 )
-from domain.loadbalancers.cloud.step_results import Brought, RuleChange
 
 
 class Project:

@@ -24,8 +24,8 @@ from domain.loadbalancers.balancer_world import (
     SeenBalancer,
 )
 from domain.loadbalancers.cloud.drift_sweep import difference_of_machine, to_be_compared
+from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.cloud.served import ServedBalancer
-from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
 from domain.loadbalancers.machine.lifecycle import decide_machine

@@ -23,7 +23,7 @@ from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from waiting import eventually
 
-from activities.aws.instances_session import Places
+from activities.aws.queue_account_roles import Places
 from domain.continue_as_new import Carry
 from domain.instances import AWS_MACHINE
 from domain.instances.constants import INSTANCE_WORKFLOW

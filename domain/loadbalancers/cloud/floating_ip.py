@@ -1,8 +1,9 @@
 """The floating IP of an external LoadBalancer: one that Perdure created, or an existing one of the user.
 
-Perdure's own floating IP is recognized by the LoadBalancer's port. The user's floating IP is never created, deleted, or
-taken from another port. A floating IP without the LoadBalancer's name as its description is never deleted, because a
-released address is lost for good.
+Perdure's own floating IP is recognized by the LoadBalancer's port. A recorded one is gone only after a 404
+(`activities/openstack/observation.py`). The user's floating IP is never created, deleted, or taken from another port. A
+floating IP without the LoadBalancer's name as its description is never deleted, because a released address is lost for
+good.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from pydantic.main import IncEx
 
 from domain.decision import Action
-from domain.loadbalancers.blockers import PAUSES, Nature
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.world import CloudWorld
 from domain.loadbalancers.object_world import Moment
+from domain.loadbalancers.refused_calls import PAUSES, Nature
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 
 _RANGES = {"load_balancer_source_ranges"}

@@ -15,11 +15,11 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, TypeVar
 
 from domain.decision import Action, Queue, WhenUnwanted
-from domain.loadbalancers.blockers import with_pause
+from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
-from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.cloud.world import CloudWorld
 from domain.loadbalancers.project import ProjectReference
+from domain.loadbalancers.refused_calls import with_pause
 from domain.loadbalancers.resources import Flavor, Image, LoadBalancerReference
 from domain.model import Model
 from domain.passes import Observation

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Self
 
-from domain.loadbalancers.cloud.step_results import Brought
+from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.object_world import ObjectMemory, ObjectWorld
 from domain.loadbalancers.project import ProjectReference
 

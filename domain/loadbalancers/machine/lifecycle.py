@@ -17,7 +17,6 @@ from typing import Any
 from domain.decision import Action, Decision, earliest
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER
-from domain.loadbalancers.blockers import OVERDUE_AFTER, Blocker, Nature, blocked_step, notices_of, overdue
 from domain.loadbalancers.boot_timeout import waiting_patch
 from domain.loadbalancers.cloud.deletion import remove_machine
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, machine_servers
@@ -33,6 +32,7 @@ from domain.loadbalancers.machine.world import AwaitServer, GrantAccess, LookAtM
 from domain.loadbalancers.machine_health import HealthState, expires_at, health_of, mark_patches
 from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, writes
 from domain.loadbalancers.patches import annotated, combined
+from domain.loadbalancers.refused_calls import OVERDUE_AFTER, Blocker, Nature, blocked_step, notices_of, overdue
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.notices import Notice, warning
 from domain.resource import timestamp

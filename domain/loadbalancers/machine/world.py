@@ -3,11 +3,11 @@ from __future__ import annotations
 from typing import ClassVar, Self
 
 from domain.decision import WhenUnwanted
+from domain.loadbalancers.cloud.folded_results import Brought, machine_changed
 from domain.loadbalancers.cloud.machine import MachinePlan, plan_machine
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.observation_due import look_of_machine
 from domain.loadbalancers.cloud.served import ServedBalancer
-from domain.loadbalancers.cloud.step_results import Brought, machine_changed
 from domain.loadbalancers.cloud.steps import CloudAction, Look, Observe, Seen
 from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld
 from domain.loadbalancers.fleet_silence import Fleet

@@ -26,7 +26,7 @@ from starters.cli.audits import Finding, found_twice
 from starters.cli.served_queues import places_of
 
 if TYPE_CHECKING:
-    from activities.aws.instances_session import Places
+    from activities.aws.queue_account_roles import Places
     from activities.instances.aws_queries import ServedPlaces
     from activities.instances.bulk_queries import Bulk, BulkGroups
     from domain.instances.served_queues import Place
@@ -40,7 +40,7 @@ GIVEN_UP_AFTER = timedelta(minutes=15)
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
-    from activities.aws.instances_session import Places
+    from activities.aws.queue_account_roles import Places
     from activities.instances.aws_queries import ServedPlaces
 
     known = await places_of(session)

@@ -6,7 +6,7 @@ import pytest
 from guarded_calls import Clock, call, refusal
 
 from activities.openstack.call_limits import SAVED_SECONDS, Guard
-from domain.loadbalancers.blockers import SPENT
+from domain.loadbalancers.refused_calls import SPENT
 
 
 @pytest.fixture

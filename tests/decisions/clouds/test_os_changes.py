@@ -7,9 +7,9 @@ from lb_objects import NOW, balancer
 from lb_project import Project
 
 from domain.loadbalancers.cloud.deletion import remove_load_balancer
+from domain.loadbalancers.cloud.folded_results import Brought, changed, machine_changed
 from domain.loadbalancers.cloud.load_balancer import plan_cloud
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, LoadBalancerCloud, MachineCloud, Server
-from domain.loadbalancers.cloud.step_results import Brought, changed, machine_changed
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer
 from domain.writes import merge

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from activities.openstack.errors import Call, no_answer, refusal
-from domain.loadbalancers.blockers import QUOTA
+from domain.loadbalancers.refused_calls import QUOTA
 from engine.errors import LONGEST_ASKED, Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
 
 CALL = Call(api="neutron", object="port", operation="create", what="lbs/web", project="project shop")

@@ -17,8 +17,8 @@ from activities.openstack.observation import (
 from activities.openstack.session import Project
 from activities.openstack.steps import carry_out
 from domain.loadbalancers.cloud.deletion import remove_load_balancer
+from domain.loadbalancers.cloud.folded_results import changed
 from domain.loadbalancers.cloud.load_balancer import plan_cloud
-from domain.loadbalancers.cloud.step_results import changed
 from domain.loadbalancers.resources import Flavor, LoadBalancer, LoadBalancerMachine
 from domain.resource import timestamp
 from domain.writes import merge

@@ -12,8 +12,8 @@ from os_cloud import SmallCloud, run
 from activities.openstack.session import Project
 from activities.openstack.steps import await_server, carry_out
 from domain.loadbalancers.cloud import steps
+from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
-from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.resources import Flavor, Image, LoadBalancerReference
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Unavailable

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 from typer.testing import CliRunner, Result
 
-from activities.aws.instances_session import Places
+from activities.aws.queue_account_roles import Places
 from activities.aws.session import Services
 from domain.instances.message_verdict import dead_letter_attributes
 from domain.instances.served_queues import Place, place_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from activities.aws.instances_session import Places
+from activities.aws.queue_account_roles import Places
 from domain.instances.names import partition_of
 from domain.instances.served_queues import Place, place_of, places, served, with_queues
 

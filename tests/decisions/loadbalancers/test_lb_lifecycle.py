@@ -15,10 +15,10 @@ from domain.decision import Action
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import CreateSet
 from domain.loadbalancers.cloud.drift_sweep import to_be_compared
+from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud
 from domain.loadbalancers.cloud.observation_due import look_of_balancer
 from domain.loadbalancers.cloud.ownership import mark_of
-from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
 from domain.loadbalancers.machine.world import GrantAccess, LookAtMachine, SeenMachine

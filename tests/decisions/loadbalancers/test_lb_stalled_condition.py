@@ -10,10 +10,10 @@ from lb_objects import NOW, ago, balancer, balancer_world, refusal
 from activities.kube.writes import dropped_fields
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import BalancerWorld, WriteStatus
-from domain.loadbalancers.blockers import QUOTA as OVER_QUOTA
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.steps import CreateSecurityGroup
 from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, NOTHING_MADE_ANNOTATION
+from domain.loadbalancers.refused_calls import QUOTA as OVER_QUOTA
 from domain.loadbalancers.resources import LoadBalancer
 from domain.refusal import ErrorType, Refusal
 from domain.writes import DropFinalizer, Patch, Written, merge

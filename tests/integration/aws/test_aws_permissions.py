@@ -26,7 +26,7 @@ PACKAGE = Path(aws.__path__[0])
 OF_INSTANCES = (
     PACKAGE / "event_topology.py",
     PACKAGE / "instances.py",
-    PACKAGE / "instances_session.py",
+    PACKAGE / "queue_account_roles.py",
     Path(sqs_queues.__file__),
 )
 OF_ACCOUNTS = sorted(set(PACKAGE.glob("*.py")) - set(OF_INSTANCES))

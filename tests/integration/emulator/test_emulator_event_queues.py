@@ -16,7 +16,7 @@ from emulator_process import Cloud
 from running_consumer import running
 from waiting import eventually
 
-from activities.aws.instances_session import Places
+from activities.aws.queue_account_roles import Places
 from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent
 from domain.instances.machine_pool_labels import GroupRecord

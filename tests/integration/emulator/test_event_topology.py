@@ -10,7 +10,7 @@ import pytest
 from emulator_process import Cloud
 from temporalio.testing import ActivityEnvironment
 
-from activities.aws.instances_session import Places
+from activities.aws.queue_account_roles import Places
 from activities.instances.event_topology_upkeep import TopologyActivities
 from domain.decision import Outcome
 from domain.instances.event_topology_upkeep import KeepTopology, TopologyWorld, key_of

@@ -23,10 +23,10 @@ from activities.openstack.projects import Projects
 from activities.openstack.session import Api, Project
 from activities.openstack.steps import await_server, carry_out
 from domain.loadbalancers.cloud.deletion import remove_load_balancer, remove_machine
+from domain.loadbalancers.cloud.folded_results import Brought, changed, machine_changed
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, plan_machine
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud, Server
-from domain.loadbalancers.cloud.step_results import Brought, changed, machine_changed
 from domain.loadbalancers.cloud.steps import CreateServer, Step
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine

@@ -11,18 +11,18 @@ from activities.openstack.call_limits import SILENT
 from domain.decision import Action
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import CreateSet, LookAtBalancer, PatchSet, WriteStatus
-from domain.loadbalancers.blockers import BUSY, SPENT, Blocker, Nature, overdue, with_pause
-from domain.loadbalancers.blockers import QUOTA as OVER_QUOTA
+from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud, Server
 from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_machine, look_of_rules
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.served import ServedBalancer
-from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.cloud.steps import CreatePort, DeletePort, DeleteServer, Step
 from domain.loadbalancers.constants import BOOTS_SINCE_ANNOTATION, DRIFT_ANNOTATION, OUTAGE_ANNOTATION, QUOTA_ANNOTATION
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
 from domain.loadbalancers.machine.world import LookAtMachine, MachineWorld, RevokeAccess, SeenMachine
 from domain.loadbalancers.machine_health import HealthState, health_of
+from domain.loadbalancers.refused_calls import BUSY, SPENT, Blocker, Nature, overdue, with_pause
+from domain.loadbalancers.refused_calls import QUOTA as OVER_QUOTA
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.refusal import AREA_PAUSED, WORKER_SHUTDOWN, ErrorType, Refusal
 from domain.resource import parse_timestamp

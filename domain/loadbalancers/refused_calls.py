@@ -1,7 +1,7 @@
-"""Blockers in the cloud, and the pauses before the next attempt.
+"""Calls that OpenStack refuses: when they are tried again, and the Event `Failed` with the refusal.
 
-A blocked step is tried again after a pause. The first pause depends on the blocker's nature; later pauses grow up to a
-maximum. A wake causes an attempt at once.
+The first pause depends on the nature of the blocker; later pauses grow up to a maximum. A wake causes an attempt at
+once.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError, ConnectTimeoutError, ParamValidationError
 
-from activities.aws.errors import Call, api_error, error_class
+from activities.aws.error_codes import Call, api_error, error_class
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable
 
 CALL = Call(service="ec2", operation="RunInstances", caller="1", region="r")

@@ -1,7 +1,7 @@
-"""Callers of AWS for instances: this process under its own credentials, or a role that it assumes.
+"""Callers of AWS for instances: the role of a queue in another account, or this process's own credentials.
 
-AWS's libraries find the process's credentials. Settings name a role if the queue is in another account. In observe mode
-only reads are sent; ReceiveMessage does not count as a read.
+The settings name the role of each queue; AWS's libraries find the process's credentials. In observe mode only reads are
+sent; ReceiveMessage does not count as a read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import boto3
 from botocore.credentials import Credentials, ReadOnlyCredentials
 
 from activities.aws.clients import Clients, held, mapped
-from activities.aws.errors import UNAUTHENTICATED, Call
+from activities.aws.error_codes import UNAUTHENTICATED, Call
 from activities.aws.session import NO_CREDENTIALS, Assumed, Services, require_account
 from domain.instances.names import partition_of
 from domain.instances.served_queues import Place
