@@ -3,8 +3,6 @@
 A message is done once each of its events is recorded in its workflow and the resulting label is written; long reactions
 run in the workflow, not within SQS's visibility timeout. The worst outcome of its events decides. `unmatched_events.py`
 says how long a message of an unknown instance is kept.
-
-A dead letter is sent before the message is deleted; if sending fails, the message stays.
 """
 
 from __future__ import annotations
@@ -62,11 +60,6 @@ def acknowledge(parsed: Parsed, handled: Sequence[Handled], receives: int, now: 
 
 def back_off(receives: int) -> timedelta:
     return min(timedelta(seconds=1 << min(max(receives, 1), 10)), _LONGEST_DELAY)
-
-
-def dead_letter_attributes(reason: str, message_id: str, queue: str) -> dict[str, dict[str, str]]:
-    texts = {"PERDURE_REASON": reason[:256], "PERDURE_MESSAGE_ID": message_id[:128], "PERDURE_QUEUE": queue}
-    return {name: {"DataType": "String", "StringValue": text} for name, text in texts.items() if text}
 
 
 def _dead(reason: str, counts: tuple[str, ...]) -> Acknowledgement:

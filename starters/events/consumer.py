@@ -20,22 +20,21 @@ from datetime import UTC, datetime, timedelta
 from domain.instances.event_delivery import Outcome
 from domain.instances.event_envelope import clean
 from domain.instances.message_unwrapping import SNS_CONFIRMATION, Message
-from domain.instances.message_verdict import Acknowledgement, Verdict, back_off, dead_letter_attributes
+from domain.instances.message_verdict import Acknowledgement, Verdict, back_off
 from engine.errors import Absent, ApiError
 from engine.health import Progress
 from starters.events import metrics
+from starters.events.dead_letters import bury
 from starters.events.dispatcher import Dispatcher
 from starters.events.library import EventBridgeEvent, acknowledgement_of, get_events_from_sqs, in_words
 from starters.events.sqs_batches import Batches
-from starters.events.sqs_queues import MOST_IN_BATCH, Queue, Receipt, TextAttributes
+from starters.events.sqs_queues import MOST_IN_BATCH, Queue, Receipt
 from starters.events.visibility import VisibilityExtender
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.2, 20.0
 # AWS does not allow recreating a queue within a minute of its deletion.
 LONGEST_WITHOUT_QUEUE = 30.0
 TELL_MISSING_EVERY = 60.0
-# SQS allows ten message attributes; three are ours.
-_MOST_KEPT_ATTRIBUTES = 7
 # Logged outcomes; unknown instances, duplicates and outdated events would drown the rest.
 _WORTH_A_LINE = frozenset({Outcome.APPLIED, Outcome.UNAVAILABLE})
 # Someone subscribed the queue to an SNS topic, which waits for a confirmation that Perdure does not send.
@@ -227,25 +226,10 @@ class Consumer:
         verdict = acknowledgement.verdict
         if verdict is Verdict.KEEP:
             await self._give_back(message, acknowledgement.delay)
-        elif verdict is Verdict.DELETE:
+        elif verdict is Verdict.DELETE or await bury(self._queue, message, acknowledgement.reason):
             await self._deleted(message)
         else:
-            await self._buried(message, acknowledgement.reason)
-
-    async def _buried(self, message: Message, reason: str) -> None:
-        attributes: TextAttributes = _own_attributes(message) | dead_letter_attributes(
-            reason, message.message_id, self.name
-        )
-        try:
-            await self._queue.bury(message.body, attributes)
-        except ApiError as error:
-            metrics.FAILED_CALLS.labels(self.name, "send").inc()
-            logger.warning("message %s could not be moved to the dead-letter queue: %s", message.message_id, error)
             await self._give_back(message, back_off(message.receives))
-            return
-        metrics.DEAD.labels(self.name, reason).inc()
-        logger.warning("message %s of %s is a dead letter: %s", message.message_id, self.name, reason)
-        await self._deleted(message)
 
     async def _give_back(self, message: Message, delay: timedelta) -> None:
         await self._in_work.give_back(message, delay, self._hidings.add)
@@ -267,10 +251,3 @@ class Consumer:
         if failed:
             metrics.FAILED_CALLS.labels(self.name, call).inc(len(failed))
         return [receipt not in failed for receipt in receipts]
-
-
-def _own_attributes(message: Message) -> dict[str, dict[str, str]]:
-    """The message's own attributes in SendMessage's form. A dead letter of EventBridge has its reason in them."""
-    own = ((name, text) for name, text in sorted(message.attributes.items()) if text and not name.startswith("PERDURE"))
-    attributes = [(name, {"DataType": "String", "StringValue": text}) for name, text in own]
-    return dict(attributes[:_MOST_KEPT_ATTRIBUTES])

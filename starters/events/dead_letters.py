@@ -1,29 +1,37 @@
-"""Lists and re-drives dead letters: messages that could not be parsed, or were received too often.
+"""Dead letters: messages that could not be parsed, or were received too often, are sent, listed and re-driven.
 
-SQS's own task moves all messages or none, and lists none. An interrupted redrive leaves a duplicate message, whose
-events are applied once. Dead letters are sent only to queues in the settings.
+A message is deleted only once it was sent as a dead letter. SQS's own task moves all messages or none, and lists none.
+An interrupted redrive leaves a duplicate message, whose events are applied once. Dead letters are re-driven only to
+queues in the settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+import logging
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from domain.instances.event_parser import parse
 from domain.instances.message_unwrapping import Message
 from domain.instances.served_queues import Place
 from domain.model import Model
+from engine.errors import ApiError
+from starters.events import metrics
 from starters.events.library import in_words
-from starters.events.sqs_queues import MOST_IN_BATCH, SqsQueue, TextAttributes
+from starters.events.sqs_queues import MOST_IN_BATCH, Queue, SqsQueue, TextAttributes
 
 # The visibility timeout of a listing, so that it reads each message once.
 LOOKING = timedelta(seconds=60)
 # Empty short polls in a row that end a listing, since one may miss some servers' messages.
 _EMPTY_ANSWERS = 3
 _SHOWN_REASON = "received too often, or not delivered"
+# SQS allows ten message attributes; three are ours.
+_MOST_KEPT_ATTRIBUTES = 7
 
 # Returns the queue to which a dead letter is sent back; None if the letter is not selected.
 Home = Callable[[Message], SqsQueue | None]
+
+logger = logging.getLogger(__name__)
 
 
 class DeadLetter(Model):
@@ -35,6 +43,25 @@ class DeadLetter(Model):
     told: str  # its events in words, or why it has none
     body: str
     attributes: dict[str, str] = {}
+
+
+async def bury(queue: Queue, message: Message, reason: str) -> bool:
+    """Send the message as a dead letter of its queue. Returns False, and counts the failure, if sending fails."""
+    own = dict(sorted(_own_attributes(message).items())[:_MOST_KEPT_ATTRIBUTES])
+    try:
+        await queue.bury(message.body, own | dead_letter_attributes(reason, message.message_id, queue.name))
+    except ApiError as error:
+        metrics.FAILED_CALLS.labels(queue.name, "send").inc()
+        logger.warning("message %s could not be moved to the dead-letter queue: %s", message.message_id, error)
+        return False
+    metrics.DEAD.labels(queue.name, reason).inc()
+    logger.warning("message %s of %s is a dead letter: %s", message.message_id, queue.name, reason)
+    return True
+
+
+def dead_letter_attributes(reason: str, message_id: str, queue: str) -> TextAttributes:
+    texts = {"PERDURE_REASON": reason[:256], "PERDURE_MESSAGE_ID": message_id[:128], "PERDURE_QUEUE": queue}
+    return _as_attributes(texts)
 
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
@@ -71,7 +98,7 @@ async def redrive(dead: SqsQueue, home: Home, chosen: Collection[str], *, most: 
             queue = home(message) if not chosen or message.message_id in chosen else None
             if queue is None:
                 continue
-            await queue.send(message.body, _attributes(message))
+            await queue.send(message.body, _own_attributes(message))
             await dead.delete([message.receipt_handle])
             found.remove(message)
             sent.append(message)
@@ -97,9 +124,13 @@ async def _given_back(dead: SqsQueue, messages: list[Message]) -> None:
         await dead.hide([(each.receipt_handle, timedelta(0)) for each in batch])
 
 
-def _attributes(message: Message) -> TextAttributes:
-    own = {name: text for name, text in message.attributes.items() if text and not name.startswith("PERDURE_")}
-    return {name: {"DataType": "String", "StringValue": text} for name, text in own.items()}
+def _own_attributes(message: Message) -> TextAttributes:
+    """The message's own attributes. A dead letter of EventBridge has its reason in them."""
+    return _as_attributes({name: text for name, text in message.attributes.items() if not name.startswith("PERDURE_")})
+
+
+def _as_attributes(texts: Mapping[str, str]) -> TextAttributes:
+    return {name: {"DataType": "String", "StringValue": text} for name, text in texts.items() if text}
 
 
 def _letter(dead: SqsQueue, message: Message) -> DeadLetter:

@@ -25,7 +25,7 @@ _SYSTEM_ATTRIBUTES = ["SentTimestamp", "ApproximateReceiveCount"]
 _LONGEST_HIDING = timedelta(hours=12)
 
 Receipt = str
-TextAttributes = Mapping[str, Mapping[str, str]]
+TextAttributes = dict[str, dict[str, str]]
 
 
 class Queue(Protocol):

@@ -15,11 +15,11 @@ from typer.testing import CliRunner, Result
 
 from activities.aws.queue_account_roles import Places
 from activities.aws.session import Services
-from domain.instances.message_verdict import dead_letter_attributes
 from domain.instances.served_queues import Place, place_of
 from engine.errors import Absent
 from engine.settings import settings
 from starters.cli.main import build
+from starters.events.dead_letters import dead_letter_attributes
 from starters.events.sqs_queues import SqsQueue
 
 REGION = "123456789012/eu-central-1"
@@ -153,3 +153,11 @@ def test_a_place_without_any_says_so_and_the_others_are_listed(sqs: Sqs, events:
     answer = events("list")
     assert "not JSON" in answer.stdout
     assert "c2-queue has no dead letters: neither c2-queue-dead nor" in " ".join(answer.stderr.split())
+
+
+def test_a_dead_letter_says_why() -> None:
+    reported = dead_letter_attributes("not JSON" * 100, "m-1", "1/r/q")
+    assert reported["PERDURE_QUEUE"]["StringValue"] == "1/r/q"
+    assert reported["PERDURE_MESSAGE_ID"] == {"DataType": "String", "StringValue": "m-1"}
+    assert len(reported["PERDURE_REASON"]["StringValue"]) == 256
+    assert "PERDURE_MESSAGE_ID" not in dead_letter_attributes("x", "", "1/r/q"), "SQS refuses empty values"

@@ -11,7 +11,7 @@ from domain.instances.event_delivery import Handled, Outcome
 from domain.instances.event_parser import Events
 from domain.instances.events import InstanceEvent
 from domain.instances.message_unwrapping import Ignored, Invalid
-from domain.instances.message_verdict import Verdict, acknowledge, back_off, dead_letter_attributes
+from domain.instances.message_verdict import Verdict, acknowledge, back_off
 
 ONE, OTHER = state("running", 0), state("stopped", 1)
 NOW = at(5)
@@ -69,11 +69,3 @@ def test_a_message_with_an_unreadable_part_is_dead_once_the_others_are_done() ->
 def test_parts_that_are_passed_over_are_counted_too() -> None:
     handling = acknowledge(Events(events=(ONE,), ignored=("other-service",)), (came(Outcome.APPLIED),), 1, NOW)
     assert handling.counts == ("other-service", "applied")
-
-
-def test_a_dead_letter_says_why() -> None:
-    reported = dead_letter_attributes("not JSON" * 100, "m-1", "1/r/q")
-    assert reported["PERDURE_QUEUE"]["StringValue"] == "1/r/q"
-    assert reported["PERDURE_MESSAGE_ID"] == {"DataType": "String", "StringValue": "m-1"}
-    assert len(reported["PERDURE_REASON"]["StringValue"]) == 256
-    assert "PERDURE_MESSAGE_ID" not in dead_letter_attributes("x", "", "1/r/q"), "SQS refuses empty values"
