@@ -1,9 +1,8 @@
 """The JSON objects within an SQS message's body, whichever service wrapped them.
 
 EventBridge sends its envelope, or what an input transformer leaves of it; SNS wraps the envelope as text in `Message`;
-Lambda and Pipes put several envelopes in `Records`; a JSON array may hold several; Auto Scaling can send to a queue
-directly and sends a test message first. The body is untrusted: invalid JSON, 100,000 levels of nesting, huge integers,
-NaN and lone surrogates raise nothing here.
+Lambda and Pipes put several envelopes in `Records`; a JSON array may hold several. The body is untrusted: invalid JSON,
+100,000 levels of nesting, huge integers, NaN and lone surrogates raise nothing here.
 """
 
 from __future__ import annotations
