@@ -11,9 +11,10 @@ from activities.loadbalancers.pass_context import PassContext
 from activities.replaced_operator import HELD_FOR
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.fleet_silence import AskFleet
+from domain.loadbalancers.new_machine import machine_document
 from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
-from domain.loadbalancers.scaling import machine_document, machines_of, selects
+from domain.loadbalancers.scaling import machines_of, selects
 from domain.loadbalancers.set_lifecycle import decide_set
 from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, FoundMachine, PatchMachine, SetWorld
 from engine.clock import now

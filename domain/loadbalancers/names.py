@@ -6,13 +6,8 @@ only its machine's name. Names are not unique, so most objects also have a mark 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterator
-
 from domain.loadbalancers.template_hash import hash_of
 from domain.resource import ObjectMeta
-
-_SUFFIX_LENGTH = 5
 
 
 def load_balancer_name(service: ObjectMeta) -> str:
@@ -32,18 +27,3 @@ def service_name(service: ObjectMeta) -> str:
 
 def cloud_name(meta: ObjectMeta) -> str:
     return f"{meta.namespace}/{meta.name}"
-
-
-def set_name(load_balancer: str, template_hash: str) -> str:
-    return f"{load_balancer}-{template_hash}"
-
-
-def machine_names(machine_set: ObjectMeta, taken: Collection[str]) -> Iterator[str]:
-    """An endless series of names that are not `taken`. It is always the same for the same set and `taken`."""
-    number = 0
-    while True:
-        digest = hashlib.sha256(f"{machine_set.uid}/{number}".encode()).hexdigest()
-        name = f"{machine_set.name}-{digest[:_SUFFIX_LENGTH]}"
-        if name not in taken:
-            yield name
-        number += 1

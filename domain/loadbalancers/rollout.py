@@ -18,28 +18,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET
 from domain.loadbalancers.balancer_world import CreateSet, PatchSet
-from domain.loadbalancers.constants import (
-    API_VERSION,
-    READY_SINCE_ANNOTATION,
-    REVISION_ANNOTATION,
-    SET_FINALIZER,
-    TEMPLATE_HASH_LABEL,
-)
-from domain.loadbalancers.names import set_name
-from domain.loadbalancers.resources import (
-    HAS_MASTER,
-    LoadBalancer,
-    LoadBalancerReference,
-    LoadBalancerSet,
-    MachineSpec,
-    belongs,
-)
+from domain.loadbalancers.constants import READY_SINCE_ANNOTATION, REVISION_ANNOTATION
+from domain.loadbalancers.new_set import set_document, set_name
+from domain.loadbalancers.resources import HAS_MASTER, LoadBalancer, LoadBalancerSet, belongs
 from domain.loadbalancers.template_hash import template_hash
 from domain.model import Model
 from domain.resource import parse_timestamp
-from domain.schema import Document
 from domain.writes import JsonPatch, difference
 
 # How long the old machines stay: if a new machine holds the virtual address; if no new machine holds it; if it is
@@ -153,36 +138,6 @@ def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> 
     if opens_at is None or opens_at <= now:
         return Gate(open=True)
     return Gate(open=False, why=why, opens_at=opens_at)
-
-
-def set_document(balancer: LoadBalancer, hash_: str, revision: int) -> Document:
-    meta = balancer.metadata
-    labels = {**balancer.spec.selector.match_labels, TEMPLATE_HASH_LABEL: hash_}
-    machine = MachineSpec(
-        infrastructure=balancer.spec.infrastructure,
-        port_id=balancer.status.port_id or "",
-        server_group_id=balancer.status.server_group_id or "",
-        load_balancer_ref=LoadBalancerReference(name=meta.name, namespace=meta.namespace),
-    )
-    return {
-        "apiVersion": API_VERSION,
-        "kind": LOAD_BALANCER_SET.name,
-        "metadata": {
-            "name": set_name(meta.name, hash_),
-            "namespace": meta.namespace,
-            "labels": labels,
-            "annotations": {REVISION_ANNOTATION: str(revision)},
-            "finalizers": [SET_FINALIZER],
-            "ownerReferences": [
-                {"apiVersion": API_VERSION, "kind": LOAD_BALANCER.name, "name": meta.name, "uid": meta.uid}
-            ],
-        },
-        "spec": {
-            "replicas": balancer.spec.replicas,
-            "selector": {"matchLabels": labels},
-            "template": {"labels": labels, "spec": machine.model_dump(mode="json", exclude_none=True)},
-        },
-    }
 
 
 def _number(revision: str) -> int | None:

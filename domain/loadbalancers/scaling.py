@@ -1,4 +1,4 @@
-"""The machines of a set: creation, replacement, and removal of surplus machines.
+"""The machines of a set: how many are created, and which are replaced or removed.
 
 A machine counts as a replica if it is neither being deleted nor condemned (`machine_health.py`). A condemned machine
 that has reported may still forward traffic, so its replacement is created first, for one machine at a time; if quota
@@ -15,20 +15,17 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from domain.decision import earliest
-from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.boot_backoff import count_failures, forget_failures, paused_until
 from domain.loadbalancers.config_rejection import config_fault, rejection_of
-from domain.loadbalancers.constants import API_VERSION, MACHINE_FINALIZER, REVISION_ANNOTATION
 from domain.loadbalancers.fleet_silence import Fleet
 from domain.loadbalancers.machine_health import DEFAULT_TIMINGS, HealthState, Timings, health_of, is_master
-from domain.loadbalancers.names import machine_names
+from domain.loadbalancers.new_machine import machine_names
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet, belongs
 from domain.loadbalancers.set_status import MachineReadiness, readiness_patch, status_patch
 from domain.model import Model
 from domain.notices import Notice, warning
 from domain.resource import timestamp
-from domain.schema import Document
 from domain.writes import JsonPatch, patched
 
 
@@ -104,25 +101,6 @@ def plan_set(
         deadline=earliest([waits, ranks.look_again, *(each.health.next_change for each in alive)]),
         notices=(warning("Failed", ranks.hold),) if ranks.hold else (),
     )
-
-
-def machine_document(machine_set: LoadBalancerSet, name: str) -> Document:
-    meta, template = machine_set.metadata, machine_set.spec.template
-    return {
-        "apiVersion": API_VERSION,
-        "kind": LOAD_BALANCER_MACHINE.name,
-        "metadata": {
-            "name": name,
-            "namespace": meta.namespace,
-            "labels": dict(machine_set.spec.selector.match_labels),
-            "annotations": {REVISION_ANNOTATION: machine_set.revision} if machine_set.revision else {},
-            "finalizers": [MACHINE_FINALIZER],
-            "ownerReferences": [
-                {"apiVersion": API_VERSION, "kind": LOAD_BALANCER_SET.name, "name": meta.name, "uid": meta.uid}
-            ],
-        },
-        "spec": template.spec.model_dump(mode="json", exclude_none=True),
-    }
 
 
 class _Ranks(Model):

@@ -9,9 +9,9 @@ from crd_lab import MODELS, NAMESPACE_NAME, assert_refused, assert_stored, kube,
 
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from domain.loadbalancers.new_machine import machine_document
+from domain.loadbalancers.new_set import set_document
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
-from domain.loadbalancers.rollout import set_document
-from domain.loadbalancers.scaling import machine_document
 from domain.loadbalancers.services.objects import Installation, Node, Service
 from domain.loadbalancers.services.synchronization import work_for
 from domain.loadbalancers.template_hash import template_hash

@@ -11,7 +11,9 @@ from lb_objects import balancer, machine, machine_set
 
 from domain.loadbalancers.former_fields import machine_migration, migrated, spec_migration, status_migration
 from domain.loadbalancers.go_formats import format_duration, parse_bool, parse_duration, to_json
-from domain.loadbalancers.names import load_balancer_label, load_balancer_name, machine_names, set_name
+from domain.loadbalancers.names import load_balancer_label, load_balancer_name
+from domain.loadbalancers.new_machine import machine_names
+from domain.loadbalancers.new_set import set_name
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.template_hash import cloud_hash, template_document, template_hash
 from domain.resource import ObjectMeta

@@ -11,8 +11,9 @@ from lb_objects import LABELS, NOW, ago, condition, fleet_of, healthy, machine, 
 from domain.loadbalancers.boot_backoff import boot_pause
 from domain.loadbalancers.fleet_silence import Fleet
 from domain.loadbalancers.machine_health import mark_patches
+from domain.loadbalancers.new_machine import machine_document
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
-from domain.loadbalancers.scaling import SetPlan, machine_document, machines_of, plan_set
+from domain.loadbalancers.scaling import SetPlan, machines_of, plan_set
 from domain.writes import merge
 
 SET_LABELS = {**LABELS, "lbm-template-hash": "aaaa"}
