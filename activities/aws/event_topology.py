@@ -12,15 +12,13 @@ from typing import NamedTuple, Protocol, cast
 
 from activities.aws.session import Services
 from domain.instances.event_topology import TAGS, Queue, Rule, queue_arn_of
-from domain.instances.event_topology_upkeep import (
-    differing_attributes,
-    missing_targets,
+from domain.instances.event_topology_upkeep import differing_attributes, missing_targets, rule_differs, wanted
+from domain.instances.provider_queue_takeover import (
+    cluster_of_queue,
+    cluster_rule_name,
     provider_clusters,
-    rule_differs,
-    wanted,
+    rules_of_policy,
 )
-from domain.instances.names import cluster_of_queue, cluster_rule_name
-from domain.instances.provider_queue_takeover import rules_of_policy
 from domain.instances.served_queues import Place
 from engine.errors import Absent, Denied, Invalid
 from engine.kube.json import mapping, sequence, text

@@ -14,7 +14,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials
 from activities.aws.clients import Clients, held, mapped
 from activities.aws.error_codes import UNAUTHENTICATED, Call
 from activities.aws.session import NO_CREDENTIALS, Assumed, Services, require_account
-from domain.instances.names import partition_of
+from domain.instances.arns import partition_of
 from domain.instances.served_queues import Place
 from engine.errors import Denied
 

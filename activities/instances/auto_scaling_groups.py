@@ -19,9 +19,9 @@ from domain.decision import Decision, Outcome
 from domain.instances import AUTO_SCALING_GROUP, AWS_MACHINE_POOL
 from domain.instances.constants import GROUP_STATE_LABEL
 from domain.instances.machine_pool_labels import GroupRecord, GroupState, group_state, group_story, merged, pool_patch
-from domain.instances.names import GroupKey
 from domain.instances.passes import GroupWorld, LookAtGroup
 from domain.instances.resources import AWSMachinePool
+from domain.instances.workflow_ids import GroupKey
 from domain.writes import JsonPatch
 from engine.errors import Absent
 from engine.kube import KubeApi

@@ -27,8 +27,8 @@ from domain.identity import Key
 from domain.instances.actions import Answer, AskInstance, BeatHook, Done, EndHook
 from domain.instances.event_verification import Facts, Question
 from domain.instances.hook_timeouts import HookTiming
-from domain.instances.names import InstanceKey
 from domain.instances.served_queues import Place
+from domain.instances.workflow_ids import InstanceKey
 from engine.clock import now
 from engine.errors import Invalid
 

@@ -17,9 +17,10 @@ from activities.aws.instances import MOST_AT_ONCE, MOST_GROUPS, describe, descri
 from activities.aws.session import Services
 from activities.instances.aws_queries import ServedPlaces
 from domain.instances.event_verification import Facts, Question
-from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
+from domain.instances.provider_ids import region_of_provider_id
 from domain.instances.resources import AWSMachine, Node
 from domain.instances.served_queues import Place
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from domain.model import Model
 from engine.errors import ApiError
 

@@ -18,17 +18,11 @@ from activities.instances.cluster_accounts import ClusterAccounts
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE, MACHINE_DEPLOYMENT, NODE
 from domain.instances.constants import DEPLOYMENT_LABEL, REPLACING_ANNOTATION
 from domain.instances.interruption_policy import ReactionPolicy
-from domain.instances.names import (
-    GroupKey,
-    InstanceKey,
-    group_of_arn,
-    instance_of_node,
-    instance_of_provider_id,
-    region_of_provider_id,
-)
 from domain.instances.policy_selection import Choice, Selected, choose
+from domain.instances.provider_ids import group_of_arn, instance_of_node, instance_of_provider_id, region_of_provider_id
 from domain.instances.replacements import Replacement, marked, replacement_of
 from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, MachineDeployment, Node
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from domain.reading import read_all
 from engine.errors import Unavailable
 from engine.kube import KubeApi

@@ -9,8 +9,8 @@ account stays unknown. It also stays unknown if Perdure may not list these kinds
 from __future__ import annotations
 
 from domain.instances import AWS_CLUSTER, AWS_CLUSTER_ROLE_IDENTITY, AWS_MANAGED_CONTROL_PLANE
+from domain.instances.arns import parse_arn
 from domain.instances.constants import CLUSTER_LABEL
-from domain.instances.names import parse_arn
 from domain.instances.resources import AWSMachine, Node
 from engine.kube.informer_cache import Mirror, Store
 from engine.kube.json import JsonObject, sequence, text

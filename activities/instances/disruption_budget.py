@@ -17,7 +17,7 @@ from domain.instances.constants import (
     NODE_GROUP_LABELS,
 )
 from domain.instances.disruption_budget import Disruption, Ledger, Limit, Turn, group_size, node_group, waits_for
-from domain.instances.names import instance_of_provider_id
+from domain.instances.provider_ids import instance_of_provider_id
 from domain.instances.resources import Machine, Node
 from domain.reading import read_all
 from engine.clock import now

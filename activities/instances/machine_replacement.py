@@ -24,7 +24,6 @@ from domain.instances import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
 from domain.instances.actions import Asked, AskReplacement, DeleteOwner, EndReplacement, Taking
 from domain.instances.constants import DELETE_FIRST_ANNOTATION
 from domain.instances.disruption_budget import Turn
-from domain.instances.names import InstanceKey
 from domain.instances.notices import about, on_each
 from domain.instances.replacements import (
     REPLACED,
@@ -42,6 +41,7 @@ from domain.instances.replacements import (
     surplus_of,
 )
 from domain.instances.resources import Machine, MachineDeployment, MachineSet
+from domain.instances.workflow_ids import InstanceKey
 from domain.notices import Notice, Reported, normal, warning
 from domain.resource import ObjectMeta
 from engine.clock import now

@@ -13,7 +13,7 @@ from domain.instances.actions import EmptyNode
 from domain.instances.constants import CORDONED_ANNOTATION
 from domain.instances.drained_pods import Pod
 from domain.instances.interruption_policy import Budgets, Draining
-from domain.instances.names import instance_of_node
+from domain.instances.provider_ids import instance_of_node
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube import KubeApi

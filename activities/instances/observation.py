@@ -22,10 +22,10 @@ from domain.instances.constants import STATE_LABEL
 from domain.instances.instance_lifecycle import patch_for
 from domain.instances.interruption_policy import ReactionPolicy
 from domain.instances.machine_labels import recalled
-from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.policy_selection import selected
 from domain.instances.resources import AWSMachine, AWSMachinePool, Node
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import Absent

@@ -24,10 +24,10 @@ from domain.control_annotations import paused
 from domain.instances.actions import Answer
 from domain.instances.event_delivery import ANSWERED
 from domain.instances.machine_pool_labels import group_differs
-from domain.instances.names import GroupKey
 from domain.instances.passes import SweepInstances
 from domain.instances.periodic_resync import differs
 from domain.instances.resources import AWSMachinePool
+from domain.instances.workflow_ids import GroupKey
 from domain.passes import SweptWorld
 from engine.clock import now
 from engine.temporal import signal_with_start, wake

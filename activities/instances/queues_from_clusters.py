@@ -12,14 +12,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from activities.aws.queue_account_roles import Places
 from activities.instances.cluster_accounts import CLUSTER_KINDS, cluster_names, role_of
 from domain.instances import AWS_CLUSTER_ROLE_IDENTITY
+from domain.instances.arns import parse_arn
 from domain.instances.event_envelope import REGION
-from domain.instances.names import parse_arn
-from domain.instances.queues_from_clusters import (
-    ClusterEntry,
-    ProviderCluster,
-    cluster_entries,
-    places_of_clusters,
-)
+from domain.instances.queues_from_clusters import ClusterEntry, ProviderCluster, cluster_entries, places_of_clusters
 from engine.errors import ApiError, Unavailable
 from engine.kube.api import KubeApi
 from engine.kube.informer_cache import Store

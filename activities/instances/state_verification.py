@@ -26,7 +26,7 @@ from domain.instances.event_delivery import ANSWERED
 from domain.instances.event_record import ASK_AFTER
 from domain.instances.event_verification import Facts, Question
 from domain.instances.events import InstanceState
-from domain.instances.names import InstanceKey
+from domain.instances.workflow_ids import InstanceKey
 from engine.errors import ApiError
 from engine.temporal import signal_with_start
 

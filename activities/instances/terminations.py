@@ -18,9 +18,10 @@ from activities.instances.aws_queries import ServedPlaces
 from domain.control_annotations import paused
 from domain.instances import NODE
 from domain.instances.actions import Done, TerminateInstance
-from domain.instances.names import InstanceKey, region_of_provider_id
 from domain.instances.notices import on_each
+from domain.instances.provider_ids import region_of_provider_id
 from domain.instances.resources import Node
+from domain.instances.workflow_ids import InstanceKey
 from domain.notices import warning
 from engine.clock import now
 from engine.errors import Denied, Invalid

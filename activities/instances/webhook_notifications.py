@@ -21,10 +21,10 @@ from activities.instances import metrics
 from activities.instances.cache import InstanceCache
 from domain.instances.actions import Done, Notify
 from domain.instances.interruption_policy import CauseSort
-from domain.instances.names import InstanceKey
 from domain.instances.notices import about, on_each
 from domain.instances.resources.interruption_policy import WEB_ADDRESS, Notification, NotificationFormat
 from domain.instances.webhook_notifications import json_body, sentence, slack_body, teams_body, templated_body
+from domain.instances.workflow_ids import InstanceKey
 from domain.notices import warning
 from domain.refusal import RETRIED_BY_SERVER
 from domain.resource import timestamp

@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.message_unwrapping import Message, Part
-from domain.instances.names import usable_id
 
 Fields = Mapping[str, object]
 
@@ -23,6 +22,7 @@ REGION = re.compile(r"[a-z0-9-]{1,32}", re.ASCII)
 _OLDEST_EVENT = timedelta(days=14)
 _CLOCKS_DIFFER = timedelta(minutes=5)
 _LONGEST_TEXT = 256
+_LONGEST_ID = 64
 
 
 class InvalidError(ValueError):
@@ -102,6 +102,19 @@ def known_text(fields: Fields, name: str) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidError(f"{name} is missing")
     return value
+
+
+def usable_id(text: object, longest: int = _LONGEST_ID) -> bool:
+    """Whether the text is short, printable ASCII without space or slash, as slashes join the parts of workflow ids. No
+    other form is required, because emulators have ids of their own form.
+    """
+    return (
+        isinstance(text, str)
+        and 0 < len(text) <= longest
+        and text.isascii()
+        and text.isprintable()
+        and not set(text) & set(" /")
+    )
 
 
 def instance_id(fields: Fields, name: str) -> str:

@@ -25,7 +25,7 @@ from domain.instances.event_verification import (
 )
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.interruption_policy import Reaction
-from domain.instances.names import InstanceKey
+from domain.instances.workflow_ids import InstanceKey
 from domain.model import Model
 
 # AWS gives a Spot instance two minutes after the warning, and may reclaim it some minutes later than announced.

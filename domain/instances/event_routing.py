@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from domain.instances.events import EventKind, InstanceEvent
-from domain.instances.names import GroupKey, InstanceKey
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 
 
 def instance_of(event: InstanceEvent) -> InstanceKey | None:

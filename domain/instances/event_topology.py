@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from domain.instances import constants as c
-from domain.instances.names import partition_of
+from domain.instances.arns import partition_of
 from domain.instances.scheduled_maintenance import SCHEDULES
 from domain.model import Model
 from domain.schema import Document

@@ -18,8 +18,7 @@ from domain.identity import Key
 from domain.instances.constants import TOPOLOGY_WORKFLOW
 from domain.instances.event_topology import Attributes, Rule, Target, Topology, same_document, topology
 from domain.instances.event_topology import Queue as EventQueue
-from domain.instances.names import cluster_queue_name
-from domain.instances.provider_queue_takeover import provider_topology
+from domain.instances.provider_queue_takeover import provider_clusters, provider_topology
 from domain.instances.served_queues import Place
 from domain.model import Model
 from domain.passes import Observation, PassedWorld
@@ -30,7 +29,6 @@ LOOK_EVERY = timedelta(hours=1)
 LOOK_AGAIN = timedelta(minutes=2)
 NOT_SERVED = Decision(phase="Gone", outcome=Outcome.GONE, why="the settings do not name this queue any more")
 
-_RULE_SUFFIX = "-ec2-rule"
 # AWS's KMS key for SQS, as an alias or at the end of an ARN.
 _MANAGED_KEY = "alias/aws/sqs"
 
@@ -96,11 +94,6 @@ def wanted(place: Place, rules_of_queue: Sequence[str] = (), group_prefix: str =
     if not clusters:
         return topology(place.account, place.region, place.queue, group_prefix)
     return provider_topology(place.account, place.region, clusters)
-
-
-def provider_clusters(queue: str, rules: Iterable[str]) -> tuple[str, ...]:
-    named = (rule.removesuffix(_RULE_SUFFIX) for rule in rules if rule.endswith(_RULE_SUFFIX))
-    return tuple(sorted({cluster for cluster in named if cluster_queue_name(cluster) == queue}))
 
 
 def differing_attributes(queue: EventQueue, found: Mapping[str, str]) -> Attributes:

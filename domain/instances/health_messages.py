@@ -9,10 +9,20 @@ import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from domain.instances.event_envelope import ACCOUNT, REGION, Fields, Header, InvalidError, clean, known_text, name_of
+from domain.instances.arns import parse_arn
+from domain.instances.event_envelope import (
+    ACCOUNT,
+    REGION,
+    Fields,
+    Header,
+    InvalidError,
+    clean,
+    known_text,
+    name_of,
+    usable_id,
+)
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, reckonable
 from domain.instances.message_unwrapping import Ignored
-from domain.instances.names import parse_arn, usable_id
 from domain.instances.scheduled_maintenance import scheduled
 
 

@@ -26,14 +26,7 @@ from domain.instances.event_record import InstanceRecord
 from domain.instances.event_verification import ASK_AGAIN, STOPPED_STATES, Question, askable
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.hook_timeouts import LONGEST_HOOK
-from domain.instances.interruption_causes import (
-    OF_STATES,
-    Cause,
-    announced,
-    causes,
-    end_of,
-    open_planned,
-)
+from domain.instances.interruption_causes import OF_STATES, Cause, announced, causes, end_of, open_planned
 from domain.instances.interruption_policy import Reaction
 from domain.instances.lifecycle_hooks import HookWork, served
 from domain.instances.machine_labels import label_patch

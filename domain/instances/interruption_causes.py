@@ -11,7 +11,7 @@ could be forged. A cause's name is the same for every copy of its event.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from domain.decision import earliest
@@ -37,20 +37,6 @@ _WHILE_STOPPING = timedelta(minutes=10)
 ENDED = "ended"
 # Causes from the instance's state: an answer of EC2 that contradicts the state removes them.
 OF_STATES = (ENDED, STOPPED)
-
-# From the most to the least severe: an AWSMachine has one label.
-_SEVERITY = (
-    "spot-terminate",
-    "capacity-reservation",
-    "spot-stop",
-    "spot-hibernate",
-    Effect.TERMINATION.value,
-    Effect.RETIREMENT.value,
-    Effect.STOP.value,
-    Effect.REBOOT.value,
-    Effect.MAINTENANCE.value,
-    "rebalance",
-)
 
 
 class Cause(Model):
@@ -109,16 +95,6 @@ def causes(
         verdict = verify_stop(facts, last.time, now)
         found.append(taken_now(STOPPED, STOPPED, policy.stopped, last.time, verdict, last.time + _WHILE_STOPPING))
     return tuple(sorted(found, key=lambda cause: (cause.from_, cause.deadline or cause.from_, cause.name)))
-
-
-def interruption_label(record: InstanceRecord, now: datetime) -> str:
-    found = {_value(kind, notice) for kind, notice in open_interruptions(record)}
-    effects = (effect_of(planned.notice.code) for planned in open_planned(record, now))
-    return most_severe(found | {effect.value for effect in effects if effect is not None})
-
-
-def most_severe(values: Collection[str]) -> str:
-    return next((value for value in _SEVERITY if value in values), "")
 
 
 def nearest_end(record: InstanceRecord, now: datetime) -> datetime | None:
@@ -184,12 +160,6 @@ def _past(record: InstanceRecord, kind: EventKind, notice: Interruption) -> bool
         and standing.state is InstanceState.RUNNING
         and standing.time >= notice.outlived_at
     )
-
-
-def _value(kind: EventKind, notice: Interruption) -> str:
-    if kind is EventKind.SPOT:
-        return f"spot-{notice.action}"
-    return "capacity-reservation" if kind is EventKind.CAPACITY_RESERVATION else "rebalance"
 
 
 def _spot(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime) -> Iterator[Cause]:

@@ -8,7 +8,7 @@ that was recreated under the same name is not labelled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 
 from pydantic import ValidationError
@@ -18,11 +18,26 @@ from domain.instances.event_ordering import LastState
 from domain.instances.event_record import Drain, HeldHook, InstanceRecord, Interruption, LastEvent
 from domain.instances.events import EventKind, InstanceState, reckonable
 from domain.instances.hook_timeouts import LONGEST_HOOK
-from domain.instances.interruption_causes import interruption_label, nearest_end, open_interruptions
+from domain.instances.interruption_causes import nearest_end, open_interruptions, open_planned
 from domain.instances.resources import AWSMachine, Node
+from domain.instances.scheduled_maintenance import Effect, effect_of
 from domain.model import Model
 from domain.resource import ObjectMeta
 from domain.writes import JsonPatch
+
+# From the most to the least severe: an AWSMachine has one label.
+_SEVERITY = (
+    "spot-terminate",
+    "capacity-reservation",
+    "spot-stop",
+    "spot-hibernate",
+    Effect.TERMINATION.value,
+    Effect.RETIREMENT.value,
+    Effect.STOP.value,
+    Effect.REBOOT.value,
+    Effect.MAINTENANCE.value,
+    "rebalance",
+)
 
 
 class Story(Model):
@@ -46,6 +61,22 @@ def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: dateti
     labels = {name: text for name, text in wanted.items() if meta.labels.get(name) != text}
     changed = labels or story_of(meta).worth_writing != story.worth_writing
     return metadata_patch(meta, labels, _written(story)) if changed else {}
+
+
+def interruption_label(record: InstanceRecord, now: datetime) -> str:
+    found = {_value(kind, notice) for kind, notice in open_interruptions(record)}
+    effects = (effect_of(planned.notice.code) for planned in open_planned(record, now))
+    return most_severe(found | {effect.value for effect in effects if effect is not None})
+
+
+def most_severe(values: Collection[str]) -> str:
+    return next((value for value in _SEVERITY if value in values), "")
+
+
+def _value(kind: EventKind, notice: Interruption) -> str:
+    if kind is EventKind.SPOT:
+        return f"spot-{notice.action}"
+    return "capacity-reservation" if kind is EventKind.CAPACITY_RESERVATION else "rebalance"
 
 
 def metadata_patch(meta: ObjectMeta, labels: Mapping[str, str | None], story: str) -> JsonPatch:

@@ -13,9 +13,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from domain.instances.arns import dns_suffix_of
 from domain.instances.constants import POLICY_GROUP, POLICY_VERSION
 from domain.instances.interruption_policy import CauseSort, Reaction, TaintEffect
-from domain.instances.names import dns_suffix_of
 from domain.instances.policy_selection import ANY
 from domain.instances.resources.interruption_policy import (
     HEADER_NAME,

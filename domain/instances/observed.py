@@ -20,10 +20,10 @@ from domain.instances.events import InstanceEvent
 from domain.instances.hook_timeouts import HookTiming
 from domain.instances.interruption_policy import ReactionPolicy
 from domain.instances.machine_labels import recalled
-from domain.instances.names import InstanceKey
 from domain.instances.periodic_resync import missed_events
 from domain.instances.replacements import Replacement, Unreplaced
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
+from domain.instances.workflow_ids import InstanceKey
 from domain.model import Model
 from domain.refusal import ErrorType
 

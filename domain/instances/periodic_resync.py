@@ -15,8 +15,7 @@ from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.event_record import InstanceRecord, Planned
 from domain.instances.event_verification import Facts, Question, ScheduledEvent, asked_since
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
-from domain.instances.interruption_causes import most_severe
-from domain.instances.machine_labels import story_of
+from domain.instances.machine_labels import most_severe, story_of
 from domain.instances.resources import AWSMachine, Node
 from domain.instances.scheduled_maintenance import Effect, effect_of
 

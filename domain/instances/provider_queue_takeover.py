@@ -9,7 +9,7 @@ the region's own rules (`event_topology.py`).
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from domain.instances.constants import EC2_SOURCE, STATE_CHANGE
 from domain.instances.event_topology import (
@@ -24,15 +24,37 @@ from domain.instances.event_topology import (
     topology,
 )
 from domain.instances.events import InstanceState
-from domain.instances.names import cluster_queue_name, cluster_rule_name
 from domain.schema import Document
 
+_QUEUE_SUFFIX = "-queue"
+_RULE_SUFFIX = "-ec2-rule"
 _SID_PREFIX = "CAPAEvents_"
 _PATTERN: Document = {
     "source": [EC2_SOURCE],
     "detail-type": [STATE_CHANGE],
     "detail": {"state": [state.value for state in InstanceState]},
 }
+
+
+def cluster_queue_name(cluster: str) -> str:
+    return f"{cluster.replace('.', '-')}{_QUEUE_SUFFIX}"
+
+
+def cluster_rule_name(cluster: str) -> str:
+    return f"{cluster}{_RULE_SUFFIX}"
+
+
+def cluster_of_queue(queue: str) -> str:
+    """The name of the Cluster that may have this queue, with dashes in place of dots; empty if the provider gives no
+    queue such a name.
+    """
+    cluster = queue.removesuffix(_QUEUE_SUFFIX)
+    return cluster if cluster_queue_name(cluster) == queue else ""
+
+
+def provider_clusters(queue: str, rules: Iterable[str]) -> tuple[str, ...]:
+    named = (rule.removesuffix(_RULE_SUFFIX) for rule in rules if rule.endswith(_RULE_SUFFIX))
+    return tuple(sorted({cluster for cluster in named if cluster_queue_name(cluster) == queue}))
 
 
 def rules_of_policy(queue: str, policy: str) -> tuple[str, ...]:

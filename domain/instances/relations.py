@@ -36,9 +36,10 @@ from domain.instances.constants import (
     STATE_LABEL,
 )
 from domain.instances.machine_labels import story_of
-from domain.instances.names import InstanceKey, region_of_provider_id
+from domain.instances.provider_ids import region_of_provider_id
 from domain.instances.replacements import deployment_of, marked
 from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, MachineDeployment, Node
+from domain.instances.workflow_ids import InstanceKey
 from domain.relations import Linked, News, On, Relation, Whom
 from domain.resource import ObjectMeta
 

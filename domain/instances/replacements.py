@@ -31,8 +31,8 @@ from domain.instances.constants import (
     REPLACING_ANNOTATION,
     TOPOLOGY_LABEL,
 )
-from domain.instances.names import InstanceKey
 from domain.instances.resources import Machine, MachineDeployment, MachineSet
+from domain.instances.workflow_ids import InstanceKey
 from domain.model import Model
 from domain.resource import CustomResource, ObjectMeta
 

@@ -14,8 +14,9 @@ from collections.abc import Collection, Mapping
 
 from domain.identity import Key
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, EC2_INSTANCE, EXTERNAL_KINDS, MACHINE, NODE
-from domain.instances.names import InstanceKey, group_of_arn, instance_of_provider_id, region_of_provider_id
+from domain.instances.provider_ids import group_of_arn, instance_of_provider_id, region_of_provider_id
 from domain.instances.served_queues import served
+from domain.instances.workflow_ids import InstanceKey
 from domain.model import Model
 from engine.kube.json import JsonObject, sequence, text
 from engine.temporal import described

@@ -22,7 +22,7 @@ from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.message_unwrapping import Message
-from domain.instances.names import GroupKey, InstanceKey
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from domain.model import Model
 from engine.errors import ApiError
 from engine.kube.json import JsonObject

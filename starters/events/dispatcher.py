@@ -24,7 +24,7 @@ from domain.instances.event_delivery import Handled, Outcome, Taken, worst
 from domain.instances.event_routing import by_instance, group_of, instance_of, on_host, urgency
 from domain.instances.events import InstanceEvent
 from domain.instances.machine_pool_labels import GroupRecord, fold_result
-from domain.instances.names import GroupKey, InstanceKey
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from starters.events import metrics
 from starters.events.machine_index import Index
 

@@ -14,13 +14,8 @@ from sys import intern
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, NODE
 from domain.instances.event_routing import group_of
 from domain.instances.events import InstanceEvent
-from domain.instances.names import (
-    GroupKey,
-    group_of_arn,
-    instance_of_node,
-    instance_of_provider_id,
-    region_of_provider_id,
-)
+from domain.instances.provider_ids import group_of_arn, instance_of_node, instance_of_provider_id, region_of_provider_id
+from domain.instances.workflow_ids import GroupKey
 from engine.kube.api import KubeApi
 from engine.kube.indexer import Indexer
 from engine.kube.json import JsonObject, at, sequence, text

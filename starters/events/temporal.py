@@ -9,7 +9,7 @@ from temporalio.client import Client
 from domain.instances.event_delivery import ENDED, HAND_OVER, HandOver, Taken, update_id
 from domain.instances.events import InstanceEvent
 from domain.instances.machine_pool_labels import GroupRecord
-from domain.instances.names import GroupKey, InstanceKey
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from engine.temporal import ask, signal_with_start, wake
 from starters.events.dispatcher import HandOverCall, WakeGroup
 

@@ -10,7 +10,7 @@ from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY,
 from domain.instances.constants import GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.event_topology_upkeep import key_of
 from domain.instances.events import InstanceState
-from domain.instances.names import group_of_arn, instance_of_node, instance_of_provider_id
+from domain.instances.provider_ids import group_of_arn, instance_of_node, instance_of_provider_id
 from domain.instances.relations import WatchedNode, relations_of
 from domain.instances.served_queues import places, served, with_queues
 from engine.kube.json import JsonObject, mapping, text

@@ -13,9 +13,9 @@ from domain.instances.event_verification import Facts, Question
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.message_unwrapping import Message
-from domain.instances.names import InstanceKey
 from domain.instances.observed import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.resources import AWSMachine, Machine, Node
+from domain.instances.workflow_ids import InstanceKey
 
 ACCOUNT, REGION, ID = "123456789012", "eu-central-1", "i-0a1b2c3d4e5f60718"
 T0 = datetime(2026, 5, 4, 10, 0, 0, tzinfo=UTC)

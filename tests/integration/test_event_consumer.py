@@ -30,8 +30,8 @@ from domain.instances.constants import INSTANCE_WORKFLOW
 from domain.instances.event_delivery import HAND_OVER, HandOver, Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.machine_pool_labels import GroupRecord
-from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.served_queues import Place
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from engine.kube import KubeApi
 from engine.settings import Settings
 from engine.temporal import connect

@@ -24,9 +24,9 @@ from domain.identity import Key, Kind
 from domain.instances import INTERRUPTION_POLICY
 from domain.instances.actions import CordonNode, EmptyNode, FindNode, ReleaseNode
 from domain.instances.interruption_policy import Budgets, Draining, Reaction, Taint, TaintEffect
-from domain.instances.names import InstanceKey
 from domain.instances.notices import about_node, on_each
 from domain.instances.resources import InterruptionPolicy
+from domain.instances.workflow_ids import InstanceKey
 from domain.notices import normal
 from domain.writes import RecordEvents
 from engine.errors import Absent, Invalid

@@ -24,7 +24,7 @@ from domain.identity import Key
 from domain.instances import AWS_MACHINE, INTERRUPTION_POLICY
 from domain.instances.actions import Done, Notify
 from domain.instances.interruption_policy import CauseSort, Reaction
-from domain.instances.names import InstanceKey
+from domain.instances.workflow_ids import InstanceKey
 from domain.notices import Notice
 from engine.errors import ApiError, Invalid, Throttled, Unavailable
 from engine.kube import SECRET, KubeApi

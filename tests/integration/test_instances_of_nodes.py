@@ -25,8 +25,8 @@ from activities.instances.webhook_notifications import KEPT_IN
 from domain.identity import Kind
 from domain.instances import INTERRUPTION_POLICY, NODE
 from domain.instances.constants import CORDONED_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
-from domain.instances.names import InstanceKey
 from domain.instances.served_queues import place_of
+from domain.instances.workflow_ids import InstanceKey
 from domain.why import Why
 from engine.errors import Absent
 from engine.kube import EVENT, POD, SECRET, KubeApi

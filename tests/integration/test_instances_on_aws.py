@@ -39,8 +39,8 @@ from domain.instances.constants import (
 )
 from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
-from domain.instances.names import InstanceKey
 from domain.instances.replacements import CLOCKS_DIFFER
+from domain.instances.workflow_ids import InstanceKey
 from domain.why import Why
 from engine.errors import Absent
 from engine.kube import EVENT, KubeApi

@@ -28,8 +28,8 @@ from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.instances import EC2_INSTANCE
 from domain.instances.machine_pool_labels import GroupRecord
-from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.passes import GroupWorld, LookAtGroup
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from engine.settings import Settings
 from engine.temporal import OP_KIND, OP_NAME, OP_NAMESPACE, OP_PHASE, connect, is_open, wake
 from engine.temporal_namespace import bootstrap

@@ -16,7 +16,7 @@ from temporalio.client import Client
 from waiting import eventually
 
 from domain.identity import Key
-from domain.instances.names import InstanceKey
+from domain.instances.workflow_ids import InstanceKey
 from engine.settings import Settings
 from engine.temporal import connect, wake
 from engine.temporal_connection import Connection, TemporalRefused, meaning_of

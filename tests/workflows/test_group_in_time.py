@@ -12,8 +12,8 @@ from waiting import eventually
 
 from domain.decision import Decision, Outcome, Queue
 from domain.instances.machine_pool_labels import GroupRecord, LastResult
-from domain.instances.names import GroupKey
 from domain.instances.passes import GroupWorld, LookAtGroup
+from domain.instances.workflow_ids import GroupKey
 from engine.temporal import wake
 from starters.events.temporal import wake_group
 from workers.activity_interceptor import Boundary

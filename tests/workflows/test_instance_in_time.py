@@ -56,10 +56,10 @@ from domain.instances.hook_timeouts import HookTiming
 from domain.instances.instance_lifecycle import patch_for
 from domain.instances.interruption_policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.machine_labels import recalled
-from domain.instances.names import InstanceKey
 from domain.instances.observed import Emptying, InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.replacements import Replacement
 from domain.instances.resources import AWSMachine, Machine, Node
+from domain.instances.workflow_ids import InstanceKey
 from domain.notices import warning
 from domain.why import Why
 from domain.writes import RecordEvents, patched

@@ -15,7 +15,8 @@ from pydantic import Field, field_validator
 from domain.identity import Kind
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
 from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, PAUSED_ANNOTATION, PAUSED_CONDITION
-from domain.instances.names import GroupKey, group_of_arn, instance_of_provider_id
+from domain.instances.provider_ids import group_of_arn, instance_of_provider_id
+from domain.instances.workflow_ids import GroupKey
 from domain.resource import Condition, CustomResource, KubeModel, condition_of
 
 # `NodeHealthy` in v1beta1, `NodeReady` later.

@@ -9,7 +9,7 @@ from pydantic import Field
 from domain.identity import Kind
 from domain.instances import NODE
 from domain.instances.constants import NODE_CONTROL_PLANE_LABEL, NODE_GROUP_LABELS
-from domain.instances.names import instance_of_node
+from domain.instances.provider_ids import instance_of_node
 from domain.instances.resources.cluster_api import ObservedStatus
 from domain.resource import CustomResource, KubeModel
 

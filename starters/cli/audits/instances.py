@@ -18,8 +18,8 @@ from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, EC2_INSTANCE, NODE
 from domain.instances.constants import GROUP_STATE_LABEL, INSTANCE_WORKFLOW, STATE_LABEL
 from domain.instances.event_verification import Facts
 from domain.instances.machine_pool_labels import group_differs
-from domain.instances.names import InstanceKey
 from domain.instances.resources import AWSMachine, AWSMachinePool, Node
+from domain.instances.workflow_ids import InstanceKey
 from domain.reading import read_all
 from engine.errors import Absent
 from starters.cli.audits import Finding, found_twice

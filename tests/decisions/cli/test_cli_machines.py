@@ -10,7 +10,7 @@ from instance_scenes import ACCOUNT, ID, REGION
 
 from domain.identity import Kind
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, NODE
-from domain.instances.names import InstanceKey
+from domain.instances.workflow_ids import InstanceKey
 from starters.cli.machines import Named, instance_of, lifecycle_behind, named_in, owner_of
 from starters.cli.object_reference import kind_named, target
 from starters.cli.output import CommandError

@@ -7,8 +7,8 @@ import pytest
 from domain.accounts import THE_ORGANIZATION
 from domain.identity import Key, all_areas, all_kinds, id_prefix, key_found
 from domain.instances.event_topology_upkeep import key_of
-from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.served_queues import Place
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from engine.settings import Settings
 from engine.temporal import start_of
 from starters.cli.temporal import queues

@@ -19,8 +19,8 @@ from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.message_unwrapping import Message
-from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.served_queues import place_of
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from engine.errors import Absent, ApiError, Unavailable
 from starters.events.consumer import Consumer
 from starters.events.consumer_benchmark import (

@@ -15,7 +15,7 @@ from domain.instances.event_parser import Events
 from domain.instances.events import EventKind, HookAction, InstanceEvent, InstanceState
 from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.message_unwrapping import Invalid, Message
-from domain.instances.names import GroupKey, InstanceKey
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from starters.events.consumer_benchmark import ACCOUNT, REGION
 from starters.events.dispatcher import TROUBLE_AFTER, Dispatcher, ReadAhead
 from starters.events.library import EventBridgeEvent, is_event_processed

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from domain.instances.events import EventKind, InstanceEvent
-from domain.instances.names import GroupKey
+from domain.instances.workflow_ids import GroupKey
 from engine.kube.json import JsonObject
 from starters.events.consumer_benchmark import ACCOUNT, REGION, aws_machine, instance_name
 from starters.events.machine_index import Holder, Index, machine, pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from activities.aws.queue_account_roles import Places
-from domain.instances.names import partition_of
+from domain.instances.arns import partition_of
 from domain.instances.served_queues import Place, place_of, places, served, with_queues
 
 ROLE = "arn:aws:iam::210987654321:role/team/perdure"

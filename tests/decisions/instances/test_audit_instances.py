@@ -8,8 +8,8 @@ from instance_scenes import ACCOUNT, ID, REGION, at, facts
 from activities.instances.bulk_queries import Bulk, BulkGroups
 from domain.instances.constants import STATE_LABEL
 from domain.instances.event_verification import Facts
-from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.resources import AWSMachine, AWSMachinePool
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from starters.cli.audits import audits
 from starters.cli.audits.instances import findings, pool_findings, strangers, unserved
 

@@ -12,8 +12,8 @@ from memory_kube import MemoryKube
 from activities.instances import cache as cache_module
 from activities.instances.cache import InstanceCache
 from domain.instances import AWS_MACHINE_POOL
-from domain.instances.names import GroupKey
 from domain.instances.resources import AWSMachinePool
+from domain.instances.workflow_ids import GroupKey
 from engine.errors import Unavailable
 from engine.kube import KubeApi
 from engine.kube.informer_cache import Store

@@ -15,7 +15,7 @@ from activities.instances.machine_replacement import MachineActivities
 from domain.identity import Kind
 from domain.instances import MACHINE
 from domain.instances.actions import DeleteOwner
-from domain.instances.names import InstanceKey
+from domain.instances.workflow_ids import InstanceKey
 
 KEY = InstanceKey(account=ACCOUNT, region=REGION, instance_id=ID).lifecycle
 

@@ -27,9 +27,9 @@ from domain.instances.event_record import fold
 from domain.instances.event_verification import ScheduledEvent
 from domain.instances.instance_lifecycle import decide_instance, work_for_instance
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
-from domain.instances.names import InstanceKey
 from domain.instances.observed import InstanceWorld
 from domain.instances.resources import Machine
+from domain.instances.workflow_ids import InstanceKey
 from domain.refusal import ErrorType, Refusal
 from domain.runner import State
 from engine.kube.api import Listing

@@ -19,7 +19,7 @@ from domain.instances.event_record import (
     refuted,
 )
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
-from domain.instances.interruption_causes import interruption_label
+from domain.instances.machine_labels import interruption_label
 
 P, R, STOPPING, STOPPED, SHUTTING, TERMINATED = InstanceState
 STORY = [P, R, STOPPING, STOPPED, P, R, SHUTTING, TERMINATED]

@@ -7,7 +7,7 @@ from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, event, hook, spot, s
 from domain.instances.event_delivery import update_id
 from domain.instances.event_routing import by_instance, group_of, instance_of, on_host, urgency
 from domain.instances.events import EventKind
-from domain.instances.names import GroupKey, InstanceKey
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 
 ONE = state("running", 0)
 

@@ -15,11 +15,10 @@ from domain.instances.event_topology_upkeep import (
     key_of,
     missing_targets,
     place_of_key,
-    provider_clusters,
     rule_differs,
     wanted,
 )
-from domain.instances.provider_queue_takeover import provider_topology, rules_of_policy
+from domain.instances.provider_queue_takeover import provider_clusters, provider_topology, rules_of_policy
 from domain.instances.served_queues import Place
 from engine.errors import Absent
 

@@ -16,9 +16,9 @@ from activities.instances.cache import InstanceCache
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.machine_pool_labels import GroupRecord, LastResult, fold_result
-from domain.instances.names import GroupKey
 from domain.instances.passes import GroupWorld, LookAtGroup
 from domain.instances.resources import AWSMachinePool
+from domain.instances.workflow_ids import GroupKey
 from domain.writes import merge
 from engine.kube import KubeApi
 

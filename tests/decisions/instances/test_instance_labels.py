@@ -27,11 +27,11 @@ from instance_scenes import (
 )
 
 from domain.instances import EXTERNAL_KINDS
+from domain.instances.arns import dns_suffix_of, parse_arn, partition_of
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.event_record import Drain, cordoned, opened
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
-from domain.instances.interruption_causes import interruption_label
-from domain.instances.machine_labels import Story, label_patch, recalled, story_of
+from domain.instances.machine_labels import Story, interruption_label, label_patch, recalled, story_of
 from domain.instances.machine_pool_labels import (
     GroupRecord,
     GroupState,
@@ -43,17 +43,10 @@ from domain.instances.machine_pool_labels import (
     pool_patch,
     word_of,
 )
-from domain.instances.names import (
-    GroupKey,
-    InstanceKey,
-    dns_suffix_of,
-    group_of_arn,
-    instance_of_provider_id,
-    parse_arn,
-    partition_of,
-)
+from domain.instances.provider_ids import group_of_arn, instance_of_provider_id
 from domain.instances.resources import AWSMachine, AWSMachinePool
 from domain.instances.scheduled_maintenance import Effect, effect_of
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from domain.resource import ObjectMeta
 from domain.writes import merge
 

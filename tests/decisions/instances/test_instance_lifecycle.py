@@ -53,9 +53,8 @@ from domain.instances.event_verification import Facts, Question, ScheduledEvent
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.hook_timeouts import HookTiming
 from domain.instances.instance_lifecycle import InstancePhase, InstanceWork, decide_instance, work_for_instance
-from domain.instances.interruption_causes import interruption_label
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
-from domain.instances.machine_labels import label_patch, recalled
+from domain.instances.machine_labels import interruption_label, label_patch, recalled
 from domain.instances.notices import about
 from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.resources import AWSMachinePool, Machine

@@ -14,7 +14,7 @@ from openapi_schema_validator import validate
 from typer.testing import CliRunner
 
 from domain.custom_resources import crd_of
-from domain.instances.names import dns_suffix_of
+from domain.instances.arns import dns_suffix_of
 from domain.instances.node_termination_handler_migration import (
     DIFFERENT,
     KNOWN,

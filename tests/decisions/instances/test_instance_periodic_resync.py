@@ -11,8 +11,8 @@ from instance_scenes import at, facts, machine, record, scheduled, state
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.event_record import InstanceRecord, fold
 from domain.instances.event_verification import Question, ScheduledEvent
-from domain.instances.interruption_causes import interruption_label, nearest_end
-from domain.instances.machine_labels import label_patch
+from domain.instances.interruption_causes import nearest_end
+from domain.instances.machine_labels import interruption_label, label_patch
 from domain.instances.periodic_resync import differs, missed_events
 
 DATE = at(90_000)

@@ -38,7 +38,6 @@ from domain.instances.event_record import InstanceRecord, opened
 from domain.instances.event_verification import Question, ScheduledEvent
 from domain.instances.instance_lifecycle import InstanceWork, work_for_instance
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
-from domain.instances.names import InstanceKey
 from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.replacements import (
     REPLACED,
@@ -52,6 +51,7 @@ from domain.instances.replacements import (
     replaced_by,
 )
 from domain.instances.resources import InterruptionPolicy, Machine, MachineDeployment, MachineSet
+from domain.instances.workflow_ids import InstanceKey
 from domain.notices import Notice, Reported
 from engine.errors import Absent, ApiError, Conflict, Denied, Unavailable
 from engine.kube.json import JsonObject, mapping, text

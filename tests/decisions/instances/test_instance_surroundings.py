@@ -12,14 +12,7 @@ from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, facts, hook, observe
 
 from domain.decision import Action, Outcome
 from domain.identity import Key
-from domain.instances import (
-    AWS_MACHINE,
-    AWS_MACHINE_POOL,
-    INTERRUPTION_POLICY,
-    MACHINE,
-    MACHINE_DEPLOYMENT,
-    THE_SWEEP,
-)
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE, MACHINE_DEPLOYMENT, THE_SWEEP
 from domain.instances.actions import AskInstance, BeatHook, CordonNode, EmptyNode, EndHook, FindNode, Taking
 from domain.instances.constants import (
     EVENTS_ANNOTATION,
@@ -37,10 +30,11 @@ from domain.instances.hook_timeouts import HookTiming
 from domain.instances.instance_lifecycle import decide_instance, work_for_instance
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.machine_labels import Story, recalled
-from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.observed import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.periodic_resync import differs
+from domain.instances.provider_ids import region_of_provider_id
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from domain.refusal import ErrorType, Refusal
 from domain.writes import merge
 from engine.errors import Invalid

@@ -18,7 +18,7 @@ from domain.identity import Key
 from domain.instances.actions import Answer, AskInstance
 from domain.instances.event_verification import Facts, Question
 from domain.instances.hook_timeouts import DEFAULT_TIMING, HookTiming
-from domain.instances.names import InstanceKey
+from domain.instances.workflow_ids import InstanceKey
 from engine.errors import Throttled
 
 GROUPS = {"i-1": "a", "i-2": "a", "i-3": "b", "i-4": ""}

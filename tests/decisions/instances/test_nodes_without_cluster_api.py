@@ -66,11 +66,11 @@ from domain.instances.event_record import InstanceRecord, cordoned, opened
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.instance_lifecycle import InstancePhase, decide_instance, patch_for, work_for_instance
 from domain.instances.interruption_policy import Reaction, ReactionPolicy, Taint, TaintEffect
-from domain.instances.names import InstanceKey
 from domain.instances.notices import about, about_node
 from domain.instances.observed import InstanceWorld
 from domain.instances.policy_selection import choose, selected
 from domain.instances.resources import InterruptionPolicy, Node
+from domain.instances.workflow_ids import InstanceKey
 from engine.errors import Absent, Invalid
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, mapping

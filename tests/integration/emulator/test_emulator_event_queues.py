@@ -20,8 +20,8 @@ from activities.aws.queue_account_roles import Places
 from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent
 from domain.instances.machine_pool_labels import GroupRecord
-from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.served_queues import Place
+from domain.instances.workflow_ids import GroupKey, InstanceKey
 from engine.errors import Absent, Denied, Unavailable
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.aws.control import Emulator
