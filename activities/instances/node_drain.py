@@ -28,20 +28,21 @@ from activities.instances.node_pods import NodePods, delete, evict, instance_of
 from domain.built_in_kinds import NODE
 from domain.instances import MACHINE
 from domain.instances.actions import CordonNode, Emptied, EmptyNode, FindNode, ReleaseNode, Taking
-from domain.instances.constants import CORDONED_ANNOTATION, TAINTED_ANNOTATION
 from domain.instances.disruption_budget import Turn
 from domain.instances.drained_pods import Pod, end_of_drain
 from domain.instances.interruption_policy import Budgets, Reaction
+from domain.instances.node_cordon import MarkedNode, cordon_patch, mark_of, uncordon_patch
 from domain.instances.notices import on_each
 from domain.instances.observed import Emptying, KnownNode
 from domain.instances.resources import Machine, Node
 from domain.notices import Notice, normal, warning
 from domain.refusal import without_request
+from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import Absent, Conflict, unless_absent
 from engine.kube import KubeApi
 from engine.kube.informer_cache import Store
-from engine.kube.json import JsonObject, mapping, sequence, text
+from engine.kube.json import JsonObject, mapping, text
 from engine.kube.shared_reads import SharedReading
 from engine.kube.workload_clusters import workload
 
@@ -97,7 +98,7 @@ class NodeActivities(Activities):
             metrics.reacted(did, node.because, Outcome.WAITS)
             return Taking(turn=turn)
         async with self._workload(node.namespace, node.cluster) as api:
-            changed = await _changed(api, node, lambda found: _marking(found, node))
+            changed = await _changed(api, node, lambda found: cordon_patch(found, node))
             if changed:
                 metrics.reacted(did, node.because)
             ours = changed or (attempt.repeated() and await _marked(api, node))
@@ -162,7 +163,7 @@ class NodeActivities(Activities):
             await self._disruptions.end(node.key.name)
         if node.node:
             async with self._workload(node.namespace, node.cluster) as api:
-                if await _changed(api, node, _release):
+                if await _changed(api, node, uncordon_patch):
                     metrics.reacted("uncordon", None)
         if not node.unused:
             await self._disruptions.end(node.key.name)
@@ -192,10 +193,10 @@ async def _node_of_instance(api: KubeApi, node: CordonNode | EmptyNode | FindNod
     return found if found and instance_of(found) == node.key.name else None
 
 
-async def _changed(api: KubeApi, node: CordonNode | ReleaseNode, change: Callable[[JsonObject], JsonObject]) -> bool:
+async def _changed(api: KubeApi, node: CordonNode | ReleaseNode, change: Callable[[MarkedNode], JsonPatch]) -> bool:
     for left in reversed(range(_ATTEMPTS)):
         found = await _node_of_instance(api, node)
-        patch = change(found) if found else {}
+        patch = change(MarkedNode.model_validate(found)) if found else {}
         if not (found and patch):
             return False
         # A merge patch replaces a list as a whole.
@@ -214,7 +215,7 @@ async def _changed(api: KubeApi, node: CordonNode | ReleaseNode, change: Callabl
 
 async def _marked(api: KubeApi, node: CordonNode) -> bool:
     marks = mapping(await _node_of_instance(api, node) or {}, "metadata", "annotations")
-    return (TAINTED_ANNOTATION if node.reaction is Reaction.TAINT else CORDONED_ANNOTATION) in marks
+    return mark_of(node.reaction) in marks
 
 
 def _given_up(node: EmptyNode, why: str, left: Sequence[Pod]) -> Emptied:
@@ -237,36 +238,6 @@ def _on_each(
     node: CordonNode | EmptyNode, make: Callable[..., Notice], reason: str, message: str
 ) -> tuple[Notice, ...]:
     return on_each(node.about, make, reason, message, cluster=node.of_cluster)
-
-
-def _marking(found: JsonObject, node: CordonNode) -> JsonObject:
-    marks: JsonObject = {}
-    spec: JsonObject = {}
-    if node.reaction is not Reaction.TAINT and not mapping(found, "spec").get("unschedulable"):
-        spec["unschedulable"] = True
-        marks[CORDONED_ANNOTATION] = node.cause
-    taints = sequence(found, "spec", "taints")
-    if node.taint and not any(_same_taint(each, node.taint.key, node.taint.effect) for each in taints):
-        spec["taints"] = [*taints, node.taint.model_dump(mode="json")]
-        earlier = text(found, "metadata", "annotations", TAINTED_ANNOTATION)
-        ours = dict.fromkeys((*filter(None, earlier.split(",")), f"{node.taint.key}:{node.taint.effect}"))
-        marks[TAINTED_ANNOTATION] = ",".join(ours)
-    return {"metadata": {"annotations": marks}, "spec": spec} if spec else {}
-
-
-def _release(found: JsonObject) -> JsonObject:
-    annotations = mapping(found, "metadata", "annotations")
-    spec: JsonObject = {"unschedulable": None} if CORDONED_ANNOTATION in annotations else {}
-    tainted = {each.rpartition(":")[::2] for each in text(annotations, TAINTED_ANNOTATION).split(",") if each}
-    if tainted:
-        taints = sequence(found, "spec", "taints")
-        spec["taints"] = [each for each in taints if (text(each, "key"), text(each, "effect")) not in tainted]
-    ours = (name for name in (CORDONED_ANNOTATION, TAINTED_ANNOTATION) if name in annotations)
-    return {"metadata": {"annotations": dict.fromkeys(ours)}, "spec": spec} if spec else {}
-
-
-def _same_taint(taint: object, key: str, effect: str) -> bool:
-    return (text(taint, "key"), text(taint, "effect")) == (key, effect)
 
 
 def _since(node: EmptyNode) -> datetime:

@@ -1,0 +1,51 @@
+"""Cordon and taint of a Node. Annotations record those of Perdure; those of others are never removed."""
+
+from __future__ import annotations
+
+from domain.instances.actions import CordonNode
+from domain.instances.constants import CORDONED_ANNOTATION, TAINTED_ANNOTATION
+from domain.instances.interruption_policy import Reaction
+from domain.resource import KubeModel, ObjectMeta
+from domain.writes import JsonPatch
+
+
+class _Spec(KubeModel):
+    unschedulable: bool = False
+    taints: tuple[dict[str, object], ...] = ()
+
+
+class MarkedNode(KubeModel):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _Spec = _Spec()
+
+    @property
+    def tainted(self) -> list[str]:
+        return [each for each in self.metadata.annotations.get(TAINTED_ANNOTATION, "").split(",") if each]
+
+
+def mark_of(reaction: Reaction) -> str:
+    return TAINTED_ANNOTATION if reaction is Reaction.TAINT else CORDONED_ANNOTATION
+
+
+def cordon_patch(found: MarkedNode, node: CordonNode) -> JsonPatch:
+    marks, spec, taint = JsonPatch(), JsonPatch(), node.taint
+    if node.reaction is not Reaction.TAINT and not found.spec.unschedulable:
+        spec["unschedulable"] = True
+        marks[CORDONED_ANNOTATION] = node.cause
+    if taint and (taint.key, taint.effect) not in map(_key_and_effect, found.spec.taints):
+        spec["taints"] = [*found.spec.taints, taint.model_dump(mode="json")]
+        marks[TAINTED_ANNOTATION] = ",".join(dict.fromkeys((*found.tainted, f"{taint.key}:{taint.effect}")))
+    return {"metadata": {"annotations": marks}, "spec": spec} if spec else {}
+
+
+def uncordon_patch(found: MarkedNode) -> JsonPatch:
+    annotations = found.metadata.annotations
+    spec: JsonPatch = {"unschedulable": None} if CORDONED_ANNOTATION in annotations else {}
+    if tainted := {each.rpartition(":")[::2] for each in found.tainted}:
+        spec["taints"] = [each for each in found.spec.taints if _key_and_effect(each) not in tainted]
+    ours = (name for name in (CORDONED_ANNOTATION, TAINTED_ANNOTATION) if name in annotations)
+    return {"metadata": {"annotations": dict.fromkeys(ours)}, "spec": spec} if spec else {}
+
+
+def _key_and_effect(taint: dict[str, object]) -> tuple[object, object]:
+    return taint.get("key", ""), taint.get("effect", "")
