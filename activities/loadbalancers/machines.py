@@ -7,7 +7,7 @@ from activities.loadbalancers.pass_context import PassContext
 from activities.replaced_operator import HELD_FOR
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.cloud.served import ServedBalancer
+from domain.loadbalancers.cloud.machine import ServedBalancer
 from domain.loadbalancers.fleet_silence import AskFleet, Fleet
 from domain.loadbalancers.machine.world import GrantAccess, MachineWorld, ObserveMachine, RevokeAccess
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine

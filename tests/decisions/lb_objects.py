@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from domain.loadbalancers.balancer_world import BalancerWorld, LookAtBalancer
+from domain.loadbalancers.cloud.machine import ServedBalancer
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud
-from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
 from domain.loadbalancers.fleet_silence import Fleet, fleet_that_reported, report_of
 from domain.loadbalancers.machine.world import MachineWorld

@@ -25,7 +25,7 @@ from domain.loadbalancers.balancer_world import (
 )
 from domain.loadbalancers.cloud.drift_sweep import difference_of_machine, to_be_compared
 from domain.loadbalancers.cloud.folded_results import Brought
-from domain.loadbalancers.cloud.served import ServedBalancer
+from domain.loadbalancers.cloud.machine import ServedBalancer
 from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
 from domain.loadbalancers.machine.lifecycle import decide_machine

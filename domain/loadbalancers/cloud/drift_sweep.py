@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud
-from domain.loadbalancers.cloud.machine import MachinePlan, plan_machine
+from domain.loadbalancers.cloud.machine import MachinePlan, ServedBalancer, plan_machine
 from domain.loadbalancers.cloud.objects import CloudPort, LoadBalancerCloud, MachineCloud, SecurityGroup, Server
 from domain.loadbalancers.cloud.ownership import marked_for
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
@@ -49,9 +49,7 @@ def difference_of_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud, now
 def difference_of_machine(machine: LoadBalancerMachine, cloud: MachineCloud, balancer: LoadBalancer) -> str:
     if machine.metadata.deleting:
         return ""
-    plan = plan_machine(
-        machine, cloud, security_group_id=balancer.status.group_id or "", debug=balancer.spec.debug_settings
-    )
+    plan = plan_machine(machine, cloud, ServedBalancer.of(balancer))
     if plan.given_up:
         return f"its server is {plan.server}"
     return _difference(plan)

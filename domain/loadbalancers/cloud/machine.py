@@ -17,10 +17,24 @@ from domain.loadbalancers.cloud.ownership import Owner, Selection, mark_of, mark
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer, DeletePort, DeleteServer, Step, UpdatePort
 from domain.loadbalancers.ip_addresses import ip_version
 from domain.loadbalancers.names import cloud_name
-from domain.loadbalancers.resources import DebugSettings, LoadBalancerMachine
+from domain.loadbalancers.resources import DebugSettings, LoadBalancer, LoadBalancerMachine
 from domain.model import Model
 from domain.resource import timestamp
 from domain.writes import JsonPatch, difference
+
+
+class ServedBalancer(Model):
+    """The parts of a LoadBalancer that its machines depend on. `group_id` is empty until the security group exists."""
+
+    uid: str
+    group_id: str = ""
+    debug: DebugSettings = DebugSettings()
+
+    @classmethod
+    def of(cls, balancer: LoadBalancer) -> ServedBalancer:
+        return cls(
+            uid=balancer.metadata.uid, group_id=balancer.status.group_id or "", debug=balancer.spec.debug_settings
+        )
 
 
 class ServerState(StrEnum):
@@ -45,12 +59,7 @@ class MachinePlan(Model):
         return self.server in (ServerState.FAILED, ServerState.LOST)
 
 
-def plan_machine(
-    machine: LoadBalancerMachine, cloud: MachineCloud, *, security_group_id: str, debug: DebugSettings
-) -> MachinePlan:
-    """The machine's next steps. `security_group_id` and `debug` come from its LoadBalancer; the id is empty until the
-    security group exists.
-    """
+def plan_machine(machine: LoadBalancerMachine, cloud: MachineCloud, balancer: ServedBalancer) -> MachinePlan:
     servers, ports = machine_servers(machine, cloud), machine_ports(machine, cloud)
     server, port = servers.selected, ports.selected
     state = _state(machine, server)
@@ -68,7 +77,7 @@ def plan_machine(
         facts.update(server_id=server.id, creation_timestamp=created)
     change = difference(machine.status, machine.status.model_copy(update=facts))
     address = virtual_address(cloud.virtual_port)
-    problem = _problem(machine, cloud, address, security_group_id)
+    problem = _problem(machine, cloud, address, balancer.group_id)
     base = MachinePlan(
         status={"status": change} if change else {},
         server=state,
@@ -80,9 +89,9 @@ def plan_machine(
     steps: list[Step] = [DeleteServer(id=each.id) for each in servers.doubles]
     # A duplicate port may be attached to a duplicate server, so servers are deleted first.
     steps.extend(DeletePort(id=each.id) for each in ports.doubles if not servers.doubles)
-    steps.extend(_port_steps(machine, port, cloud.virtual_port, security_group_id))
+    steps.extend(_port_steps(machine, port, cloud.virtual_port, balancer.group_id))
     if server is None and port is not None:
-        steps.append(_creation(machine, port, address, debug))
+        steps.append(_creation(machine, port, address, balancer.debug))
     settled = not steps and state not in (ServerState.ABSENT, ServerState.BUILDING)
     return base.model_copy(update={"steps": tuple(steps), "settled": settled})
 

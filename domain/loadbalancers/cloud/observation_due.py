@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pydantic.main import IncEx
 
 from domain.decision import Action
-from domain.loadbalancers.cloud.served import ServedBalancer
+from domain.loadbalancers.cloud.machine import ServedBalancer
 from domain.loadbalancers.cloud.world import CloudWorld
 from domain.loadbalancers.object_world import Moment
 from domain.loadbalancers.refused_calls import PAUSES, Nature

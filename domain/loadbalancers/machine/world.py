@@ -4,10 +4,9 @@ from typing import ClassVar, Self
 
 from domain.decision import WhenUnwanted
 from domain.loadbalancers.cloud.folded_results import Brought, machine_changed
-from domain.loadbalancers.cloud.machine import MachinePlan, plan_machine
+from domain.loadbalancers.cloud.machine import MachinePlan, ServedBalancer, plan_machine
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.observation_due import look_of_machine
-from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.steps import CloudAction, Look, Observe, Seen
 from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld
 from domain.loadbalancers.fleet_silence import Fleet
@@ -44,9 +43,7 @@ class MachineWorld(CloudWorld):
     def plan(self) -> MachinePlan | None:
         if self.cloud is None or self.balancer is None or self.machine.metadata.deleting:
             return None
-        return plan_machine(
-            self.machine, self.cloud, security_group_id=self.balancer.group_id, debug=self.balancer.debug
-        )
+        return plan_machine(self.machine, self.cloud, self.balancer)
 
     def after(self, brought: Brought) -> MachineCloud:
         return machine_changed(self.cloud or MachineCloud(), brought)

@@ -9,7 +9,7 @@ from lb_objects import machine
 from lb_project import Project
 
 from domain.loadbalancers.cloud.deletion import remove_machine
-from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, plan_machine, virtual_address
+from domain.loadbalancers.cloud.machine import MachinePlan, ServedBalancer, ServerState, plan_machine, virtual_address
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, Server
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.steps import CreateServer
@@ -36,7 +36,7 @@ def fresh(**changes: Any) -> LoadBalancerMachine:
 
 def plan(of: LoadBalancerMachine, where: Project, debug: DebugSettings | None = None) -> MachinePlan:
     cloud = where.of_machine(PORT_NAME, "port-1")
-    return plan_machine(of, cloud, security_group_id="sg-1", debug=debug or DebugSettings())
+    return plan_machine(of, cloud, ServedBalancer(uid="", group_id="sg-1", debug=debug or DebugSettings()))
 
 
 def settle(of: LoadBalancerMachine, where: Project) -> tuple[LoadBalancerMachine, MachinePlan]:
@@ -200,7 +200,7 @@ def test_the_blocker_of_a_machine_is_reported(group: str, addresses: tuple[str, 
         fixed = tuple(FixedIp(address=each) for each in addresses)
         where.ports["port-1"] = where.ports["port-1"].model_copy(update={"fixed_ips": fixed})
     cloud = where.of_machine(PORT_NAME, "port-1")
-    found = plan_machine(fresh(), cloud, security_group_id=group, debug=DebugSettings())
+    found = plan_machine(fresh(), cloud, ServedBalancer(uid="", group_id=group))
     assert message in found.problem
     assert found.steps == ()
 

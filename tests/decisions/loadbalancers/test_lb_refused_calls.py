@@ -12,10 +12,10 @@ from domain.decision import Action
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import CreateSet, LookAtBalancer, PatchSet, WriteStatus
 from domain.loadbalancers.cloud.folded_results import Brought
+from domain.loadbalancers.cloud.machine import ServedBalancer
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud, Server
 from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_machine, look_of_rules
 from domain.loadbalancers.cloud.ownership import mark_of
-from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.steps import CreatePort, DeletePort, DeleteServer, Step
 from domain.loadbalancers.constants import BOOTS_SINCE_ANNOTATION, DRIFT_ANNOTATION, OUTAGE_ANNOTATION, QUOTA_ANNOTATION
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine

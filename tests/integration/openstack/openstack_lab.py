@@ -25,7 +25,7 @@ from activities.openstack.steps import await_server, carry_out
 from domain.loadbalancers.cloud.deletion import remove_load_balancer, remove_machine
 from domain.loadbalancers.cloud.folded_results import Brought, changed, machine_changed
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud
-from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, plan_machine
+from domain.loadbalancers.cloud.machine import MachinePlan, ServedBalancer, ServerState, plan_machine
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud, Server
 from domain.loadbalancers.cloud.steps import CreateServer, Step
 from domain.loadbalancers.project import ProjectReference
@@ -225,12 +225,7 @@ class Lab:
         """The machine with its port and an ACTIVE server."""
         cloud = self.insist(lambda: observe_machine(self.project(), machine))
         for _ in range(10):
-            plan: MachinePlan = plan_machine(
-                machine,
-                cloud,
-                security_group_id=balancer.status.group_id or "",
-                debug=balancer.spec.debug_settings,
-            )
+            plan: MachinePlan = plan_machine(machine, cloud, ServedBalancer.of(balancer))
             machine = patched(machine, plan.status)
             assert not plan.problem, plan.problem
             if plan.settled:
