@@ -16,7 +16,7 @@ from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALA
 from domain.loadbalancers.fleet_silence import AskFleet, Fleet
 from domain.loadbalancers.machine_health import Timings
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
-from domain.loadbalancers.scaling import selects
+from domain.loadbalancers.selectors import selects
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
 from engine.clock import now

@@ -14,7 +14,7 @@ from domain.loadbalancers.fleet_silence import AskFleet
 from domain.loadbalancers.new_machine import machine_document
 from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
-from domain.loadbalancers.scaling import machines_of, selects
+from domain.loadbalancers.selectors import machines_of, selects
 from domain.loadbalancers.set_lifecycle import decide_set
 from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, FoundMachine, PatchMachine, SetWorld
 from engine.clock import now

@@ -465,17 +465,3 @@ class LoadBalancerSet(CustomResource):
     @property
     def revision(self) -> str:
         return self.metadata.annotations.get(REVISION_ANNOTATION, "")
-
-
-def belongs(found: LoadBalancerSet | LoadBalancerMachine, owner: LoadBalancer | LoadBalancerSet) -> bool:
-    """Whether the object has this owner. If it has no owner of this kind, its labels must match `owner`'s selector.
-
-    An empty selector selects nothing; otherwise two LoadBalancers without labels would delete each other's sets.
-    """
-    meta, wanted = found.metadata, owner.spec.selector.match_labels
-    if meta.namespace != owner.metadata.namespace:
-        return False
-    owners = [each.uid for each in meta.owner_references if each.kind == owner.kind_of.name]
-    if owners:
-        return owner.metadata.uid in owners
-    return bool(wanted) and wanted.items() <= meta.labels.items()

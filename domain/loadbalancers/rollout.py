@@ -21,7 +21,8 @@ from datetime import datetime, timedelta
 from domain.loadbalancers.balancer_world import CreateSet, PatchSet
 from domain.loadbalancers.constants import READY_SINCE_ANNOTATION, REVISION_ANNOTATION
 from domain.loadbalancers.new_set import set_document, set_name
-from domain.loadbalancers.resources import HAS_MASTER, LoadBalancer, LoadBalancerSet, belongs
+from domain.loadbalancers.resources import HAS_MASTER, LoadBalancer, LoadBalancerSet
+from domain.loadbalancers.selectors import belongs
 from domain.loadbalancers.template_hash import template_hash
 from domain.model import Model
 from domain.resource import parse_timestamp

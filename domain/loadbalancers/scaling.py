@@ -1,27 +1,22 @@
-"""The machines of a set: how many are created, and which are replaced or removed.
+"""The machines of a set: how many are created, and which surplus ones are removed.
 
-A machine counts as a replica if it is neither being deleted nor condemned (`machine_health.py`). A condemned machine
-that has reported may still forward traffic, so its replacement is created first, for one machine at a time; if quota
-does not allow a replacement, the machine is deleted first. A machine that never reported (a failed boot), or whose
-server is gone, is deleted at once.
-
-While no machine of the installation reports, only one set creates a replacement (`fleet_silence.py`). While Envoy
-rejects the configuration, no machine is replaced (`config_rejection.py`).
+A machine counts as a replica if it is neither being deleted nor condemned (`machine_replacement.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from domain.decision import earliest
 from domain.loadbalancers.boot_backoff import count_failures, forget_failures, paused_until
-from domain.loadbalancers.config_rejection import config_fault, rejection_of
 from domain.loadbalancers.fleet_silence import Fleet
-from domain.loadbalancers.machine_health import DEFAULT_TIMINGS, HealthState, Timings, health_of, is_master
+from domain.loadbalancers.machine_health import DEFAULT_TIMINGS, Timings, health_of, is_master
+from domain.loadbalancers.machine_replacement import Ranks, ranks_of, replaced
 from domain.loadbalancers.new_machine import machine_names
 from domain.loadbalancers.patches import combined
-from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet, belongs
+from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
+from domain.loadbalancers.selectors import age
 from domain.loadbalancers.set_status import MachineReadiness, readiness_patch, status_patch
 from domain.model import Model
 from domain.notices import Notice, warning
@@ -40,18 +35,6 @@ class SetPlan(Model):
     why: str = ""
     deadline: datetime | None = None  # when the plan may change without any event
     notices: tuple[Notice, ...] = ()
-
-
-def machines_of(
-    machine_set: LoadBalancerSet, machines: Iterable[LoadBalancerMachine]
-) -> tuple[LoadBalancerMachine, ...]:
-    """The set's machines, oldest first."""
-    return tuple(sorted((each for each in machines if belongs(each, machine_set)), key=_age))
-
-
-def selects(machine_set: LoadBalancerSet, machine: LoadBalancerMachine) -> bool:
-    wanted = machine_set.spec.selector.match_labels
-    return wanted.items() <= machine.metadata.labels.items() and belongs(machine, machine_set)
 
 
 def plan_set(
@@ -76,7 +59,7 @@ def plan_set(
         for each in machines
         if not each.metadata.deleting
     ]
-    ranks = _ranks(machine_set, alive, fleet, now, timings)
+    ranks = ranks_of(machine_set, alive, fleet, now, timings)
     memory = _memory(machine_set, ranks, now)
     pause = paused_until(patched(machine_set, memory, "") if memory else machine_set)
     paused_to = pause if pause is not None and pause > now else None
@@ -86,7 +69,7 @@ def plan_set(
     room = missing + 1 - len(ranks.former)
     create = 0 if paused_to else max(0, min(missing, room))
     names = machine_names(machine_set.metadata, {*taken, *(each.metadata.name for each in machines)})
-    leaving = [*ranks.useless, *_replaced(ranks, wanted, quota_refused=quota_refused)]
+    leaving = [*ranks.useless, *replaced(ranks, wanted, quota_refused=quota_refused)]
     staying = [each for each in alive if each not in leaving]
     waits = paused_to if missing > 0 else None
     return SetPlan(
@@ -103,39 +86,7 @@ def plan_set(
     )
 
 
-class _Ranks(Model):
-    counted: tuple[MachineReadiness, ...] = ()  # machines that count as replicas
-    former: tuple[MachineReadiness, ...] = ()  # condemned machines that may still serve
-    useless: tuple[MachineReadiness, ...] = ()  # condemned machines that cannot serve
-    hold: str = ""  # why condemned machines are not replaced; empty if they may be
-    retained: bool = False  # `former` machines are deleted only in excess of the wanted number
-    look_again: datetime | None = None  # when to decide again, if no event will report the end of the hold
-
-
-def _ranks(
-    machine_set: LoadBalancerSet, alive: Sequence[MachineReadiness], fleet: Fleet, now: datetime, timings: Timings
-) -> _Ranks:
-    condemned = [each for each in alive if each.health.state is HealthState.CONDEMNED]
-    counted = tuple(each for each in alive if each not in condemned)
-    useless = tuple(each for each in condemned if each.health.hopeless or not each.health.reported)
-    former = tuple(each for each in condemned if each not in useless)
-    ranks = _Ranks(counted=counted, former=former, useless=useless)
-    if not former:
-        return ranks
-    rejecting = tuple(each for each in former if rejection_of(each.machine))
-    if rejecting and (fault := config_fault([each.machine for each in alive], now, timings)):
-        counted, former = (*counted, *rejecting), tuple(each for each in former if each not in rejecting)
-        ranks = ranks.model_copy(update={"counted": counted, "former": former, "hold": fault})
-    if not (former and fleet.silent):
-        return ranks
-    # Reports of another set's machines do not wake this set, so it decides again by itself.
-    silent = {"hold": fleet.hold, "retained": True, "look_again": now + timings.window}
-    if fleet.scout != f"{machine_set.metadata.namespace}/{machine_set.metadata.name}":
-        silent.update(counted=(*counted, *former), former=())
-    return ranks.model_copy(update=silent)
-
-
-def _memory(machine_set: LoadBalancerSet, ranks: _Ranks, now: datetime) -> JsonPatch:
+def _memory(machine_set: LoadBalancerSet, ranks: Ranks, now: datetime) -> JsonPatch:
     failed = [each.machine for each in ranks.useless if not each.health.reported]
     ready = [each.machine for each in ranks.counted if each.health.ready]
     return count_failures(machine_set, failed, now) or forget_failures(machine_set, ready)
@@ -146,22 +97,9 @@ def _outdated(machine_set: LoadBalancerSet, alive: Sequence[MachineReadiness]) -
     return tuple(each.name for each in alive if revision and each.machine.revision != revision)
 
 
-def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[MachineReadiness]:
-    number = len(ranks.former) - wanted
-    if not ranks.retained:
-        number = max(number + len(ranks.counted), 1 if quota_refused else 0)
-    ranked = sorted(ranks.former, key=lambda each: (is_master(each.machine), _age(each.machine)))
-    return ranked[: max(0, number)]
-
-
 def _surplus(counted: Sequence[MachineReadiness], number: int) -> list[MachineReadiness]:
-    ranked = sorted(counted, key=lambda each: (each.health.ready, is_master(each.machine), _age(each.machine)))
+    ranked = sorted(counted, key=lambda each: (each.health.ready, is_master(each.machine), age(each.machine)))
     return ranked[: max(0, number)]
-
-
-def _age(machine: LoadBalancerMachine) -> tuple[str, str]:
-    born = machine.metadata.creation_timestamp
-    return (timestamp(born) if born else "", machine.metadata.name)
 
 
 def _why(missing: int, paused_to: datetime | None) -> str:

@@ -17,7 +17,7 @@ class SetWorld(ObjectWorld):
     about: ClassVar[str] = "machine_set"
 
     machine_set: LoadBalancerSet = LoadBalancerSet()
-    machines: tuple[LoadBalancerMachine, ...] = ()  # its machines (`scaling.machines_of`), oldest first
+    machines: tuple[LoadBalancerMachine, ...] = ()  # its machines (`selectors.machines_of`), oldest first
     taken: frozenset[str] = frozenset()  # names of machines that do not, or no longer, belong to the set
     fleet: Fleet | None = None  # all machines of the installation; None until requested
     timings: Timings = Timings()

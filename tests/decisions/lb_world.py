@@ -40,7 +40,7 @@ from domain.loadbalancers.machine.world import (
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.new_machine import machine_document
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
-from domain.loadbalancers.scaling import machines_of
+from domain.loadbalancers.selectors import machines_of
 from domain.loadbalancers.set_lifecycle import decide_set
 from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, FoundMachine, PatchMachine, SetWorld
 from domain.model import Model

@@ -13,7 +13,8 @@ from domain.loadbalancers.fleet_silence import Fleet
 from domain.loadbalancers.machine_health import mark_patches
 from domain.loadbalancers.new_machine import machine_document
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
-from domain.loadbalancers.scaling import SetPlan, machines_of, plan_set
+from domain.loadbalancers.scaling import SetPlan, plan_set
+from domain.loadbalancers.selectors import machines_of
 from domain.writes import merge
 
 SET_LABELS = {**LABELS, "lbm-template-hash": "aaaa"}
