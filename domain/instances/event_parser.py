@@ -45,24 +45,15 @@ Parsed = Events | Ignored | Invalid
 
 
 def parse(message: Message) -> Parsed:
-    events: list[InstanceEvent] = []
-    ignored: list[Ignored] = []
-    invalid: list[str] = []
-    for part in unwrap(message):
-        for each in _read(part, message):
-            if isinstance(each, Invalid):
-                invalid.append(each.reason)
-            elif isinstance(each, Ignored):
-                ignored.append(each)
-            else:
-                events.append(each)
+    read = [each for part in unwrap(message) for each in _read(part, message)]
+    events = {each.key: each for each in read if isinstance(each, InstanceEvent)}
+    ignored = [each for each in read if isinstance(each, Ignored)]
+    invalid = [each for each in read if isinstance(each, Invalid)]
     if events:
-        reasons = tuple(each.reason for each in ignored)
-        return Events(
-            events=tuple({event.key: event for event in events}.values()), ignored=reasons, invalid=tuple(invalid)
-        )
+        ignored_for, invalid_for = (tuple(each.reason for each in found) for found in (ignored, invalid))
+        return Events(events=tuple(events.values()), ignored=ignored_for, invalid=invalid_for)
     if invalid:
-        return Invalid(reason=invalid[0])
+        return invalid[0]
     return ignored[0] if ignored else Invalid(reason="it is empty")
 
 

@@ -14,15 +14,7 @@ from datetime import datetime, timedelta
 from domain.instances.event_delivery import Outcome
 from domain.instances.event_ordering import LastState, Placing, place
 from domain.instances.event_routing import instance_of
-from domain.instances.event_verification import (
-    ASK_AGAIN,
-    STOPPED_STATES,
-    Facts,
-    Question,
-    asked_since,
-    holds,
-    may_be_late,
-)
+from domain.instances.event_verification import STOPPED_STATES, Facts, Question, asked_since, holds
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.interruption_policy import Reaction
 from domain.instances.workflow_ids import InstanceKey
@@ -37,9 +29,6 @@ ASK_AFTER = timedelta(seconds=30)
 STOPPED = "stopped"
 _REMEMBERED_KEYS = 256
 _MOST_NOTICES = 16
-# EC2 may not know a new instance for a while. So an instance counts as absent only after three denials in two minutes.
-_MOST_MISSES = 3
-_AFTER_MISS = timedelta(seconds=60)
 
 
 class Interruption(Model):
@@ -147,10 +136,6 @@ class InstanceRecord(Model):
         return started is not None and any(moment <= stopped < started for stopped in self.stopped_at)
 
     @property
-    def absent(self) -> bool:
-        return self.misses >= _MOST_MISSES
-
-    @property
     def open_hooks(self) -> tuple[HeldHook, ...]:
         waiting = (hook for hook in self.hooks.values() if hook.ended_at is None)
         return tuple(sorted(waiting, key=lambda hook: (hook.time, hook.key)))
@@ -223,10 +208,10 @@ def _with_state(record: InstanceRecord, event: InstanceEvent, state: InstanceSta
 
 def _remembers_stop(record: InstanceRecord) -> bool:
     cordoned = record.drain is not None and record.drain.cause == STOPPED
-    return cordoned or STOPPED in record.impossible or any(map(_of_stop, record.notified))
+    return cordoned or STOPPED in record.impossible or any(map(of_stop, record.notified))
 
 
-def _of_stop(notification: str) -> bool:
+def of_stop(notification: str) -> bool:
     return notification.endswith(f"/{STOPPED}")
 
 
@@ -297,48 +282,7 @@ def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
     return planned.told_at, planned.notice.over, planned.received_at, planned.key
 
 
-# --- answers and results ---
-
-
-def answered(record: InstanceRecord, facts: Facts, *, absence_counts: bool = True) -> InstanceRecord:
-    """The record with EC2's answer. The answer overrides all events from before the question.
-
-    `absence_counts`: whether an instance that EC2 does not know counts as ended. That is so only in its own account.
-    """
-    standing = record.standing
-    if not facts.found or facts.state is None:
-        return _denied(record, facts, absence_counts=absence_counts or record.found)
-    record = record.model_copy(update={"found": True})
-    if standing is not None and not standing.asked and standing.time > facts.at:
-        # The event came while EC2 was being asked (or from a clock ahead of ours): ask again after the event's time.
-        return record.model_copy(update={"ask_at": standing.time + ASK_AFTER, "misses": 0, "only_to_check": False})
-    denied = standing is not None and not standing.asked and standing.state.final and not facts.state.final
-    changes: dict[str, object] = {
-        "standing": LastState(state=facts.state, time=facts.at, asked=True),
-        "ask_at": None,
-        "only_to_check": False,
-        "misses": 0,
-        "refuted": record.refuted + denied,
-    }
-    if facts.state.up:  # so that the next stop is reported again
-        changes["notified"] = tuple(each for each in record.notified if not _of_stop(each))
-        changes["impossible"] = tuple(each for each in record.impossible if each != STOPPED)
-    return record.model_copy(update=changes)
-
-
-def _denied(record: InstanceRecord, facts: Facts, *, absence_counts: bool) -> InstanceRecord:
-    standing, at = record.standing, facts.at
-    if standing is not None and standing.state.final:
-        if not absence_counts:
-            if may_be_late(facts, standing.time):
-                return record.model_copy(update={"ask_at": at + ASK_AGAIN, "only_to_check": False})
-            forgotten = {"standing": None, "ask_at": None, "only_to_check": False, "refuted": record.refuted + 1}
-            return record.model_copy(update=forgotten)
-        gone = LastState(state=InstanceState.TERMINATED, time=max(at, standing.time), asked=True)
-        return record.model_copy(update={"standing": gone, "ask_at": None, "misses": 0})
-    misses = record.misses + 1
-    again = at + _AFTER_MISS if misses < _MOST_MISSES else None
-    return record.model_copy(update={"misses": misses, "ask_at": again, "only_to_check": False})
+# --- results ---
 
 
 def refuted(record: InstanceRecord, cause: str, at: datetime) -> InstanceRecord:

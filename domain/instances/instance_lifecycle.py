@@ -22,6 +22,7 @@ from domain.decision import Action, Decision, Outcome, earliest
 from domain.instances.actions import AskInstance, FindNode, LookAtInstance
 from domain.instances.constants import INTERRUPTION_LABEL
 from domain.instances.disruption_budget import ASK_FOR_TURN_AGAIN
+from domain.instances.ec2_answers import is_absent
 from domain.instances.event_record import InstanceRecord
 from domain.instances.event_verification import ASK_AGAIN, STOPPED_STATES, Question, askable
 from domain.instances.events import EventKind, InstanceState
@@ -143,7 +144,7 @@ def phase_of(world: InstanceWorld, now: datetime) -> InstancePhase:
     record = world.record
     if record.state is InstanceState.TERMINATED:
         return InstancePhase.GONE
-    if record.absent:
+    if is_absent(record):
         return InstancePhase.NOT_FOUND
     if not world.managed:
         return InstancePhase.UNKNOWN
@@ -227,7 +228,7 @@ def _closing(world: InstanceWorld) -> datetime | None:
     unlisted = world.machine is None and pool is not None and listed not in pool.instance_ids
     if unlisted and not (record.planned or record.drain):
         # A pool never lists the instance of a failed launch: only the open hook links them, and would do so for ever.
-        return record.heard_at + (_QUIET_BEFORE_CLOSING if record.absent else LONGEST_HOOK)
+        return record.heard_at + (_QUIET_BEFORE_CLOSING if is_absent(record) else LONGEST_HOOK)
     return None
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from hypothesis import settings
 
-from domain.instances.event_record import InstanceRecord, answered, fold, opened
+from domain.instances.ec2_answers import answered
+from domain.instances.event_record import InstanceRecord, fold, opened
 from domain.instances.event_verification import Facts, Question
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.interruption_policy import Reaction, ReactionPolicy

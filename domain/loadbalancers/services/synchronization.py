@@ -42,6 +42,7 @@ from domain.loadbalancers.services.existing_floating_ip import address_to_store,
 from domain.loadbalancers.services.objects import Installation, Node, Service
 from domain.loadbalancers.services.service_annotations import ServiceAnnotations, parse_annotations
 from domain.loadbalancers.services.service_class import drops_finalizer, wants_balancer
+from domain.loadbalancers.services.service_validation import fault_of
 from domain.loadbalancers.services.unreadable_annotations import keeping
 from domain.model import Model
 from domain.notices import Notice, normal, warning
@@ -50,8 +51,6 @@ from domain.writes import JsonPatch, difference
 
 M = TypeVar("M", bound=Model)
 
-_PROTOCOLS = ("TCP", "UDP")
-_HIGHEST_PORT = 65535
 _PORTS_SYNCED = "LoadBalancer ports successfully synced with service ports"
 _ENDPOINTS_SYNCED = "LoadBalancer endpoints successfully synced with nodes addresses"
 
@@ -84,7 +83,7 @@ def work_for(
     if stranger:
         problem = f"validation failed: the name {load_balancer_name(service.metadata)} belongs to Service {stranger}"
         return ServiceWork(problem=problem, notices=(warning("Failed", problem),))
-    if problem := _unservable(service):
+    if problem := fault_of(service):
         problem = f"validation failed: {problem}"
         return ServiceWork(problem=problem, notices=(warning("Failed", problem),))
     annotations = parse_annotations(service, installation)
@@ -113,17 +112,6 @@ def _other_service(service: Service, balancer: LoadBalancer | None) -> str:
     namespace, _, name = balancer.service.partition("/")
     other = service.metadata.model_copy(update={"namespace": namespace, "name": name})
     return balancer.service if load_balancer_name(other) == balancer.metadata.name else ""
-
-
-def _unservable(service: Service) -> str:
-    if service.spec.allocate_load_balancer_node_ports is False:
-        return "unsupported service option is used: allocateLoadBalancerNodePorts is false, and node ports are needed"
-    for port in service.spec.ports:
-        if port.protocol not in _PROTOCOLS:
-            return f"unsupported protocol used: port {port.port} uses {port.protocol}, only TCP and UDP are supported"
-        if not 1 <= port.node_port <= _HIGHEST_PORT:
-            return f"port {port.port} has node port {port.node_port}, which is not within 1 to {_HIGHEST_PORT}"
-    return ""
 
 
 def _creation(

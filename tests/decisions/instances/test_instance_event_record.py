@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from instance_scenes import EXAMPLES, GROUP, at, event, facts, hook, record, scheduled, spot, state
 
+from domain.instances.ec2_answers import answered, is_absent
 from domain.instances.event_delivery import Outcome
 from domain.instances.event_record import (
     InstanceRecord,
-    answered,
     fold,
     hear,
     heartbeat_sent,
@@ -188,7 +188,7 @@ def test_an_event_just_before_the_answer_is_asked_about() -> None:
 
 def test_after_an_end_an_instance_unknown_to_ec2_is_terminated() -> None:
     known = answered(record(state(SHUTTING, 100)), facts(160, found=False))
-    assert (known.state, known.absent) == (TERMINATED, False)
+    assert (known.state, is_absent(known)) == (TERMINATED, False)
 
 
 def test_without_an_end_ec2_is_asked_three_times_in_two_minutes() -> None:
@@ -197,11 +197,11 @@ def test_without_an_end_ec2_is_asked_three_times_in_two_minutes() -> None:
     for _ in range(3):
         assert known.ask_at is not None
         moments.append(known.ask_at)
-        assert not known.absent
+        assert not is_absent(known)
         known = answered(known, facts((known.ask_at - at(0)).total_seconds(), found=False))
     assert moments == [at(0), at(60), at(120)]
-    assert (known.absent, known.ask_at) == (True, None)
-    assert not fold(known, state(R, 200)).absent
+    assert (is_absent(known), known.ask_at) == (True, None)
+    assert not is_absent(fold(known, state(R, 200)))
 
 
 # --- notices, scheduled events, hooks ---

@@ -39,9 +39,9 @@ from domain.instances.actions import (
     ReleaseNode,
 )
 from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.ec2_answers import answered
 from domain.instances.event_record import (
     InstanceRecord,
-    answered,
     cordoned,
     fold,
     heartbeat_sent,

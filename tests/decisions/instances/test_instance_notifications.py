@@ -11,7 +11,8 @@ from instance_scenes import ACCOUNT, ID, REGION, at, facts, hook, machine, obser
 
 from domain.control_annotations import PAUSED
 from domain.instances.actions import AskInstance, CountRefuted, Notify, ReleaseNode
-from domain.instances.event_record import answered, cordoned, fold
+from domain.instances.ec2_answers import answered
+from domain.instances.event_record import cordoned, fold
 from domain.instances.event_verification import Facts
 from domain.instances.instance_lifecycle import decide_instance, work_for_instance
 from domain.instances.interruption_policy import CauseSort, Channel, Reaction, ReactionPolicy

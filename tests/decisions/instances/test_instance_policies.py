@@ -37,7 +37,8 @@ from domain.instances.actions import (
 )
 from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
 from domain.instances.disruption_budget import Turn
-from domain.instances.event_record import InstanceRecord, answered, cordoned, fold, impossible
+from domain.instances.ec2_answers import answered
+from domain.instances.event_record import InstanceRecord, cordoned, fold, impossible
 from domain.instances.event_verification import Question
 from domain.instances.hook_timeouts import HookTiming
 from domain.instances.instance_lifecycle import decide_instance, work_for_instance
