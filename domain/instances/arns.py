@@ -8,8 +8,6 @@ from domain.model import Model
 
 
 class Arn(Model):
-    """An ARN. In Spot events `account` is empty, and `region` is an availability zone."""
-
     partition: str
     service: str
     region: str
@@ -56,7 +54,7 @@ _PARTITIONS = {
 
 
 def dns_suffix_of(region: str) -> str:
-    """The domain of AWS's endpoints for the region, such as `amazonaws.com` in `sqs.eu-central-1.amazonaws.com`."""
+    """The domain of the region's endpoints, such as `amazonaws.com`."""
     return _DNS_SUFFIXES.get(partition_of(region), "amazonaws.com")
 
 

@@ -1,7 +1,7 @@
 """EC2's answer about an instance overrides all events from before the question.
 
-EC2 may not know a new instance for a while. So an instance counts as absent only after three denials in two minutes;
-one denial is enough if an event has reported its end.
+EC2 may not know a new instance for a while, so it counts as absent only after three denials in two minutes; after an
+event of its end, one denial is enough.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The upkeep of a queue, its dead-letter queue and its rules in one account and region: drift is found and corrected.
 
 Attributes and targets are compared one by one, and only differences are written. If a rule with a name of the AWS
-provider delivers to the queue, the queue and its rules keep the provider's names (`provider_queue_takeover.py`). Such a
-queue gets the region's dead-letter queue, because the provider creates none. Nothing is ever deleted here, neither
-objects of others nor objects that are no longer wanted.
+provider delivers to the queue, the queue and its rules keep the provider's names (`provider_queue_takeover.py`).
+Nothing is ever deleted here, neither objects of others nor objects that are no longer wanted.
 """
 
 from __future__ import annotations

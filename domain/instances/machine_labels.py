@@ -2,8 +2,8 @@
 
 Each edit makes the AWS provider reconcile the instance, which costs several calls. So the annotation is written only
 together with a label, or when something changed that has to outlive the workflow and cannot be read from AWS again:
-notices, tokens of lifecycle actions, a Node that Perdure cordoned. The patch includes the object's uid, so an object
-that was recreated under the same name is not labelled.
+notices, tokens of lifecycle actions, a Node that Perdure cordoned. The patch includes the object's uid, so that no
+recreated object is labelled.
 """
 
 from __future__ import annotations
@@ -80,7 +80,6 @@ def _value(kind: EventKind, notice: Interruption) -> str:
 
 
 def metadata_patch(meta: ObjectMeta, labels: Mapping[str, str | None], story: str) -> JsonPatch:
-    """The patch of the labels and of the annotation. It includes the uid, so that no recreated object is patched."""
     uid = {"uid": meta.uid} if meta.uid else {}
     changed = {"labels": dict(labels)} if labels else {}
     return {"metadata": {**uid, **changed, "annotations": {EVENTS_ANNOTATION: story}}}

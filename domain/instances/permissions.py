@@ -51,10 +51,8 @@ ASSUME = ("sts:AssumeRole",)
 
 
 def topologies(place: Place) -> tuple[Topology, ...]:
-    """The queue and rules of a place. If the queue may be the AWS provider's, the provider's rule is added.
-
-    In the queue's name the provider replaces the dots of the Cluster's name with dashes, in the rule's name it does
-    not.
+    """The queue and rules of a place. If the queue may be the AWS provider's, the provider's rule is added: its name
+    has the Cluster's dots, which are dashes in the queue's name.
     """
     own = topology(place.account, place.region, place.queue)
     cluster = cluster_of_queue(place.queue)

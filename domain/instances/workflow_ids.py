@@ -1,9 +1,8 @@
 """The workflow ids of instances and Auto Scaling groups, by account and region.
 
-An instance's lifecycle key (`domain.identity.Key`) has account and region as namespace, EC2's id as name, and no uid,
-as EC2 never reuses ids. It does not name the custom resource: events may precede the AWSMachine, which may also move to
-another management cluster. An instance is identified by id, account and region together, since anyone who may send to
-the queue can name any id.
+A lifecycle's key (`domain.identity.Key`) has account and region as namespace, AWS's name, and no uid, as EC2 never
+reuses ids. It names no custom resource: events may precede the AWSMachine, which may move to another management
+cluster. The id alone does not identify an instance, since anyone who may send to the queue can name any id.
 """
 
 from __future__ import annotations

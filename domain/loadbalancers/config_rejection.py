@@ -1,7 +1,7 @@
 """While Envoy rejects the configuration, no machine is replaced, because a new one would have the same fault.
 
-But a machine is replaced if another machine of its set accepts the configuration, or if its own Envoy is not ready or
-not up to date.
+But it is replaced if another machine of its set accepts the configuration, or if its own Envoy is not ready or not up
+to date.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ W = TypeVar("W", bound=World)
 
 
 class Fleet(Model):
-    """How many machines have ever reported, and how many report now. `scout` (`namespace/name`) is the only set that
-    may create a replacement while no machine reports; empty if there is none.
+    """How many machines have ever reported, and how many report now. While none reports, only the set `scout`
+    (`namespace/name`; empty for none) may create a replacement.
     """
 
     reported: int = 0

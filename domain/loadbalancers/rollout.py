@@ -9,8 +9,7 @@ fifteen minutes after the set's creation, if it is unknown which machine holds i
 
 Only one rollout runs at a time. If the template changes during a rollout, the unfinished set is emptied at once, and
 the set that serves stays until the newest set takes over. A set's template never changes, except for the id of a
-recreated server group: with the deleted group's id no machine could be created. The template's hash contains only the
-group's name, so it stays the same.
+recreated server group: with the deleted group's id no machine could be created.
 """
 
 from __future__ import annotations

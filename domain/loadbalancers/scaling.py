@@ -1,6 +1,6 @@
 """The machines of a set: how many are created, and which surplus ones are removed.
 
-A machine counts as a replica if it is neither being deleted nor condemned (`machine_replacement.py`).
+A machine that is being deleted or condemned (`machine_replacement.py`) is no replica.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ def plan_set(
     """The plan for a set that is not being deleted.
 
     `machines` are sorted with the oldest first. `fleet` counts the machines of the whole installation. `quota_refused`:
-    a machine of the set waits for quota. `taken`: names of machines that do not, or no longer, belong to the set.
-    `noted`: this pass has recorded when all machines became ready.
+    a machine of the set waits for quota. `taken` and `noted` are fields of SetWorld.
     """
     alive = [
         MachineReadiness(machine=each, health=health_of(each, now, timings))

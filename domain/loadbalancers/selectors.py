@@ -1,4 +1,4 @@
-"""Which sets belong to a LoadBalancer, and which machines to a set: by owner reference, else by the selector."""
+"""Which sets belong to a LoadBalancer, and which machines to a set: by owner reference, else by selector."""
 
 from __future__ import annotations
 

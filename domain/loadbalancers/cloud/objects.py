@@ -100,11 +100,7 @@ class LoadBalancerCloud(Model):
 
 
 class MachineCloud(Model):
-    """The candidates of one machine, and the port with its LoadBalancer's virtual address.
-
-    Nova's and Neutron's lists may lag. So when a single machine is observed, a recorded server or port that a list
-    lacks is read by its id.
-    """
+    """The candidates of one machine, and the port with its LoadBalancer's virtual address."""
 
     ports: tuple[CloudPort, ...] = ()
     servers: tuple[Server, ...] = ()

@@ -1,6 +1,7 @@
-"""When the cloud is observed: if an object has changed since its cloud objects were complete, or after a failed step.
+"""When the cloud is observed: after a change of the object, after a failed step, or while the cloud has a problem.
 
-When they are complete, a pass stores the object's fingerprint, which includes the sweep's annotation about drift.
+When the cloud objects are complete, a pass stores the object's fingerprint, which includes the sweep's annotation about
+drift.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Actions on the cloud: one call each, or one bulk call.
 
 Steps of one plan may run in parallel. A step contains everything needed to find its own earlier effect (name,
-description, mark): the first attempt relies on the plan's observation, and every later attempt searches before it
-creates.
+description, mark).
 
 Refusals and outages of OpenStack reach the decision at once. Temporal's server retries only operations that complete by
 themselves, such as the deletion of a server.
@@ -205,8 +204,6 @@ class DeletePort(_Deletion):
 
 
 class DeleteFloatingIp(_Deletion):
-    """Delete a floating IP, whose address is then lost for good."""
-
     activity: ClassVar[str] = "openstack.delete_floating_ip"
     title: ClassVar[str] = "delete floating IP {id}"
 

@@ -1,8 +1,7 @@
 """The observed state of an object that has cloud objects in an OpenStack project.
 
-The cluster is observed at each wake. The cloud is observed only if the object has changed since the last observation
-(`observation_due.py`), after a failed step, or while the cloud has a problem. Results of steps are folded into the
-observation.
+The cluster is observed at each wake, the cloud only if that is due (`observation_due.py`). Results of steps are folded
+into the observation.
 """
 
 from __future__ import annotations
