@@ -5,12 +5,8 @@
        +------ outdated --------+
 
 An action whose activity is not in `effects` is left to the object's own workflow. Running effects are never cancelled:
-each is one quick call whose answer would be lost.
-
-- With `in_order`, actions run one after another; after a refusal, later ones wait for the next decision.
-- An action refused as outdated is retried after a new observation, a limited number of times per pass.
-- Any other refusal blocks only its own slot. The pass returns it, and the workflow decides when the next pass is.
-- An answer that `fold` cannot use (`UnusableAnswerError`) counts as a lost answer.
+each is one quick call whose answer would be lost. Unless outdated, a refusal is returned: the workflow decides when the
+next pass is. An answer that `fold` cannot use (`UnusableAnswerError`) counts as a lost answer.
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ from domain.decision import Action, Decision, World
 from domain.model import Model
 from domain.passes import Pass, PassedWorld
 from domain.refusal import RETRIED_BY_SERVER, Refusal, UnusableAnswerError, doubled
-from domain.runner import State, blocked_by, unanswered
+from domain.runner import State, blocked_by, endless, unanswered
 from domain.writes import RecordEvents
 from engine.clock import now
 from engine.errors import ApiError, Unavailable, api_error, as_error
@@ -38,8 +34,6 @@ P = TypeVar("P", bound=PassedWorld)
 
 Effect = Callable[[Any], Awaitable[Model | None]]
 
-# Ends a pass whose decisions never run out of actions; the longest lifecycle needs a tenth of these rounds.
-MOST_ROUNDS = 100
 SECOND_LOOKS = 5
 # An API server answers this many concurrent requests without slowing down.
 AT_ONCE = 16
@@ -118,12 +112,8 @@ class Inline(Generic[W]):
             served = [action for action in step.start if action.activity in self.effects]
             if served:
                 rounds += 1
-                if rounds > MOST_ROUNDS:
-                    names = ", ".join(action.summary for action in served)
-                    path = state.world.key.path
-                    raise Unavailable(
-                        f"{path}: its decisions did not settle in {MOST_ROUNDS} rounds of: {names}", code="NoEnd"
-                    )
+                if why := endless(state.world, rounds, served):
+                    raise Unavailable(why, code="NoEnd")
                 state = await (self._act_in_order if self.in_order else self._act)(state, served)
             until = state.pauses_until(step.decision, now()) if self.in_order or not served else None
             if until is None and served and not (state.world.refusals and self.observe is None):

@@ -25,8 +25,8 @@ W = TypeVar("W", bound="World")
 class Queue(StrEnum):
     """The task queues of activities. The values lack the cluster's name, which `task_queue` puts in front.
 
-    Each area has queues of its own, because its activities need what only workers of that area have: informer caches,
-    template evaluators, batched queries, and RBAC permissions.
+    Each area has its own, because only its workers have the informer caches, template evaluators, batched queries and
+    RBAC permissions that its activities need.
     """
 
     KUBE = "kube"

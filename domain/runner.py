@@ -18,11 +18,13 @@ Two drivers run the steps of a `State`: `workflows/durable_driver.py` with activ
 - With `in_order`, an action starts after all actions before it in the decision; a refusal stops all actions after it.
 - While the world is held, and in a dry run, only reading actions start. While it cannot be observed, no action starts,
   but running actions continue.
+- A pass whose decisions never run out of actions fails (`MOST_ROUNDS`).
+- The outcome `FAILED` stands until a new generation or a person's retry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
@@ -44,6 +46,8 @@ OBSERVE_REST = timedelta(seconds=1)
 # The longest pause requested by the remote side that a pass waits for without ending, and how many in a row.
 SHORT_PAUSE = timedelta(seconds=5)
 MOST_SHORT_PAUSES = 5
+# Ends a pass whose decisions never run out of actions; the longest lifecycle needs a tenth of these rounds.
+MOST_ROUNDS = 100
 # How many notices that are no longer reported are remembered. If a forgotten one recurs, the API server refuses its
 # Event as a duplicate, which costs a request.
 MOST_RECORDED = 50
@@ -291,6 +295,14 @@ def blocked_by(world: World, decision: Decision) -> dict[str, Refusal]:
     """The refusals of actions that are still wanted, by slot."""
     wanted = {OBSERVE, *(action.slot for action in decision.actions), *decision.blocked}
     return {slot: refusal for slot, refusal in world.refusals.items() if slot in wanted}
+
+
+def endless(world: World, rounds: int, actions: Iterable[Action]) -> str:
+    """Why a pass may not run another round of actions; empty if it may."""
+    if rounds <= MOST_ROUNDS:
+        return ""
+    names = ", ".join(action.summary for action in actions)
+    return f"{world.key.path}: its decisions did not settle in {MOST_ROUNDS} rounds of: {names}"
 
 
 def wait_summary(decision: Decision, until: datetime, retries: Mapping[str, datetime]) -> str:

@@ -15,7 +15,7 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from domain.backlog import Backlog, of_activity, of_batches, of_queue, of_step
+from domain.backlog_report import Backlog, of_activity, of_batches, of_queue, of_step
 from domain.identity import Key
 from engine.temporal import OP_WAITS_FOR, described
 

@@ -43,11 +43,12 @@ from temporalio.runtime import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from domain.continue_as_new import Carry
 from domain.decision import Decision
 from domain.identity import Key, all_kinds, task_queue
 from domain.passes import PassedWorld
 from domain.runner import State
+from domain.urgency import is_urgent_lifecycle
+from domain.workflow_input import Carry
 from engine.encryption import data_converter
 from engine.health import AddressUnusable
 from engine.settings import Settings
@@ -60,8 +61,7 @@ T = TypeVar("T")
 
 WAKE = "wake"
 
-# The priority of tasks that go first in their queue: deadlines, people's requests, and lifecycles that many objects
-# wait for.
+# The priority of tasks that go first in their queue (`domain.urgency`).
 URGENT = Priority(priority_key=1)
 
 OP_KIND: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpKind")
@@ -114,7 +114,7 @@ async def wake_open(client: Client, key: Key, seen: Mapping[str, str] | None = N
 
 
 async def signal_if_open(client: Client, key: Key, signal: str, about: BaseModel) -> None:
-    """Signal an open lifecycle, but start none: the object may be gone. Raises RPCError as `wake` does."""
+    """Signal an open lifecycle, but start none: the object may be gone."""
     await _signal_open(client, key.workflow_id, signal, about)
 
 
@@ -210,7 +210,7 @@ def _known_by(key: Key, further: Sequence[SearchAttributePair[Any]] = ()) -> dic
     return {
         "id": key.workflow_id,
         "task_queue": task_queue(kind.area, key.cluster),
-        "priority": Priority.default if kind.plural else URGENT,
+        "priority": URGENT if is_urgent_lifecycle(kind) else Priority.default,
         "static_summary": key.path,
         "search_attributes": TypedSearchAttributes(
             [

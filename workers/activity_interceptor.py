@@ -13,12 +13,7 @@ from typing import Any, cast
 from temporalio import activity
 from temporalio.bridge.proto import ActivityHeartbeat
 from temporalio.exceptions import ApplicationError, CancelledError
-from temporalio.worker import (
-    ActivityInboundInterceptor,
-    ActivityOutboundInterceptor,
-    ExecuteActivityInput,
-    Interceptor,
-)
+from temporalio.worker import ActivityInboundInterceptor, ActivityOutboundInterceptor, ExecuteActivityInput, Interceptor
 
 from activities import attempt
 from engine import clock, metrics

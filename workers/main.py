@@ -1,10 +1,8 @@
 """The worker process: it executes workflows and activities until it is stopped.
 
-One Temporal worker per task queue: a workflow queue per area, and an activity queue per API family (for accounts) or
-area, each with its own number of slots, so that a hanging API never takes another API's slots. The queue of
-Organizations and Support has a server-side rate limit over all workers. boto3 and keystoneauth1 are blocking, so AWS
-and OpenStack activities run on a thread pool as large as their slots. If the cluster has a name, its queues begin with
-it, so clusters can share a Temporal namespace.
+It has one Temporal worker per task queue (`task_queues.py`). The queue of Organizations and Support has a server-side
+rate limit over all workers. boto3 and keystoneauth1 are blocking, so AWS and OpenStack activities run on a thread pool
+as large as their slots.
 
 On SIGTERM polling ends, and running activities get `PERDURE_DRAIN` to end.
 """
@@ -27,7 +25,7 @@ from activities.kube import KubeActivities
 from domain.areas import installed
 from domain.decision import Queue
 from domain.identity import objectless_in, task_queue
-from engine import slots
+from engine import worker_slots
 from engine.health import Health, serve
 from engine.kube import KubeApi
 from engine.kube.clusters import served_cluster
@@ -40,19 +38,11 @@ from engine.worker_versions import deployment_config
 from workers import adaptive_concurrency
 from workers.activity_interceptor import Boundary
 from workers.dead_worker_takeover import take_over
-from workers.registry import areas, by_queue, local_activities, observing_queues, workflows_of
+from workers.registry import areas, local_activities, workflows_of
+from workers.task_queues import BLOCKING, SLOTS, by_queue, observing_queues
 
 PROCESS = "worker"
 INSTANCES = "instances"
-# The queues whose activities call boto3 or keystoneauth1.
-BLOCKING = (Queue.AWS, Queue.AWS_ORGANIZATION, Queue.LOAD_BALANCERS, Queue.INSTANCES_AWS)
-SLOTS: dict[str, int] = {
-    Queue.AWS: slots.AWS,
-    Queue.AWS_ORGANIZATION: slots.ORGANIZATION,
-    Queue.LOAD_BALANCERS: slots.OPENSTACK,
-    Queue.INSTANCES_AWS: slots.AWS,
-    Queue.THREESCALE: slots.THREESCALE,
-}
 # The most workflow tasks of an area at once (`workers.adaptive_concurrency`). They share a core: with too many, none
 # ends in time.
 WORKFLOW_TASKS = 12
@@ -129,7 +119,7 @@ async def create_workers(
     settings: Settings, client: Client, kube: KubeApi, chosen: Sequence[str], stack: AsyncExitStack
 ) -> list[Worker]:
     served = await stack.enter_async_context(served_cluster(settings, kube, PROCESS))
-    threads = slots.AWS + slots.ORGANIZATION + slots.OPENSTACK
+    threads = worker_slots.AWS + worker_slots.ORGANIZATION + worker_slots.OPENSTACK
     executor = stack.enter_context(ThreadPoolExecutor(threads, thread_name_prefix="cloud"))
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads, thread_name_prefix="blocking"))
     clients = Clients(settings, client, kube, served)
@@ -166,7 +156,7 @@ async def create_workers(
             deployment_config=version,
             activities=of_queue,
             activity_executor=executor if queue in BLOCKING else None,
-            tuner=adaptive_concurrency.activities(SLOTS.get(queue, slots.KUBERNETES)),
+            tuner=adaptive_concurrency.activities(SLOTS.get(queue, worker_slots.KUBERNETES)),
             max_task_queue_activities_per_second=settings.worker_organization_rate
             if queue == Queue.AWS_ORGANIZATION
             else None,

@@ -1,23 +1,17 @@
-"""What a worker runs: the workflows of each area and the activities of each task queue.
-
-All installed areas are included (`domain.areas`). An activity's queue is that of the action that names it, so workflows
-and workers cannot differ.
-"""
+"""What a worker runs: the workflows of all installed areas, and the activities that actions name."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TypeGuard, cast
 
 from temporalio import activity, workflow
 
-from domain.areas import area_of, installed
-from domain.decision import Action, World
-from domain.identity import task_queue
+from domain.areas import installed
+from domain.decision import Action
 
 
 def areas() -> tuple[str, ...]:
@@ -44,37 +38,6 @@ def actions() -> Mapping[str, type[Action]]:
         if not area.own:
             importlib.import_module(area.activities)
     return {action.activity: action for action in _descendants(Action) if "activity" in vars(action)}
-
-
-def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequence[Callable[..., object]]]:
-    """The activities by the plain name of their task queue.
-
-    Raises:
-        KeyError: no action names one of the activities.
-    """
-    known = actions()
-    queues: dict[str, list[Callable[..., object]]] = defaultdict(list)
-    for each in activities:
-        definition = activity._Definition.must_from_callable(each)
-        queues[known[definition.name or ""].queue].append(each)
-    return queues
-
-
-def queues_of(served: Iterable[str], cluster: str) -> set[tuple[str, str]]:
-    """The task queues that a cluster's workers of these areas poll, each with `workflow` or `activity`."""
-    wanted = set(served)
-    found = {(area, "workflow") for area in wanted}
-    for action in actions().values():
-        # Actions outside of areas' packages belong to accounts, whose workers poll the shared queues.
-        if (area_of(action.__module__) or "accounts") in wanted:
-            found.add((action.queue, "activity"))
-    return {(task_queue(plain, cluster), kind) for plain, kind in found}
-
-
-def observing_queues(area: str) -> set[str]:
-    """The activity queues on which an area's objects are observed, and on which the shared activities write them."""
-    observations = (each for each in actions().values() if each.result is not None and issubclass(each.result, World))
-    return {each.queue for each in observations if area_of(each.__module__) == area}
 
 
 def local_activities(activities: Iterable[Callable[..., object]]) -> Sequence[Callable[..., object]]:

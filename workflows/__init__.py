@@ -1,1 +1,1 @@
-"""How lifecycles run over time: the loop (`durable_driver`), how they are declared (`lifecycle`), a module per area."""
+"""How lifecycles run over time: the loop, how they are declared, and a module per area."""

@@ -8,9 +8,6 @@
 `domain/runner.py` says which actions start and stop. Here each action is an activity, and each wait ends with the first
 of: an activity that ends, a wake, the timer for the nearest deadline. An action that misses its heartbeat is scheduled
 again at once with a longer timeout: a dead worker is noticed soon, and a slow one can finish.
-
-Continue-as-new carries what cannot be observed again (`domain.continue_as_new.Carry`). It ends a long history, or moves
-the lifecycle to another version of the workers, and happens only while no action runs.
 """
 
 from __future__ import annotations
@@ -20,32 +17,26 @@ import contextlib
 from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from temporalio import workflow
 from temporalio.common import Priority, RetryPolicy
-from temporalio.exceptions import (
-    ActivityError,
-    ApplicationError,
-    TimeoutError,
-    TimeoutType,
-    is_cancelled_exception,
-)
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType, is_cancelled_exception
 
-from domain.continue_as_new import Carry, newest
 from domain.control_annotations import PAUSED, RETRY
 from domain.decision import Action, Decision, Earlier, Outcome, WhenUnwanted, World
 from domain.identity import Key, task_queue
 from domain.refusal import ErrorType, Refusal
 from domain.runner import OBSERVE, SUMMARY_LENGTH, State, Step
+from domain.urgency import is_urgent_activity
 from domain.why import Why, details, explain
+from domain.workflow_input import Carry, newest
 from domain.writes import JsonPatch, LeverPatch, Patch, Write
 from engine.temporal import OP_DEADLINE, OP_OWNER, OP_PHASE, OP_WAITS_FOR, URGENT
+from workflows import continue_as_new
 
 W = TypeVar("W", bound=World)
 
-# Histories stay short, so a run that has left the cache replays in well under a second.
-LONGEST_HISTORY = 600
 # What a failed action raises: ActivityError for an activity, the error itself for a local activity.
 FAILED = (ActivityError, ApplicationError)
 # The server's name for a missed heartbeat: the workflow itself retries the activity, with a longer timeout.
@@ -160,22 +151,20 @@ class Entity(Generic[W]):
 
     async def live(self) -> None:
         while True:
-            if self.dirty and self._may_move_at_once:
-                self._end_run()
+            if self.dirty and not (self._activities or self._unheard) and continue_as_new.may_leave_observation():
+                continue_as_new.next_run(self._carry())
             if self.dirty:
                 await self._look()
-            self.state, step = self.state.step(self._decide, workflow.now(), ending=self._is_long)
+            self.state, step = self.state.step(self._decide, workflow.now(), ending=continue_as_new.is_due())
             self.decision = step.decision
             self._show(step.decision)
             self._make_true(step)
             self._unheard = False
             if step.decision.gone and not self._activities:
                 return
-            if self._grown_old():
-                # A handler may itself wait for an observation.
-                await workflow.wait_condition(lambda: workflow.all_handlers_finished() or self.dirty)
-                if workflow.all_handlers_finished():
-                    self._end_run()
+            if continue_as_new.is_due() and not self._activities:
+                if await continue_as_new.handlers_finished(unless=lambda: self.dirty):
+                    continue_as_new.next_run(self._carry())
                 continue
             await self._wait(step)
             self._fold_what_ended()
@@ -188,8 +177,7 @@ class Entity(Generic[W]):
         self._looks += 1
         action = self.observation()
         try:
-            # A deadline has to be met, so it goes first in the queue; changes may wait a little.
-            seen = cast("W", await self._run(action, self.summary_of_look(action), urgent=not self.woken))
+            seen = cast("W", await self._run(action, self.summary_of_look(action), at_deadline=not self.woken))
         except FAILED as error:
             if is_cancelled_exception(error):
                 raise
@@ -253,11 +241,11 @@ class Entity(Generic[W]):
                 continue
             self.state = self.state.finished(slot, result)
 
-    async def _run(self, action: Action, summary: str = "", *, urgent: bool = False) -> Any:
+    async def _run(self, action: Action, summary: str = "", *, at_deadline: bool = False) -> Any:
         while True:
             since = workflow.now()
             try:
-                return await self._start(action, summary, urgent=urgent)
+                return await self._start(action, summary, at_deadline=at_deadline)
             except FAILED as error:
                 if not _missed_heartbeat(error):
                     raise
@@ -281,7 +269,7 @@ class Entity(Generic[W]):
         longer: timedelta = action.heartbeat * 2**self._missed_heartbeats
         return max(action.heartbeat, min(longer, LONGEST_HEARTBEAT))
 
-    def _start(self, action: Action, summary: str = "", *, urgent: bool = False) -> workflow.ActivityHandle[Any]:
+    def _start(self, action: Action, summary: str = "", *, at_deadline: bool = False) -> workflow.ActivityHandle[Any]:
         summary = (summary or action.summary)[:SUMMARY_LENGTH]
         if action.local:
             return workflow.start_local_activity(
@@ -313,35 +301,12 @@ class Entity(Generic[W]):
             if awaited
             else workflow.ActivityCancellationType.TRY_CANCEL,
             summary=summary,
-            priority=URGENT if urgent or action.urgent else Priority.default,
+            priority=URGENT if is_urgent_activity(action, at_deadline=at_deadline) else Priority.default,
         )
 
     def _queue_of(self, action: Action) -> str:
         """A write goes to the queue of the observation, because workers of other areas may lack the permission."""
         return self.observation().queue if isinstance(action, Write) else action.queue
-
-    @property
-    def _is_long(self) -> bool:
-        info = workflow.info()
-        long = info.is_continue_as_new_suggested() or info.get_current_history_length() > LONGEST_HISTORY
-        return long or self._moves
-
-    @property
-    def _moves(self) -> bool:
-        """Whether another version of the workers is current. The next run begins on it (engine.worker_versions)."""
-        return workflow.info().is_target_worker_deployment_version_changed()
-
-    @property
-    def _may_move_at_once(self) -> bool:
-        """Whether the observation may be left to the next run without losing a message."""
-        return self._moves and not (self._activities or self._unheard) and workflow.all_handlers_finished()
-
-    def _end_run(self) -> NoReturn:
-        upgrade = workflow.ContinueAsNewVersioningBehavior.AUTO_UPGRADE
-        workflow.continue_as_new(self._carry(), initial_versioning_behavior=upgrade if self._moves else None)
-
-    def _grown_old(self) -> bool:
-        return self._is_long and not self._activities
 
     def _carry(self) -> Carry:
         return Carry(
@@ -385,7 +350,7 @@ class Entity(Generic[W]):
         self.state = self.state.wake()
 
     def replace_world(self, world: W) -> None:
-        """Replace the world by the world after a message. Message handlers of the areas call this."""
+        """Replace the world by the world after a message."""
         self.world = world
         self._world_replaced = self._unheard = True
 
@@ -395,7 +360,7 @@ class Entity(Generic[W]):
         return not self.dirty and self._looks == self._looks_ended and OBSERVE not in self.world.refusals
 
     async def look_now(self) -> bool:
-        """Await an observation that begins now; True if it succeeded. Update handlers call this."""
+        """Await an observation that begins now; True if it succeeded."""
         wanted = self._looks + 1
         self.wake()
         await workflow.wait_condition(lambda: self._looks_ended >= wanted)
@@ -403,7 +368,7 @@ class Entity(Generic[W]):
 
     @workflow.update(description="Retry what has failed or was refused; fails if there is nothing to retry.")
     async def retry(self, reason: str) -> str:
-        """Annotate the object, so that the retry outlives this workflow. Returns a sentence for the person."""
+        """Annotate the object, so that the retry outlives this workflow."""
         await workflow.wait_condition(lambda: self.decision is not None)
         why = self._why()
         if not self.retryable(why):
@@ -483,10 +448,7 @@ class Entity(Generic[W]):
             return _failure(error)
 
     async def _try_to_annotate(self, annotations: dict[str, str | None]) -> None:
-        """Write annotations for a signal, which has no answer: a failed write shows in the timeline only.
-
-        The write is retried until an outage, or a pause of the area, is over.
-        """
+        """Annotate for a signal, which has no answer. The write is retried until an outage or a pause is over."""
         with contextlib.suppress(*FAILED):
             await self._annotate(annotations, Patch)
 

@@ -32,7 +32,7 @@ from domain.accounts.constants import (
     ROLE_SESSION_NAME,
 )
 from domain.model import Model
-from engine import slots
+from engine import worker_slots
 from engine.errors import Absent, Denied, Invalid
 from engine.kube import CONFIG_MAP as CONFIG_MAP_KIND
 from engine.kube import SECRET, BlockingKube
@@ -214,7 +214,7 @@ class Member(Assumed):
     ) -> None:
         super().__init__(clients, account_id, partition=partition, observing=observing)
         self.account_id = account_id
-        self._guard = Guard(account_id, most_calls)
+        self._guard = Guard(f"account {account_id}", most_calls)
         self._payer = payer
         self._confirmed: ReadOnlyCredentials | None = None
 
@@ -282,7 +282,7 @@ class Sessions:
         self._most_calls = most_calls
         self._protected = frozenset(settings.accounts_protected)
         self._most = most
-        self.clients = Clients(connections=slots.AWS + slots.ORGANIZATION)
+        self.clients = Clients(connections=worker_slots.AWS + worker_slots.ORGANIZATION)
         self._keys = Remembered(f"Secret {PAYER_SECRET}", self._read_keys)
         self._config = Remembered(f"ConfigMap {CONFIG_MAP}", self._read_config)
         self._lock = threading.Lock()

@@ -20,14 +20,14 @@ from activities.instances.webhook_notifications import NotificationActivities
 from domain.instances.interruption_policy import ReactionPolicy
 from domain.instances.periodic_resync import SWEEP_INTERVAL
 from domain.instances.served_queues import places, with_queues
-from engine import slots
+from engine import worker_slots
 from engine.kube.informer_cache import Store
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
     settings, client, kube = clients.settings, clients.temporal, clients.kube
     cache = InstanceCache(kube, await stack.enter_async_context(Store(kube)), nodes=settings.instances_nodes)
-    callers = Places(connections=slots.AWS, observing=settings.observing)
+    callers = Places(connections=worker_slots.AWS, observing=settings.observing)
     every_place = places(settings.instances_queues)
     served = ServedPlaces(every_place, callers)
     checks = await stack.enter_async_context(Checks(served, client, cluster=settings.cluster))

@@ -1,6 +1,6 @@
-"""Limits this process's calls to each project: by `activities/circuit_breaker.py`, and by their number per second.
+"""Limits this process's calls to each project, also by their number per second.
 
-A cloud's APIs are slow and easily overloaded. After an idle time, a project may get five seconds' calls at once.
+After an idle time, a project may get five seconds' calls at once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import ClassVar
 
-from activities.circuit_breaker import CallGuard, spread
+from activities.call_limits import CallGuard
+from activities.circuit_breaker import spread
 from domain.loadbalancers.refused_calls import BUSY, SPENT
 from engine.errors import Throttled
 

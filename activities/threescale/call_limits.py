@@ -1,4 +1,4 @@
-"""The limits of one tenant of 3scale in this process (`activities/circuit_breaker.py`).
+"""The limits of one tenant of 3scale.
 
 While one call tests whether a hanging tenant answers again, all other calls are refused and retried after a pause.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar
 
-from activities.circuit_breaker import PAUSE, CallGuard
+from activities.call_limits import CallGuard
+from activities.circuit_breaker import PAUSE
 
 
 class Guard(CallGuard):

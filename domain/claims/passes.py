@@ -9,11 +9,11 @@ from typing import ClassVar, Self
 from domain.claims.lifespan_arithmetic import RequestedEnd
 from domain.claims.phases import BINDING
 from domain.claims.write_backoff import RevertedWrites
-from domain.continue_as_new import newest
 from domain.decision import Queue, World
 from domain.identity import Key
 from domain.model import Model
 from domain.passes import Observation, Pass, PassedWorld
+from domain.workflow_input import newest
 
 # A pass makes tens of requests at most; missed heartbeats reveal a dead worker much earlier.
 LONGEST_PASS = timedelta(minutes=2)

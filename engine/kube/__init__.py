@@ -9,12 +9,7 @@ from engine.kube.api import KubeApi, Listing, WatchEvent
 from engine.kube.blocking import BlockingKube
 from engine.kube.errors import Expired
 from engine.kube.json import JsonObject
-from engine.kube.leader_election import (
-    LeaderElection,
-    LeadershipLost,
-    leader_lock_holder,
-    lease_is_live,
-)
+from engine.kube.leader_election import LeaderElection, LeadershipLost, leader_lock_holder, lease_is_live
 
 __all__ = [
     "BUILT_IN",

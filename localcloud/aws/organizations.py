@@ -18,12 +18,7 @@ import moto.organizations.urls as urls
 from moto.core.utils import utcfromtimestamp
 from moto.moto_api._internal import mock_random
 from moto.organizations import utils as moto_utils
-from moto.organizations.models import (
-    FakeAccount,
-    FakeOrganizationalUnit,
-    OrganizationsBackend,
-    organizations_backends,
-)
+from moto.organizations.models import FakeAccount, FakeOrganizationalUnit, OrganizationsBackend, organizations_backends
 from moto.organizations.responses import OrganizationsResponse
 
 from localcloud.aws import call, runtime

@@ -12,7 +12,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError
 
-from domain.backlog import Backlog
+from domain.backlog_report import Backlog
 from domain.built_in_kinds import CONFIG_MAP, LEASE
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, binder
 from domain.decision import Queue

@@ -152,7 +152,7 @@ def move(
 
 def queues(settings: Settings, areas: str) -> set[tuple[str, str]]:
     from workers.main import served_areas
-    from workers.registry import queues_of
+    from workers.task_queues import queues_of
 
     named = tuple(name.strip() for name in areas.split(",") if name.strip())
     return queues_of(named or served_areas(settings), settings.cluster)

@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from domain.backlog import Backlog
+from domain.backlog_report import Backlog
 from domain.identity import all_areas, all_kinds, id_prefix, objectless_in
 from domain.model import Model
 from starters.cli import output
@@ -109,7 +109,7 @@ async def look(session: Session) -> Glance:
 
 async def _backlog(session: Session, areas: Sequence[str], now: datetime) -> tuple[Backlog, ...]:
     from engine.backlog import of_objectless, of_queues
-    from workers.registry import queues_of
+    from workers.task_queues import queues_of
 
     settings = session.settings
     keys = objectless_in(areas, settings.cluster, settings.claims_domain)

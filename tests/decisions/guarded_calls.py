@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from activities.circuit_breaker import SILENCES, CallGuard
+from activities.call_limits import CallGuard
+from activities.circuit_breaker import SILENCES
 from engine.errors import ApiError, Throttled, Unavailable
 
 # Longer than any client waits for an answer.

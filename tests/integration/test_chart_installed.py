@@ -51,7 +51,7 @@ from localcloud.state import Cloud
 from tests.running.audit_log import audit_events
 from tests.running.failed_servers import end
 from tests.running.programs import COMMAND, ROOT, command_line
-from workers.registry import queues_of
+from workers.task_queues import queues_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration]
 

@@ -24,7 +24,7 @@ from tests.replay.recording import HISTORIES
 from workers.registry import areas, workflows_of
 
 # What every workflow runs, and is no class of its own.
-LOOP = ("domain.runner", "workflows.lifecycle_declaration")
+LOOP = ("domain.runner", "workflows.continue_as_new", "workflows.lifecycle_declaration")
 RELEASED = Path(__file__).with_name("released.json")
 
 

@@ -14,7 +14,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 from waiting import eventually
 
-from domain.backlog import Backlog
+from domain.backlog_report import Backlog
 from domain.claims.passes import BinderWorld, Serve
 from domain.decision import Decision, Outcome, Queue
 from engine.backlog import of_objectless, of_queues

@@ -15,7 +15,7 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
-import workflows.durable_driver
+import workflows.continue_as_new
 from domain.claims import phases
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, PassHandle, PassPool, PoolWorld, Serve
 from domain.decision import Action, Decision
@@ -238,7 +238,7 @@ async def test_claims_that_have_asked_survive_a_batch_that_was_refused(claims: A
 
 
 async def test_claims_that_have_asked_survive_the_end_of_a_run(claims: Area, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workflows.durable_driver, "LONGEST_HISTORY", 40)
+    monkeypatch.setattr(workflows.continue_as_new, "LONGEST_HISTORY", 40)
     await wake(claims.env.client, BINDER)
     await claims.looks(Serve, 1)
     first = await claims.run_id(BINDER)
@@ -434,7 +434,7 @@ async def test_an_outage_is_waited_out_by_the_server_and_what_was_asked_stays_fr
 async def test_a_long_life_goes_on_in_a_new_run_with_what_cannot_be_read_again(
     claims: Area, monkeypatch: pytest.MonkeyPatch, key: Key
 ) -> None:
-    monkeypatch.setattr(workflows.durable_driver, "LONGEST_HISTORY", 30)
+    monkeypatch.setattr(workflows.continue_as_new, "LONGEST_HISTORY", 30)
     await wake(claims.env.client, key)
     await claims.looks(PASSES[key], 1)
     first = await claims.run_id(key)

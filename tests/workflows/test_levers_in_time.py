@@ -13,7 +13,7 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ActivityError, ApplicationError
 from world import held_claim
 
-import workflows.durable_driver
+import workflows.continue_as_new
 from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.control_annotations import LEVERS
 from domain.refusal import AREA_PAUSED
@@ -192,7 +192,7 @@ async def test_plan_says_what_would_be_done_and_does_nothing(lifecycle: Lifecycl
 async def test_continuing_as_new_carries_what_cannot_be_observed(
     lifecycle: Lifecycle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workflows.durable_driver, "LONGEST_HISTORY", 30)
+    monkeypatch.setattr(workflows.continue_as_new, "LONGEST_HISTORY", 30)
     world = lifecycle.world
     world.answers["aws.open_support_case"] = refuse(Denied("no"))
     await lifecycle.wake()

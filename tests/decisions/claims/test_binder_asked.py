@@ -11,8 +11,8 @@ from claim_domain import BINDER
 from activities.claims.binder_requests import Asking
 from domain.claims import RESOURCE_CLAIM
 from domain.claims.passes import MOST_ASKED, Asked
-from domain.continue_as_new import Carry
 from domain.identity import Key
+from domain.workflow_input import Carry
 from workflows.claims import ClaimBinderWorkflow
 
 

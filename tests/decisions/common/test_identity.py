@@ -12,7 +12,7 @@ from domain.instances.workflow_ids import GroupKey, InstanceKey
 from engine.settings import Settings
 from engine.temporal import start_of
 from starters.cli.temporal import queues
-from workers.registry import queues_of
+from workers.task_queues import queues_of
 
 INSTANCE = InstanceKey(account="1", region="eu-west-1", instance_id="i-1").lifecycle
 GROUP = GroupKey(account="1", region="eu-west-1", group="g").lifecycle

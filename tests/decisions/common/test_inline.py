@@ -12,14 +12,14 @@ import pytest
 from named_actions import KEY, Do, Facts, Hello
 from temporalio.testing import ActivityEnvironment
 
-from activities.inline_driver import AT_ONCE, MOST_ROUNDS, SECOND_LOOKS, Inline, Passed
+from activities.inline_driver import AT_ONCE, SECOND_LOOKS, Inline, Passed
 from domain.claims.passes import PassPool
 from domain.decision import Action, Decision, Outcome
 from domain.model import Model
 from domain.notices import Notice, warning
 from domain.passes import PassedWorld
 from domain.refusal import ErrorType, Refusal, UnusableAnswerError
-from domain.runner import State
+from domain.runner import MOST_ROUNDS, State
 from domain.why import explain
 from domain.writes import Patch, RecordEvents
 from engine import clock

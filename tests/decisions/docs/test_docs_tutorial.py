@@ -19,7 +19,8 @@ from engine.settings import Settings
 from starters.cli.object_reference import kind_named
 from starters.watch.watched_kinds import watched_under
 from workers.main import served_areas
-from workers.registry import actions, observing_queues, queues_of, workflows_of
+from workers.registry import actions, workflows_of
+from workers.task_queues import observing_queues, queues_of
 
 assert installed()["greetings"].package == "perdure_greeting"
 assert [each.__name__ for each in workflows_of("greetings")] == ["GreetingWorkflow"]

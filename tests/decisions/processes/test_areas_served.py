@@ -11,7 +11,7 @@ from starters.watch.objectless_lifecycles import opened_by_areas
 from starters.watch.watched_kinds import watched_under
 from workers.main import served_areas
 from workers.registry import areas as executable
-from workers.registry import observing_queues
+from workers.task_queues import observing_queues
 
 QUEUES = ("111111111111/us-east-1",)
 JOINED_BY = ("WATCHED", "watched_for", "opened_for", "duties_for")

@@ -15,7 +15,8 @@ from temporalio import activity
 from activities.activity_class import Activities
 from activities.kube import KubeActivities
 from domain.areas import Area, installed
-from workers.registry import actions, by_queue
+from workers.registry import actions
+from workers.task_queues import by_queue
 
 ROOT = Path(__file__).parents[3]
 EVERY_WORKERS = (KubeActivities,)

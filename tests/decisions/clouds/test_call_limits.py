@@ -10,7 +10,8 @@ import pytest
 from guarded_calls import HANG, Clock, call, refusal, silence
 
 from activities.aws.call_limits import Guard as AccountGuard
-from activities.circuit_breaker import PAUSE, SILENCES, SILENT_SECONDS, CallGuard
+from activities.call_limits import CallGuard
+from activities.circuit_breaker import PAUSE, SILENCES, SILENT_SECONDS
 from activities.openstack.call_limits import Guard as ProjectGuard
 from activities.threescale.call_limits import Guard as TenantGuard
 from engine.errors import ApiError, Denied, Throttled, Unavailable

@@ -1,7 +1,6 @@
 """How many activities of each kind a worker runs at once; further activities wait in their queue.
 
-The load on a cloud is limited elsewhere: per account, project and tenant in the clients, and for AWS Organizations by
-the rate of its queue.
+The calls to a cloud are limited elsewhere: per account, project and tenant (`activities/call_limits.py`).
 """
 
 from __future__ import annotations
