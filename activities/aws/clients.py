@@ -20,7 +20,7 @@ from botocore.config import Config
 from botocore.credentials import Credentials, ReadOnlyCredentials
 from botocore.session import Session
 
-from activities.aws.error_codes import Call, api_error
+from activities.aws.error_codes import UNAUTHENTICATED, Call, api_error
 from activities.aws.service_models import ServiceModels
 from engine import metrics
 from engine.errors import ApiError, Denied, Unavailable
@@ -123,9 +123,7 @@ class Caller:
         raise NotImplementedError
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Whether a denied call is worth repeating, because the credentials have changed. It is called for every
-        denial.
-        """
+        """Whether an unauthenticated call is worth repeating, because the credentials have changed."""
         return False
 
     def client(self, service: str, region: str) -> BaseClient:
@@ -165,7 +163,7 @@ class Caller:
                 raise
         except Denied as error:
             # A request whose signature was refused has had no effect.
-            if not self.refused(credential, error):
+            if error.code not in UNAUTHENTICATED or not self.refused(credential, error):
                 raise
         return _send(make, what, parameters, self.credential())
 

@@ -1,7 +1,6 @@
 """Grants federated access: creates a role with its policies in the customer's account.
 
-`federated_revocation.py` deletes them. A custom policy is changed by a new default version, so its role is never
-without the policy.
+`federated_revocation.py` deletes them.
 """
 
 from __future__ import annotations
@@ -16,14 +15,12 @@ from activities.aws.iam_policies import (
     made,
     managed_policies,
     name_of,
-    parsed,
     remove_policy,
-    same_trust,
     spare_versions,
     there,
 )
-from activities.aws.session import Sessions
-from activities.aws.tags import tag_list
+from activities.aws.session import Sessions, tag_list
+from domain.accounts.arns import policy_arn
 from domain.accounts.federated import ACCESS_TAG
 from domain.accounts.federated.actions import (
     AttachAccessPolicies,
@@ -33,14 +30,12 @@ from domain.accounts.federated.actions import (
     GrantAction,
     IdentifyCustomer,
 )
-from domain.accounts.federated.iam_names import policy_arn
-from domain.accounts.federated.policy_documents import trust
+from domain.accounts.federated.custom_policy import differs, versions_to_delete
+from domain.accounts.trust_policy import trust_of_access, trusts_only
 from engine.errors import Absent
 
 if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
-
-_MOST_VERSIONS = 5  # of a policy (IAM API reference: CreatePolicyVersion)
 
 
 def identify_customer(sessions: Sessions, action: IdentifyCustomer) -> CustomerAccount:
@@ -68,7 +63,7 @@ def ensure_access_role(sessions: Sessions, action: EnsureAccessRole) -> None:
     if there(lambda: iam.get_role(RoleName=action.name)) or not made(
         lambda: iam.create_role(
             RoleName=action.name,
-            AssumeRolePolicyDocument=trust(action.principal),
+            AssumeRolePolicyDocument=trust_of_access(action.principal),
             Description=action.description,
             Tags=tag_list({ACCESS_TAG: action.access_uid}),
         )
@@ -100,18 +95,16 @@ def _iam(sessions: Sessions, action: GrantAction) -> IAMClient:
 def _mend_policy(iam: IAMClient, arn: str, wanted: str) -> None:
     policy = iam.get_policy(PolicyArn=arn)["Policy"]
     version = iam.get_policy_version(PolicyArn=arn, VersionId=policy["DefaultVersionId"])["PolicyVersion"]
-    if parsed(version["Document"]) == parsed(wanted):
-        return
-    spare = spare_versions(iam, arn)
-    for version_id in spare[: max(0, len(spare) + 2 - _MOST_VERSIONS)]:
-        iam.delete_policy_version(PolicyArn=arn, VersionId=version_id)
-    iam.create_policy_version(PolicyArn=arn, PolicyDocument=wanted, SetAsDefault=True)
+    if differs(version["Document"], wanted):
+        for version_id in versions_to_delete(spare_versions(iam, arn)):
+            iam.delete_policy_version(PolicyArn=arn, VersionId=version_id)
+        iam.create_policy_version(PolicyArn=arn, PolicyDocument=wanted, SetAsDefault=True)
 
 
 def _mend_role(iam: IAMClient, action: EnsureAccessRole) -> None:
     role = iam.get_role(RoleName=action.name)["Role"]
-    if not same_trust(role["AssumeRolePolicyDocument"], action.principal):
-        iam.update_assume_role_policy(RoleName=action.name, PolicyDocument=trust(action.principal))
+    if not trusts_only(role["AssumeRolePolicyDocument"], (action.principal,), "sts:AssumeRole", ["sts:AssumeRole"]):
+        iam.update_assume_role_policy(RoleName=action.name, PolicyDocument=trust_of_access(action.principal))
     if role.get("Description", "") != action.description:
         iam.update_role_description(RoleName=action.name, Description=action.description)
 

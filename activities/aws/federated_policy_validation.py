@@ -1,17 +1,14 @@
-"""Checks whether IAM accepts a federated role's policies.
-
-Its custom policy is created in the payer's account and deleted. AWS's managed policies must exist by name.
-"""
+"""Checks whether IAM accepts a federated role's policies."""
 
 from __future__ import annotations
 
 from activities.aws.iam_policies import made, managed_policies, name_of, remove_policy
 from activities.aws.session import Payer, Sessions
+from domain.accounts.arns import policy_arn
 from domain.accounts.federated import VALIDATION_PATH, VALIDATION_PREFIX
 from domain.accounts.federated.actions import ClearValidation, ValidatePolicies
-from domain.accounts.federated.iam_names import policy_arn
+from domain.accounts.federated.custom_policy import document
 from domain.accounts.federated.observed import Verdict
-from domain.accounts.federated.policy_documents import document
 from domain.accounts.federated.role import ALL_VALID, BAD_CUSTOM, BAD_MANAGED, verdict_of
 from engine.errors import Conflict, Invalid
 

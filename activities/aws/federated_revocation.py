@@ -13,21 +13,14 @@ from activities import attempt
 from activities.aws.account_closing import is_closed
 from activities.aws.customer_credentials import customer_in
 from activities.aws.iam_identities import delete_role
-from activities.aws.iam_policies import (
-    attached_policies,
-    customers_policies,
-    is_aws,
-    name_of,
-    remove_policy,
-    there,
-    trusted,
-)
+from activities.aws.iam_policies import attached_policies, customers_policies, is_aws, name_of, remove_policy, there
 from activities.aws.session import Member, Services, Sessions
 from domain.accounts import ACCOUNT
 from domain.accounts.constants import OPERATOR_NAMESPACE, SUPPORT_ROLE_PREFIX
 from domain.accounts.federated import ACCESS_TAG, CLEANUP_SESSION
 from domain.accounts.federated.actions import RevokeAccess
 from domain.accounts.resources import Account
+from domain.accounts.trust_policy import trusted
 from domain.reading import read_all
 from engine.errors import Absent, Denied
 from engine.kube import BlockingKube
@@ -127,9 +120,7 @@ def _strip(iam: IAMClient, action: RevokeAccess, attached: Sequence[str]) -> Non
 
 
 def _is_the_accesses(role: RoleTypeDef, action: RevokeAccess) -> bool:
-    """Whether the role is this access's, by its tag. A role that the replaced operator created has no tag: its trust
-    policy decides.
-    """
+    """Whether the role is this access's, by its tag or, without a tag, by its trust policy."""
     tags = role.get("Tags", [])
     if _owners(tags):
         return _owners(tags) == [action.access_uid]

@@ -9,12 +9,13 @@ import json
 from contextlib import suppress
 
 from activities import attempt
-from activities.aws.iam_identities import OWNER_TAGS, delete_users, strip_role, trust
+from activities.aws.iam_identities import delete_users, strip_role
 from activities.aws.iam_policies import made
-from activities.aws.session import Sessions
-from activities.aws.tags import tag_list
+from activities.aws.session import Sessions, tag_list
 from domain.accounts.actions.iam_identities import DeleteFleetRole, EnsureFleetRole
 from domain.accounts.constants import FLEET_POLICY, FLEET_ROLE
+from domain.accounts.ownership_tags import owner_tags
+from domain.accounts.trust_policy import trust
 from engine.errors import Absent
 
 _DESCRIPTION = "Managed by AAO"
@@ -53,7 +54,7 @@ def ensure_fleet_role(sessions: Sessions, action: EnsureFleetRole) -> None:
     attempt.checkpoint()
     document = json.dumps(policy(action.account_id, action.partition))
     iam.put_role_policy(RoleName=FLEET_ROLE, PolicyName=FLEET_POLICY, PolicyDocument=document)
-    delete_users(iam, {OWNER_TAGS[0]: action.name, OWNER_TAGS[1]: action.namespace})
+    delete_users(iam, owner_tags(action.name, action.namespace))
 
 
 def delete_fleet_role(sessions: Sessions, action: DeleteFleetRole) -> None:

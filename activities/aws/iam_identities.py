@@ -6,7 +6,6 @@ answer contains the secret half of a key. If that answer is lost, another key re
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -17,9 +16,8 @@ from activities import attempt
 from activities.aws import admin_key_secret
 from activities.aws.account_closing import is_closed
 from activities.aws.customer_account_access import entered
-from activities.aws.iam_policies import attached_policies, made, only_allows, trusted
-from activities.aws.session import Member, Sessions
-from activities.aws.tags import tag_list
+from activities.aws.iam_policies import attached_policies, made
+from activities.aws.session import Member, Sessions, tag_list
 from domain.accounts.actions.iam_identities import (
     AdminSecret,
     DeleteIdentities,
@@ -27,20 +25,17 @@ from domain.accounts.actions.iam_identities import (
     EnsureSupportRole,
     RotateKeys,
 )
-from domain.accounts.constants import (
-    ADMIN_USER_PREFIX,
-    ADMINISTRATOR_POLICY,
-    SUPPORT_ROLE_PREFIX,
-)
+from domain.accounts.arns import policy_arn
+from domain.accounts.constants import ADMIN_USER_PREFIX, ADMINISTRATOR_POLICY, SUPPORT_ROLE_PREFIX
+from domain.accounts.ownership_tags import OWNER_TAGS, has_owner, owner_tags
+from domain.accounts.trust_policy import trust, trusts_only
 from engine.errors import Absent, Conflict, Denied
 from engine.kube import BlockingKube
 
 if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
-    from mypy_boto3_iam.type_defs import PolicyDocumentTypeDef, TagTypeDef
 
 SUPPORT_ROLE_DESCRIPTION = "AdminAccess for BYOC"  # the replaced operator's text, which pool accounts have too
-OWNER_TAGS = ("clusterAccountName", "clusterNamespace")
 
 
 def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
@@ -48,7 +43,7 @@ def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
     with settling(young=action.access is None):
         member = entered(sessions, action, settle=attempt.SETTLING)
         iam, name = member.iam(), f"{SUPPORT_ROLE_PREFIX}{action.iam_user_id}"
-        policy = _administrator(action.partition)
+        policy = policy_arn(action.partition, "aws", ADMINISTRATOR_POLICY)
         if made(
             lambda: iam.create_role(
                 RoleName=name,
@@ -65,9 +60,9 @@ def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
 
 def _mend_role(iam: IAMClient, name: str, lets_in: tuple[str, ...], tags: Mapping[str, str]) -> None:
     role = iam.get_role(RoleName=name)["Role"]
-    if _principals(role["AssumeRolePolicyDocument"]) != frozenset(lets_in):
+    if not trusts_only(role["AssumeRolePolicyDocument"], lets_in, "sts:AssumeRole"):
         iam.update_assume_role_policy(RoleName=name, PolicyDocument=trust(*lets_in))
-    if not _marked(role.get("Tags", []), tags):
+    if not has_owner(role.get("Tags", []), tags):
         iam.tag_role(RoleName=name, Tags=tag_list(tags))
 
 
@@ -81,23 +76,13 @@ def _mend_policies(iam: IAMClient, name: str, wanted: str) -> None:
                 iam.detach_role_policy(RoleName=name, PolicyArn=arn)
 
 
-def trust(*principals: str) -> str:
-    allowed = {"Effect": "Allow", "Principal": {"AWS": list(principals)}, "Action": "sts:AssumeRole"}
-    return json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
-
-
-def _principals(document: PolicyDocumentTypeDef | str) -> frozenset[str]:
-    """Empty if the trust policy has another form than `trust` gives it."""
-    return trusted(document) if only_allows(document, "sts:AssumeRole") else frozenset()
-
-
 def ensure_admin_user(sessions: Sessions, action: EnsureAdminUser) -> AdminSecret:
     kube = sessions.kube
     with settling():
         member = entered(sessions, action, settle=attempt.SETTLING)
         iam, user = member.iam(), f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
         created = _ensure_user(iam, user, action.tags)
-        iam.attach_user_policy(UserName=user, PolicyArn=_administrator(action.partition))
+        iam.attach_user_policy(UserName=user, PolicyArn=policy_arn(action.partition, "aws", ADMINISTRATOR_POLICY))
         if not created and _keeps_key(iam, kube, action, user):
             return AdminSecret(admin_secret=action.secret)
         _put_only_key(iam, kube, action, user, known_to_be_new=created)
@@ -108,7 +93,7 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
     if made(lambda: iam.create_user(UserName=user, Tags=tag_list(tags))):
         return True
     found = iam.get_user(UserName=user)["User"]
-    if not _marked(found.get("Tags", []), tags):
+    if not has_owner(found.get("Tags", []), tags):
         marks = ", ".join(f"{name}={tags.get(name, '')}" for name in OWNER_TAGS)
         raise Conflict(
             f"{found['Arn']} exists without Perdure's tags ({marks}) and is not changed. Delete "
@@ -206,10 +191,9 @@ def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
 
 
 def _make_again(iam: IAMClient, user: str, action: RotateKeys) -> None:
-    marks = {OWNER_TAGS[0]: action.owner.name, OWNER_TAGS[1]: action.owner.namespace}
     with settling():
-        _ensure_user(iam, user, marks)
-        iam.attach_user_policy(UserName=user, PolicyArn=_administrator(action.partition))
+        _ensure_user(iam, user, owner_tags(action.owner.name, action.owner.namespace))
+        iam.attach_user_policy(UserName=user, PolicyArn=policy_arn(action.partition, "aws", ADMINISTRATOR_POLICY))
 
 
 def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
@@ -223,20 +207,20 @@ def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
 
 def _delete_ours(member: Member, action: DeleteIdentities) -> None:
     member.confirm()
-    iam, marks = member.iam(), {OWNER_TAGS[0]: action.name, OWNER_TAGS[1]: action.namespace}
-    delete_users(iam, marks)
+    iam, owner = member.iam(), owner_tags(action.name, action.namespace)
+    delete_users(iam, owner)
     for role in sorted(_roles(iam), key=lambda name: name.startswith(SUPPORT_ROLE_PREFIX)):
         attempt.checkpoint()
         with suppress(Absent):
-            if _marked(iam.list_role_tags(RoleName=role)["Tags"], marks):
+            if has_owner(iam.list_role_tags(RoleName=role)["Tags"], owner):
                 delete_role(iam, role)
 
 
-def delete_users(iam: IAMClient, marks: Mapping[str, str]) -> None:
+def delete_users(iam: IAMClient, owner: Mapping[str, str]) -> None:
     for user in _users(iam):
         attempt.checkpoint()
         with suppress(Absent):
-            if _marked(iam.list_user_tags(UserName=user)["Tags"], marks):
+            if has_owner(iam.list_user_tags(UserName=user)["Tags"], owner):
                 _delete_user(iam, user)
 
 
@@ -251,9 +235,7 @@ def _roles(iam: IAMClient) -> list[str]:
 
 
 def _delete_user(iam: IAMClient, user: str) -> None:
-    """IAM requires that the user's dependents are deleted first. The keys are the first of them, since they open the
-    account.
-    """
+    """IAM requires that the user's dependents are deleted first: before all, the keys, which open the account."""
     _delete_keys(iam, user, _access_keys(iam, user))
     with suppress(Absent):
         iam.delete_login_profile(UserName=user)
@@ -295,12 +277,3 @@ def settling(*, young: bool = True) -> Iterator[None]:
 
 
 _SETTLES = frozenset({"AccessDenied", "InvalidClientTokenId", "NoSuchEntity"})
-
-
-def _administrator(partition: str) -> str:
-    return f"arn:{partition}:iam::aws:policy/{ADMINISTRATOR_POLICY}"
-
-
-def _marked(found: list[TagTypeDef], wanted: Mapping[str, str]) -> bool:
-    has = {tag["Key"]: tag["Value"] for tag in found}
-    return all(has.get(name) == wanted.get(name, "") for name in OWNER_TAGS)

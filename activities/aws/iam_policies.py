@@ -1,4 +1,4 @@
-"""IAM policies and trust policies, which federated access reads and changes.
+"""IAM policies, which federated access reads and changes.
 
 IAM does not delete a policy that is attached, or that has other versions than its default (IAM API reference:
 DeletePolicy).
@@ -6,15 +6,13 @@ DeletePolicy).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from engine.errors import Absent, Conflict
 
 if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
-    from mypy_boto3_iam.type_defs import PolicyDocumentTypeDef
 
 
 def there(call: Callable[[], object]) -> bool:
@@ -74,33 +72,3 @@ def spare_versions(iam: IAMClient, arn: str) -> list[str]:
     pages = iam.get_paginator("list_policy_versions").paginate(PolicyArn=arn)
     versions = sorted((each for page in pages for each in page["Versions"]), key=lambda each: each["CreateDate"])
     return [each["VersionId"] for each in versions if not each["IsDefaultVersion"]]
-
-
-def trusted(trust: PolicyDocumentTypeDef | str) -> frozenset[str]:
-    statements = parsed(trust).get("Statement", [])
-    found: set[str] = set()
-    for statement in statements if isinstance(statements, list) else [statements]:
-        principal = statement.get("Principal", {})
-        named = principal.get("AWS", []) if isinstance(principal, dict) else []
-        found.update([named] if isinstance(named, str) else named)
-    return frozenset(found)
-
-
-def same_trust(trust: PolicyDocumentTypeDef | str, principal: str) -> bool:
-    return only_allows(trust, "sts:AssumeRole", ["sts:AssumeRole"]) and trusted(trust) == {principal}
-
-
-def only_allows(trust: PolicyDocumentTypeDef | str, *actions: str | list[str]) -> bool:
-    """Whether the policy has one statement, which allows just this action without conditions. `actions` are accepted
-    spellings of the action.
-    """
-    statements = parsed(trust).get("Statement", [])
-    if not isinstance(statements, list) or len(statements) != 1:
-        return False
-    (statement,) = statements
-    return statement.get("Effect") == "Allow" and statement.get("Action") in actions and "Condition" not in statement
-
-
-def parsed(policy: PolicyDocumentTypeDef | str) -> dict[str, list[dict[str, object]]]:
-    found = json.loads(policy) if isinstance(policy, str) else policy
-    return cast("dict[str, list[dict[str, object]]]", found)

@@ -13,8 +13,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeGuard
 
-from activities.aws.session import Sessions
-from activities.aws.tags import tag_list
+from activities.aws.session import Sessions, tag_list
 from domain.accounts.constants import CCS_ACCESS_ROLE
 from domain.accounts.organization import Census, CreateAttempt, MemberAccount
 from domain.accounts.passes import UnitRefused, Units

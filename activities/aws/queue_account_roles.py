@@ -12,7 +12,7 @@ import boto3
 from botocore.credentials import Credentials, ReadOnlyCredentials
 
 from activities.aws.clients import Clients, held, mapped
-from activities.aws.error_codes import UNAUTHENTICATED, Call
+from activities.aws.error_codes import Call
 from activities.aws.session import NO_CREDENTIALS, Assumed, Services, require_account
 from domain.instances.arns import partition_of
 from domain.instances.served_queues import Place
@@ -38,8 +38,6 @@ class Process(Services):
             return frozen
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        if error.code not in UNAUTHENTICATED:
-            return False
         with held(self._lock, "the process's credentials"):
             self._found = None
         return self.credential() != credential

@@ -10,7 +10,7 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
@@ -20,7 +20,7 @@ from botocore.credentials import ReadOnlyCredentials
 from activities import attempt
 from activities.aws.call_limits import Guard
 from activities.aws.clients import Caller, Clients, held
-from activities.aws.error_codes import UNAUTHENTICATED
+from domain.accounts import arns
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import (
     ACCESS_ROLE,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from mypy_boto3_account.client import AccountClient
     from mypy_boto3_ec2.client import EC2Client
     from mypy_boto3_iam.client import IAMClient
+    from mypy_boto3_iam.type_defs import TagTypeDef
     from mypy_boto3_organizations.client import OrganizationsClient
     from mypy_boto3_route53.client import Route53Client
     from mypy_boto3_s3.client import S3Client
@@ -142,8 +143,6 @@ class KeyHolder(Services):
         return self.keys.value()
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        if error.code not in UNAUTHENTICATED:
-            return False
         self.keys.forget(credential)
         return self.keys.value() != credential
 
@@ -185,9 +184,6 @@ class Assumed(Services):
             return self._credential
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Whether the call is worth repeating at once, because the session has expired."""
-        if error.code not in UNAUTHENTICATED:
-            return False
         with held(self._lock, f"entering account {self}"):
             if self._credential is credential:
                 self._credential = None
@@ -220,7 +216,7 @@ class Member(Assumed):
 
     @property
     def role_arn(self) -> str:
-        return f"arn:{self.partition}:iam::{self.account_id}:role/{self.role}"
+        return arns.role_arn(self.partition, self.account_id, self.role)
 
     def guarded(self) -> AbstractContextManager[None]:
         return self._guard.calling()
@@ -388,3 +384,7 @@ def keys_in(kube: BlockingKube, namespace: str, name: str, whose: str) -> ReadOn
     if not key or not secret:
         raise Denied(f"{where} needs aws_access_key_id and aws_secret_access_key", code=NO_CREDENTIALS)
     return ReadOnlyCredentials(key, secret, content.get("aws_session_token") or None)
+
+
+def tag_list(tags: Mapping[str, str]) -> list[TagTypeDef]:
+    return [{"Key": name, "Value": value} for name, value in sorted(tags.items())]

@@ -2,8 +2,7 @@
 
     ""  --the organization's permit--> CreateAccount --> waits for AWS --> id recorded --> Creating
 
-A pool's Account that has no AWS account after 25 minutes is deleted, and its pool creates another. An Account that has
-been in Creating for 25 minutes fails with CreationTimeout.
+A pool's Account that has no AWS account after 25 minutes is deleted, and its pool creates another.
 """
 
 from __future__ import annotations

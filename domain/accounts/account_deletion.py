@@ -22,7 +22,9 @@ from domain.accounts.claim_holder import holds
 from domain.accounts.constants import NO_ACCOUNT_ID, PROTECTED
 from domain.accounts.force_release import release_reason, released_at
 from domain.accounts.observed import AccountWorld
+from domain.accounts.ownership_tags import ownership_tags
 from domain.accounts.pending_verification import case_to_resolve
+from domain.accounts.protected_accounts import is_protected
 from domain.accounts.region_initialization import entered_at, wanted_regions
 from domain.accounts.resources import AccountState
 from domain.decision import Action, Decision
@@ -34,23 +36,24 @@ LEFT_LAUNCHES = "terminate instances that an interrupted initialisation may have
 
 def deleting(world: AccountWorld, now: datetime) -> Decision:
     account, known = world.account, world.known
+    protected = is_protected(world, account.spec.aws_account_id)
     if waits := world.given_up("cleaned up"):
         return waits
     if _held_by_living_claim(world):
         return _held(world, now)
     if not account.spec.aws_account_id and known.request_id and not known.created_account_id:
         return world.working("AWS is still creating the account", await_account(world))
-    if account.customers and not world.is_protected:
+    if account.customers and not protected:
         why = "everything that Perdure created is gone or out of reach"
         return _in_customers_account(world, now) or world.working(why, world.drop_finalizer())
     if why := release_reason(account):
         return world.working(f"release without a clean-up: {why}", world.drop_finalizer())
-    if case := None if world.is_protected else case_to_resolve(world):
+    if case := None if protected else case_to_resolve(world):
         return world.working("its support case is not needed any more", case)
     if ends := launches_to_end(world):
         return world.working(LEFT_LAUNCHES, *ends)
     account_id = account.spec.aws_account_id or known.created_account_id
-    if account_id and not known.identities_deleted and not account.customers and not world.is_protected:
+    if account_id and not known.identities_deleted and not protected:
         return _clean_identities(world, account_id, now)
     return world.working("nothing that Perdure created is left", world.drop_finalizer())
 
@@ -102,10 +105,10 @@ def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
     """
     account, known = world.account, world.known
     reachable = bool(account.spec.aws_account_id) and (world.claim is not None or not account.customers)
-    if world.is_protected or not reachable or not _cut(world):
+    if is_protected(world, account.spec.aws_account_id) or not reachable or not _cut(world):
         return ()
     unended = (each for each in wanted_regions(world) if each not in known.outcomes and each not in known.cleaned)
-    common = {**world.member, "access": access_to(world), "tags": world.ownership_tags}
+    common = {**world.member, "access": access_to(world), "tags": ownership_tags(world, account)}
     ends = (EndLaunches(**common, region=region) for region in unended)
     return tuple(e for e in ends if e.slot not in world.refusals or world.refusals[e.slot].attempts < TRIES)
 

@@ -22,7 +22,7 @@ from domain.accounts.account_deletion import LEFT_LAUNCHES, deleting, launches_t
 from domain.accounts.actions.account_creation import TagAccount
 from domain.accounts.claim_holder import still_names
 from domain.accounts.constants import CREATION_TIMEOUT, FINALIZER, IAM_USER_ID_LABEL, OWNER_TAG, PAUSE_ANNOTATION
-from domain.accounts.credentials import admin_user, key_and_regions, refused_by_iam, secret_recorded, support_role
+from domain.accounts.credentials import admin_user, key_and_regions, refused_by_iam, secret_recorded
 from domain.accounts.naming import iam_user_id
 from domain.accounts.observed import AccountWorld
 from domain.accounts.opt_in_regions import before_credentials, of_ready_account, opting_in
@@ -33,9 +33,11 @@ from domain.accounts.pending_verification import (
     to_pending_verification,
 )
 from domain.accounts.problem_conditions import with_account_conditions
-from domain.accounts.region_initialization import Done, entered_at, initializing, none_initialized, regions_done
+from domain.accounts.protected_accounts import left_alone, only_shown
+from domain.accounts.region_initialization import Done, entered_at, initializing, regions_done
 from domain.accounts.resources import PROGRESSING_STATES, AccountState
 from domain.accounts.state_conditions import failure_of, released, with_condition
+from domain.accounts.support_role import support_role, without_jump_role
 from domain.control_annotations import retry_wanted
 from domain.decision import Action, Decision, Outcome
 from domain.resource import condition_of
@@ -60,8 +62,8 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
     if account.paused:
         why = f"Account {account.metadata.name} is paused: remove its annotation {PAUSE_ANNOTATION} to continue"
         return world.waiting(why, "removal of the annotation", phase="Paused")
-    if not world.out_of_bounds and (forbidden := world.forbidden(account.spec.aws_account_id)):
-        return forbidden
+    if not only_shown(world) and (protected := left_alone(world, account.spec.aws_account_id)):
+        return protected
     if lacking := world.lacking("fedramp"):
         return lacking
     if retry_wanted(account.metadata):
@@ -84,8 +86,8 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
         AccountState.READY: _ready,
     }
     step = steps.get(account.status.state)
-    if world.out_of_bounds and account.status.state in _WITHIN_THE_ACCOUNT:
-        step = _only_shown
+    if only_shown(world) and account.status.state in _WITHIN_THE_ACCOUNT:
+        step = _shown_as_ready
     if step is None:
         why = f"status.state {account.status.state!r} is unknown to this version of Perdure: blank it to start again"
         return world.waiting(why, "a change of status.state")
@@ -132,7 +134,7 @@ def _opted_in(world: AccountWorld, now: datetime) -> Decision:
     return _credentials(world, now, None, "")
 
 
-def _only_shown(world: AccountWorld, now: datetime) -> Decision:
+def _shown_as_ready(world: AccountWorld, now: datetime) -> Decision:
     why = f"development mode: nothing is done in {world.account.spec.aws_account_id}, a payer or protected account"
     return world.entering(AccountState.READY, READY_MESSAGE, now, why=why)
 
@@ -142,7 +144,7 @@ def _credentials(world: AccountWorld, now: datetime, deadline: datetime | None, 
     if not account.spec.aws_account_id:
         why = f"state {account.status.state}, but spec.awsAccountID is empty"
         return world.waiting(why, "spec.awsAccountID", deadline=deadline, at=at)
-    if lacking := world.lacking("ami-owner", "support-jump-role", deadline=deadline, at=at):
+    if lacking := without_jump_role(world, "ami-owner", deadline=deadline, at=at):
         return lacking
     if refused := refused_by_iam(world, now):
         return refused
@@ -167,8 +169,6 @@ def _credential_actions(world: AccountWorld) -> list[Action]:
 
 
 def _initialized(world: AccountWorld, now: datetime) -> Decision:
-    if failed := none_initialized(world, now):
-        return failed
     if condition_of(world.account.status.conditions, AccountState.READY) is not None:
         return world.entering(AccountState.READY, "Account support case already resolved; Account Ready", now)
     return to_pending_verification(world, now, regions_done(world))
@@ -189,7 +189,7 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
         return world.waiting(why, "spec.claimLink, or the deletion of that claim")
     if status.claimed and not spec.claim_link:  # a release was interrupted between its two writes
         return world.working("complete the release", world.write_status(released(status, now), note="released"))
-    if status.reused and not spec.iam_user_secret and not spec.claim_link and not world.out_of_bounds:
+    if status.reused and not spec.iam_user_secret and not spec.claim_link and not only_shown(world):
         if not world.known.admin_secret:
             return world.working("recreate the IAM user", admin_user(world))
         return world.working("record the Secret", secret_recorded(world))

@@ -13,14 +13,16 @@ from datetime import datetime
 
 from domain.accounts.actions.claim_secrets import DeliverCredentials, HoldInputSecret, LetSecretsGo, RemoveSecret
 from domain.accounts.actions.handover import MakeCustomerAccount
-from domain.accounts.claim_intake import taken_in_hand
+from domain.accounts.claim_first_writes import taken_in_hand
 from domain.accounts.claim_validation import customers_account, invalid
 from domain.accounts.customer_account import TROUBLE
 from domain.accounts.force_release import FORCE_RELEASE, release_reason, released_at
-from domain.accounts.naming import secret_of, support_role_arn
+from domain.accounts.naming import secret_of
 from domain.accounts.observed import ClaimWorld, key_fault
+from domain.accounts.protected_accounts import left_alone
 from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, AccountState, ClaimState
 from domain.accounts.state_conditions import TRUE, failure_of, lifted, with_claim_state, with_latest
+from domain.accounts.support_role import support_role_arn
 from domain.decision import Action, Decision
 from domain.resource import condition_of
 from domain.writes import Delete
@@ -40,8 +42,8 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
     claim = world.claim
     if step := taken_in_hand(world):
         return step
-    if forbidden := world.forbidden(customers_account(claim), "another account"):
-        return forbidden
+    if protected := left_alone(world, customers_account(claim), "another account"):
+        return protected
     if not claim.spec.account_link:
         return _unlinked(world, now)
     if _to_hold(world):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.actions.claim_secrets import FakeSecret
-from domain.accounts.claim_intake import taken_in_hand
+from domain.accounts.claim_first_writes import taken_in_hand
 from domain.accounts.claim_validation import invalid, spec_fault
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import ClaimState

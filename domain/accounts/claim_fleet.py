@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from domain.accounts.actions.claim_secrets import DeliverRole
 from domain.accounts.actions.iam_identities import DeleteFleetRole, EnsureFleetRole
-from domain.accounts.config import parse_tags
+from domain.accounts.arns import role_arn
 from domain.accounts.constants import FLEET_ROLE
 from domain.accounts.observed import ClaimWorld
+from domain.accounts.ownership_tags import ownership_tags
 from domain.accounts.resources import Account
 from domain.decision import Action, Decision
 
@@ -28,11 +29,11 @@ def equip(world: ClaimWorld, account: Account) -> Decision | None:
             trusted_arn=claim.spec.fleet_manager_config.trusted_arn,
             name=account.metadata.name,
             namespace=account.metadata.namespace,
-            tags={**world.config.managed_tags, **parse_tags(claim.spec.custom_tags), **account.marks},
+            tags=ownership_tags(world, account),
         )
         return world.working("make the role for the fleet manager", ensure)
     if not known.role_delivered:
-        arn = f"arn:{world.config.partition}:iam::{account.spec.aws_account_id}:role/{FLEET_ROLE}"
+        arn = role_arn(world.config.partition, account.spec.aws_account_id, FLEET_ROLE)
         deliver = DeliverRole(claim=claim.key, account=account.metadata.name, secret=claim.secret_name, role_arn=arn)
         return world.working("put the role's ARN into its Secret", deliver)
     return None

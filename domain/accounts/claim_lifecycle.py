@@ -12,15 +12,17 @@ from datetime import datetime, timedelta
 
 from domain.accounts import claim_byoc, claim_fake, claim_fleet
 from domain.accounts.actions.handover import Fulfil
-from domain.accounts.claim_intake import taken_in_hand
+from domain.accounts.claim_first_writes import taken_in_hand
 from domain.accounts.claim_release import releasing
 from domain.accounts.claim_validation import invalid, spec_fault
 from domain.accounts.config import key_faults
-from domain.accounts.naming import secret_of, support_role_arn
+from domain.accounts.naming import secret_of
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.problem_conditions import with_claim_conditions
+from domain.accounts.protected_accounts import left_alone
 from domain.accounts.resources import Account, ClaimState
 from domain.accounts.state_conditions import with_claim_state
+from domain.accounts.support_role import support_role_arn
 from domain.decision import Decision
 from domain.resource import condition_of
 
@@ -101,7 +103,7 @@ def _bound(world: ClaimWorld, now: datetime) -> Decision:
     if world.held is None:
         why = f"Account {account.metadata.name} does not name this claim in spec.claimLink: it is not handed over"
         return world.waiting(why, "spec.accountLink or the Account's spec.claimLink")
-    if stopped := world.forbidden(account.spec.aws_account_id) or world.paused(account):
+    if stopped := left_alone(world, account.spec.aws_account_id) or world.paused(account):
         return stopped
     if lacking := world.lacking("root", "base", "fedramp"):
         return lacking

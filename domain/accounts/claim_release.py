@@ -16,10 +16,11 @@ from domain.accounts.account_closing import closing, has_begun, why_freed
 from domain.accounts.actions.account_cleanup import CleanGlobal, CleanRegion
 from domain.accounts.actions.handover import Release, ReleaseAccount
 from domain.accounts.actions.iam_identities import RotateKeys
+from domain.accounts.claim_first_writes import uid_recorded
 from domain.accounts.claim_holder import unclean
-from domain.accounts.claim_intake import uid_recorded
 from domain.accounts.force_release import release_reason
 from domain.accounts.observed import ClaimWorld
+from domain.accounts.protected_accounts import left_alone
 from domain.accounts.resources import Account
 from domain.decision import Action, Decision
 from domain.refusal import ErrorType
@@ -38,8 +39,8 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
         return claim_byoc.releasing(world, now)
     if account is None:
         return world.working("it holds no Account any more", world.drop_finalizer())
-    if forbidden := world.forbidden(account.spec.aws_account_id, "a person"):
-        return forbidden
+    if protected := left_alone(world, account.spec.aws_account_id, "a person"):
+        return protected
     if unclean(account) and (recording := uid_recorded(world, account)):
         return recording
     # Only the Account's annotation counts: a tenant can annotate its own claim, and would keep a working key.

@@ -44,7 +44,6 @@ FLEET_ROLE = "managed-sts-role"
 FLEET_POLICY = "AAO-CustomPolicy"
 ADMINISTRATOR_POLICY = "AdministratorAccess"
 
-REGION_INIT_TAG_NAME = "red-hat-region-init"
 # Tag of an AWS account: the `shard-name` of the installation that created it.
 OWNER_TAG = "owner"
 

@@ -15,17 +15,12 @@ from datetime import datetime
 from domain.accounts.account_access import customers_key
 from domain.accounts.actions.iam_identities import EnsureSupportRole
 from domain.accounts.actions.region_initialization import ListRegions
-from domain.accounts.credentials import key_and_regions, refused_by_iam, secret_recorded, support_role
+from domain.accounts.credentials import key_and_regions, refused_by_iam, secret_recorded
 from domain.accounts.observed import AccountWorld, key_fault
-from domain.accounts.region_initialization import (
-    initializing,
-    list_regions,
-    none_initialized,
-    regions_done,
-    wanted_regions,
-)
+from domain.accounts.region_initialization import initializing, list_regions, regions_done, wanted_regions
 from domain.accounts.resources import AccountClaim, AccountState
 from domain.accounts.state_conditions import lifted, with_latest
+from domain.accounts.support_role import support_role, without_jump_role
 from domain.decision import Action, Decision
 from domain.refusal import ErrorType, Refusal
 
@@ -68,7 +63,8 @@ def _without_claim(world: AccountWorld, now: datetime) -> Decision:
 
 def _creating(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decision:
     account, known = world.account, world.known
-    if lacking := world.lacking(*_needed(world)):
+    for_regions = ("ami-owner",) if wanted_regions(world) else ()
+    if lacking := without_jump_role(world, *for_regions):
         return lacking
     if not account.spec.manual_sts_mode:
         if not known.support_role:
@@ -83,11 +79,6 @@ def _creating(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decisi
     if not account.spec.manual_sts_mode and account.spec.iam_user_secret != known.admin_secret:
         return world.working("record the Secret", secret_recorded(world))
     return _entered(world, now)
-
-
-def _needed(world: AccountWorld) -> tuple[str, ...]:
-    role = "sts-jump-role" if world.account.spec.manual_sts_mode else "support-jump-role"
-    return ("ami-owner", role) if wanted_regions(world) else (role,)
 
 
 def _support_role(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decision:
@@ -114,8 +105,6 @@ def _entered(world: AccountWorld, now: datetime) -> Decision:
 
 
 def _initialized(world: AccountWorld, now: datetime) -> Decision:
-    if failed := none_initialized(world, now):
-        return failed
     return world.entering(AccountState.READY, "BYOC Account Ready", now, why=regions_done(world))
 
 

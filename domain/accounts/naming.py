@@ -29,7 +29,3 @@ def email_of(name: str, domain: str) -> str:
 
 def secret_of(account: str) -> str:
     return f"{account}-secret".lower()
-
-
-def support_role_arn(partition: str, account_id: str, user_id: str) -> str:
-    return f"arn:{partition}:iam::{account_id}:role/ManagedOpenShift-Support-{user_id}"

@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import ClassVar, Self
 
 from domain.accounts.claim_holder import holds
-from domain.accounts.config import OperatorConfig, parse_tags
-from domain.accounts.constants import DEVELOPMENT_ACCOUNT, PROTECTED
+from domain.accounts.config import OperatorConfig
+from domain.accounts.constants import DEVELOPMENT_ACCOUNT
 from domain.accounts.pending_status import still_unwritten
 from domain.accounts.resources import (
     Account,
@@ -84,18 +84,6 @@ class AreaWorld(ObjectWorld):
     protected: tuple[str, ...] = ()
     dev_mode: bool = False
 
-    def untouchable(self, account_id: str) -> bool:
-        return bool(account_id) and account_id in {*self.config.payer_account_ids, *self.protected}
-
-    def forbidden(self, account_id: str, waits_for: str = "its removal") -> Decision | None:
-        if not self.untouchable(account_id):
-            return None
-        why = (
-            f"AWS account {account_id} is a payer or protected account: nothing is done in it. To use it, remove it "
-            "from payer-account-ids in the ConfigMap and from PERDURE_ACCOUNTS_PROTECTED"
-        )
-        return self.waiting(why, waits_for)
-
     def lacking(self, *keys: str, deadline: datetime | None = None, at: str = "") -> Decision | None:
         fault = self.config.fault(*keys)
         return self.waiting(fault, "ConfigMap", deadline=deadline, at=at) if fault else None
@@ -150,23 +138,6 @@ class AccountWorld(AreaWorld):
         meta = self.account.metadata
         owner = next((each for each in meta.owner_references if each.controller), None)
         return f"{owner.kind}/{meta.namespace}/{owner.name}" if owner else ""
-
-    @property
-    def is_protected(self) -> bool:
-        return self.untouchable(self.account.spec.aws_account_id)
-
-    @property
-    def out_of_bounds(self) -> bool:
-        """Whether development mode's dummy account is a payer's or protected. If so, the Account becomes Ready,
-        and nothing is done in AWS. The payer's own account is recognised only by an action's refusal.
-        """
-        refused = any(refusal.code == PROTECTED for refusal in self.refusals.values())
-        return self.stands_in(self.account) and (self.is_protected or refused)
-
-    @property
-    def ownership_tags(self) -> dict[str, str]:
-        custom = parse_tags(self.claim.spec.custom_tags) if self.claim else {}
-        return {**self.config.managed_tags, **custom, **self.account.marks}
 
     @property
     def member(self) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Region initialization: one instance is launched and terminated in each region before an Account is Ready.
 
 A pool's account is initialised in all its enabled regions, a customer's account in the regions that its claim names.
-The deadline of 51 minutes counts from the last entry into InitializingRegions.
 """
 
 from __future__ import annotations
@@ -13,11 +12,12 @@ from domain.accounts.account_access import access_to
 from domain.accounts.actions.region_initialization import InitializeRegion, ListRegions
 from domain.accounts.constants import REGION_INITIALIZATION_TIMEOUT
 from domain.accounts.observed import AccountWorld
+from domain.accounts.ownership_tags import ownership_tags
 from domain.accounts.resources import Account, AccountState
 from domain.decision import Decision
 from domain.resource import condition_of, parse_timestamp
 
-# Makes the decision once every region has an outcome.
+# Makes the decision once every region has an outcome, and AWS has not refused all of them.
 Done = Callable[[AccountWorld, datetime], Decision]
 
 
@@ -59,7 +59,7 @@ def initializing(world: AccountWorld, now: datetime, done: Done) -> Decision:
         actions = tuple(_region(world, region, entered) for region in open_regions)
         why = f"initialise regions: {len(wanted) - len(open_regions)} of {len(wanted)} done"
         return world.working(why, *actions, deadline=deadline, at=at)
-    return done(world, now)
+    return _none_initialized(world, now) or done(world, now)
 
 
 def _region(world: AccountWorld, region: str, entered: datetime) -> InitializeRegion:
@@ -73,7 +73,7 @@ def _region(world: AccountWorld, region: str, entered: datetime) -> InitializeRe
         ami_owner=world.config.ami_owner,
         kms_key_id=world.claim.spec.kms_key_id if world.claim else "",
         vcpu_quota=world.config.vcpu_quota,
-        tags=world.ownership_tags,
+        tags=ownership_tags(world, account),
         search=bool(world.known.inherited),
     )
 
@@ -94,7 +94,7 @@ def regions_done(world: AccountWorld) -> str:
     return "regions are initialised" + (f" ({len(refused)} regions refused: {', '.join(refused)})" if refused else "")
 
 
-def none_initialized(world: AccountWorld, now: datetime) -> Decision | None:
+def _none_initialized(world: AccountWorld, now: datetime) -> Decision | None:
     """The failure if AWS definitely refused every region, else None.
 
     A region that was given up may work once AWS Support has verified the account.

@@ -162,15 +162,6 @@ class Account(CustomResource):
         return self.spec.byoc or self.spec.manual_sts_mode
 
     @property
-    def marks(self) -> dict[str, str]:
-        return {
-            "clusterAccountName": self.metadata.name,
-            "clusterNamespace": self.metadata.namespace,
-            "clusterClaimLink": self.spec.claim_link,
-            "clusterClaimLinkNamespace": self.spec.claim_link_namespace,
-        }
-
-    @property
     def paused(self) -> bool:
         """Whether the replaced operator's pause annotation is set, which pauses everything except deletion."""
         return self.metadata.annotations.get(PAUSE_ANNOTATION) == "true"

@@ -16,8 +16,9 @@ import boto3
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.constants import DEFAULT_EMAIL_DOMAIN, FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
-from domain.accounts.naming import account_name, email_of, suffix_of, support_role_arn
+from domain.accounts.naming import account_name, email_of, suffix_of
 from domain.accounts.resources import AccountState
+from domain.accounts.support_role import support_role_arn
 from domain.built_in_kinds import NAMESPACE
 from domain.model import Model
 from domain.resource import timestamp

@@ -9,12 +9,7 @@ from typing import Any
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.federated.access import decide as decide_access
-from domain.accounts.federated.actions import (
-    CustomerAccount,
-    DeleteAccesses,
-    IdentifyCustomer,
-    ValidatePolicies,
-)
+from domain.accounts.federated.actions import CustomerAccount, DeleteAccesses, IdentifyCustomer, ValidatePolicies
 from domain.accounts.federated.observed import FederatedAccessWorld, FederatedRoleWorld, SeenAccess, Verdict
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
 from domain.accounts.federated.role import ALL_VALID, MESSAGES

@@ -26,9 +26,9 @@ from domain.accounts.federated.actions import (
     IdentifyCustomer,
     RevokeAccess,
 )
+from domain.accounts.federated.custom_policy import document
 from domain.accounts.federated.iam_names import LONGEST_ROLE, name_fault, named, uid_of
 from domain.accounts.federated.observed import FederatedAccessWorld
-from domain.accounts.federated.policy_documents import document
 from domain.accounts.federated.resources import AccessState, AWSFederatedRole, CustomPolicy
 from domain.control_annotations import retry_wanted
 from domain.decision import Action, Decision

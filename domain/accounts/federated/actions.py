@@ -24,8 +24,6 @@ ALL_ACCESSES = timedelta(minutes=10)
 class ValidatePolicies(Action):
     """Validate the custom policy by creating and deleting it in the payer's account. Check that AWS's managed policies
     exist.
-
-    IAM's own result is decisive. A policy that an interrupted attempt has left is deleted first.
     """
 
     activity: ClassVar[str] = "aws.validate_policies"

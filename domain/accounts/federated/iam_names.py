@@ -26,10 +26,6 @@ def named(name: str, uid: str) -> str:
     return f"{name}-{uid}"
 
 
-def policy_arn(partition: str, account_id: str, name: str) -> str:
-    return f"arn:{partition}:iam::{account_id}:policy/{name}"
-
-
 def console_url(partition: str, account_id: str, role: str) -> str:
     host = _CONSOLES.get(partition, "signin.aws.amazon.com")
     return f"https://{host}/switchrole?account={account_id}&roleName={role}"

@@ -6,17 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from account_objects import (
-    NAME,
-    NOW,
-    activities,
-    claim,
-    claim_world,
-    condition,
-    config,
-    ready_account,
-    status_of,
-)
+from account_objects import NAME, NOW, activities, claim, claim_world, condition, config, ready_account, status_of
 
 from domain.accounts.claim_lifecycle import decide
 from domain.accounts.constants import SECRET_NOT_OURS

@@ -9,10 +9,11 @@ from account_objects import AWS_ID, DATA, NOW, account, ago, claim, claim_world,
 
 from domain.accounts.actions.iam_identities import DeleteIdentities
 from domain.accounts.config import Features, parse_config, parse_tags
-from domain.accounts.naming import account_name, email_of, iam_user_id, secret_of, suffix_of, support_role_arn
+from domain.accounts.naming import account_name, email_of, iam_user_id, secret_of, suffix_of
 from domain.accounts.observed import AccountWorld
 from domain.accounts.resources import AccountClaimStatus, AccountStatus
 from domain.accounts.state_conditions import with_account_state, with_claim_state, with_condition, with_failure
+from domain.accounts.support_role import support_role_arn
 from domain.refusal import ErrorType, Refusal
 from domain.resource import Condition, condition_of, parse_timestamp, timestamp
 from domain.writes import difference, merge, patched

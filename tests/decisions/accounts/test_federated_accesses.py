@@ -26,8 +26,8 @@ from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import FINALIZER
 from domain.accounts.federated.access import decide, wanted_digest
 from domain.accounts.federated.actions import AttachAccessPolicies, EnsureAccessRole, RevokeAccess
+from domain.accounts.federated.custom_policy import document
 from domain.accounts.federated.observed import FederatedAccessWorld
-from domain.accounts.federated.policy_documents import document
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, CustomPolicy
 from domain.control_annotations import RETRIED, RETRY
 from domain.decision import Outcome, World

@@ -6,7 +6,7 @@ import pytest
 from definitions import Json
 from manifests import dropped, manifests
 
-from domain.accounts.federated.policy_documents import document
+from domain.accounts.federated.custom_policy import document
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
 
 OBJECTS = manifests("federated-access")

@@ -32,12 +32,7 @@ from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
 from domain.accounts.actions.iam_identities import RotateKeys
 from domain.accounts.claim_lifecycle import decide
 from domain.accounts.claim_validation import spec_fault
-from domain.accounts.constants import (
-    FAKE_ANNOTATION,
-    FINALIZER,
-    OPERATOR_NAMESPACE,
-    PAUSE_ANNOTATION,
-)
+from domain.accounts.constants import FAKE_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE, PAUSE_ANNOTATION
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import AccountClaim
 from domain.control_annotations import PAUSED

@@ -5,19 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from account_objects import (
-    AWS_ID,
-    NAME,
-    NOW,
-    activities,
-    ago,
-    claim,
-    claim_world,
-    config,
-    pool,
-    ready_account,
-    settle,
-)
+from account_objects import AWS_ID, NAME, NOW, activities, ago, claim, claim_world, config, pool, ready_account, settle
 
 from activities.aws.fleet_manager_role import policy
 from domain.accounts.actions.claim_secrets import DeliverRole

@@ -14,6 +14,7 @@ from aws_permissions import needed, permitted
 from activities.aws.federated_revocation import Cleaner
 from activities.aws.permissions import Role
 from domain.accounts import ACCOUNT
+from domain.accounts.arns import policy_arn
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.federated import ACCESS_TAG, VALIDATION_PATH
 from domain.accounts.federated.actions import (
@@ -25,8 +26,7 @@ from domain.accounts.federated.actions import (
     RevokeAccess,
     ValidatePolicies,
 )
-from domain.accounts.federated.iam_names import policy_arn
-from domain.accounts.federated.policy_documents import document
+from domain.accounts.federated.custom_policy import document
 from domain.accounts.federated.resources import CustomPolicy
 from domain.resource import SecretReference
 from engine.errors import Absent, Denied, Invalid, Unavailable

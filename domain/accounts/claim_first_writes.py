@@ -11,7 +11,7 @@ from domain.writes import JsonPatch
 
 def taken_in_hand(world: ClaimWorld) -> Decision | None:
     """The next write that is missing: the finalizer with the fields that the replaced operator always writes, the
-    claim's uid on its Account, or the confirmation of a person's retry. None if nothing is missing.
+    claim's uid on its Account, or the confirmation of a person's retry.
     """
     claim = world.claim
     if FINALIZER not in claim.metadata.finalizers:

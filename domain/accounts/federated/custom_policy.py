@@ -1,16 +1,31 @@
-"""A federated role's custom policy and trust policy, as IAM's JSON."""
+"""The custom policy of a federated role, as IAM's JSON.
+
+If its default version in an account differs, it gets another default version, and stays attached.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from domain.accounts.federated.resources import CustomPolicy, PolicyStatement
+
+MOST_VERSIONS = 5  # of a policy (IAM API reference: CreatePolicyVersion)
 
 
 def document(policy: CustomPolicy) -> str:
     statements = [_statement(each) for each in policy.aws_statements]
-    return _compact({"Version": "2012-10-17", "Statement": statements})
+    return json.dumps({"Version": "2012-10-17", "Statement": statements}, separators=(",", ":"))
+
+
+def differs(default_version: Mapping[str, object] | str, wanted: str) -> bool:
+    found = json.loads(default_version) if isinstance(default_version, str) else default_version
+    return bool(found != json.loads(wanted))
+
+
+def versions_to_delete(spare: Sequence[str]) -> Sequence[str]:
+    """The versions that make room for another one, of all but the default version, oldest first."""
+    return spare[: max(0, len(spare) + 2 - MOST_VERSIONS)]
 
 
 def _statement(statement: PolicyStatement) -> dict[str, object]:
@@ -23,12 +38,3 @@ def _statement(statement: PolicyStatement) -> dict[str, object]:
     if statement.principal is not None:
         found["Principal"] = {"AWS": list(statement.principal.aws)}
     return found
-
-
-def trust(principal: str) -> str:
-    allowed = {"Effect": "Allow", "Action": ["sts:AssumeRole"], "Principal": {"AWS": [principal]}}
-    return _compact({"Version": "2012-10-17", "Statement": [allowed]})
-
-
-def _compact(value: Mapping[str, object]) -> str:
-    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,30 @@
+"""Tags of what Perdure creates in an account: `aws-managed-tags` of the ConfigMap, `customTags` of the claim, and both
+names. IAM users and roles without the Account's name are not Perdure's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from domain.accounts.config import parse_tags
+from domain.accounts.observed import AccountWorld, ClaimWorld
+from domain.accounts.resources import Account
+
+OWNER_TAGS = ("clusterAccountName", "clusterNamespace")
+REGION_INIT_TAG_NAME = "red-hat-region-init"
+
+
+def owner_tags(name: str, namespace: str) -> dict[str, str]:
+    return dict(zip(OWNER_TAGS, (name, namespace), strict=True))
+
+
+def ownership_tags(world: AccountWorld | ClaimWorld, account: Account) -> dict[str, str]:
+    custom = parse_tags(world.claim.spec.custom_tags) if world.claim else {}
+    meta, spec = account.metadata, account.spec
+    claim = {"clusterClaimLink": spec.claim_link, "clusterClaimLinkNamespace": spec.claim_link_namespace}
+    return {**world.config.managed_tags, **custom, **owner_tags(meta.name, meta.namespace), **claim}
+
+
+def has_owner(tags: Iterable[Mapping[str, object]], wanted: Mapping[str, str]) -> bool:
+    found = {tag["Key"]: tag["Value"] for tag in tags}
+    return all(found.get(name) == wanted.get(name, "") for name in OWNER_TAGS)
