@@ -904,6 +904,7 @@ def test_what_is_waited_for_lies_ahead_and_labels_settle(events: list[InstanceEv
     st.sampled_from([None, "running", "stopped", "terminated"]),
     st.sampled_from([ReactionPolicy(), DRAINING, deleting_all(terminating_hook=Reaction.DELETE_MACHINE)]),
 )
+@example([hook(1, "terminating", "a")], 0, 0.5, "running", DRAINING)  # the consumer's clock is ahead by a second
 @example([spot(0, "terminate")], 210, 0.999, None, DRAINING)  # asked of EC2 at the deadline, no moment before
 def test_until_the_deadline_nothing_changes_by_itself(
     events: list[InstanceEvent], seconds: int, part: float, answer: str | None, policy: ReactionPolicy
