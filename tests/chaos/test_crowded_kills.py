@@ -1,7 +1,7 @@
 """The worker is killed in the midst of several lifecycles: each death meets an effect of each of them.
 
-Federated access, customers' claims, fleet managers' and fake ones, in every way in which the sweeps over each of them
-alone kill it. What they all do is left to those: an access's question whose key it has, a claim that is cut short.
+Federated access, customers' claims, fleet managers' and fake ones. Two cases have files of their own: an access's
+question whose key it has (`test_federated_kills.py`), and a claim that is cut short (`test_customers_kills.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from chaos_proxy import Break
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400), pytest.mark.chaos]
 
-# An access's question whose key it has is asked by others, too: left to the sweep over federated access.
+# Customers' claims ask the same question at the same time.
 GRANTED = [row for row in GRANTING if "aws.identify_customer" not in {effect.activity for effect in row}]
 HELD = (Break.AFTER, Break.BEFORE, Break.PARKED)  # until the worker dies, whichever comes first
 

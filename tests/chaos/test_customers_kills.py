@@ -1,11 +1,14 @@
-"""The worker is killed at every effect of claims that bring their account, and of fake ones."""
+"""The worker is killed at every effect by which a claim is cut short while its customer's account is initialised.
+
+The other lives of customers' claims are in `test_crowded_kills.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from chaos_customers_effects import BRINGING, CUTTING, PRETENDING, TAKING_AWAY
+from chaos_customers_effects import CUTTING
 from chaos_customers_turns import Customers
 from chaos_kills import Death, cases
 from chaos_lab import Lab
@@ -25,18 +28,6 @@ def customers(lab: Lab) -> Iterator[Customers]:
     lab.oracle.others = []
 
 
-@pytest.mark.parametrize(("row", "mode"), cases("bring", BRINGING))
-def test_a_customers_account_is_claimed_although_the_worker_dies(customers: Customers, death: Death) -> None:
-    customers.ready_to("bring")
-    death.amidst(customers.bring)
-
-
-@pytest.mark.parametrize(("row", "mode"), cases("take-away", TAKING_AWAY))
-def test_a_customers_account_is_given_back_although_the_worker_dies(customers: Customers, death: Death) -> None:
-    customers.ready_to("take away")
-    death.amidst(customers.end)
-
-
 @pytest.mark.parametrize(("row", "mode"), cases("cut", CUTTING))
 def test_nothing_keeps_running_in_a_customers_account_after_two_worker_crashes(
     customers: Customers, death: Death
@@ -44,9 +35,3 @@ def test_nothing_keeps_running_in_a_customers_account_after_two_worker_crashes(
     customers.ready_to("bring")
     customers.begin_to_bring()
     death.amidst(customers.cut_short)
-
-
-@pytest.mark.parametrize(("row", "mode"), cases("pretend", PRETENDING))
-def test_a_fake_claim_gets_its_secret_although_the_worker_dies(customers: Customers, death: Death) -> None:
-    customers.ready_to("bring")
-    death.amidst(customers.pretend)
