@@ -151,7 +151,7 @@ OF_FEDERATED_ACCESS = {
         "test_it_cleans_up_though_its_role_is_gone_and_its_labels_are_too "
         "test_an_access_is_revoked_whole_although_its_policy_is_unknown "
         "test_an_account_that_a_claim_has_brought_is_entered_by_its_support_role "
-        "test_an_access_is_taken_back_with_its_role_although_the_worker_dies"
+        "test_claims_and_an_access_go_although_the_worker_dies"
     ),
     "W28": (
         "test_an_access_whose_role_is_missing_heals_when_the_role_comes "
