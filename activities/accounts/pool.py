@@ -34,6 +34,7 @@ from domain.accounts.pool import (
     has_bound,
     has_free,
     moving,
+    rest_after,
     shows,
     waits,
 )
@@ -50,13 +51,6 @@ ASKED_FOR_ROOM = timedelta(seconds=5)
 # The pause if the organization gave no answer: it wakes the pools only when its count changes.
 ASK_AGAIN = timedelta(seconds=10)
 AFTER_CONFLICT = timedelta(seconds=1)
-# The minimum pause between passes, in which changes gather: `BRISK` while claims arrive or the organization is being
-# counted, otherwise one of the next three values, but at most `BRISK` per Account, since a pass reads every Account.
-BRISK = timedelta(milliseconds=100)
-WITH_FREE_ACCOUNTS = timedelta(seconds=1)
-LET_CHANGES_GATHER = timedelta(seconds=4)
-# The longest pause while all missing accounts are being created, when a pass changes only the pool's published numbers.
-ON_ITS_WAY = timedelta(seconds=8)
 # How long changes gather: Accounts that were created together change together. A claim waits no longer than this.
 MOVING_TOGETHER = timedelta(milliseconds=700)
 # Claims that arrive within this time are bound together.
@@ -249,16 +243,6 @@ class PoolActivities(Activities):
         except (Absent, Conflict):
             return False
         return True
-
-
-def rest_after(view: PoolView, decision: PoolDecision) -> timedelta:
-    if view.claims or view.room is None:
-        return BRISK
-    if has_free(view):
-        longest = WITH_FREE_ACCOUNTS
-    else:
-        longest = ON_ITS_WAY if decision.outcome is Outcome.SETTLED else LET_CHANGES_GATHER
-    return min(longest, BRISK * max(1, len(view.accounts)))
 
 
 def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:

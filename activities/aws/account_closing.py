@@ -12,10 +12,10 @@ from datetime import timedelta
 from botocore.exceptions import ClientError
 
 from activities import attempt
-from activities.aws.organization import member_account
+from activities.aws.organization import is_closed
 from activities.aws.session import Sessions
 from domain.accounts.actions.account_closing import CloseAccount, Closing
-from engine.errors import Absent, ApiError, Throttled
+from engine.errors import ApiError, Throttled
 
 _ALREADY = frozenset({"AccountAlreadyClosedException", "ConflictException"})
 _LIMITS = frozenset({"CLOSE_ACCOUNT_QUOTA_EXCEEDED", "CLOSE_ACCOUNT_REQUESTS_LIMIT_EXCEEDED"})
@@ -34,14 +34,6 @@ def close_account(sessions: Sessions, action: CloseAccount) -> Closing:
         if not is_closed(sessions, action.account_id):
             raise Throttled(error.message, code=error.code, delay=timedelta(seconds=10)) from error
     return Closing()
-
-
-def is_closed(sessions: Sessions, account_id: str) -> bool:
-    try:
-        account = sessions.organizations().describe_account(AccountId=account_id)["Account"]
-    except Absent:
-        return False
-    return not member_account(account).active
 
 
 def _reason(error: ApiError) -> str:

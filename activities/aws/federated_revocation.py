@@ -10,10 +10,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from activities import attempt
-from activities.aws.account_closing import is_closed
 from activities.aws.customer_credentials import customer_in
 from activities.aws.iam_identities import delete_role
 from activities.aws.iam_policies import attached_policies, customers_policies, is_aws, name_of, remove_policy, there
+from activities.aws.organization import is_closed
 from activities.aws.session import Member, Services, Sessions
 from domain.accounts import ACCOUNT
 from domain.accounts.constants import OPERATOR_NAMESPACE, SUPPORT_ROLE_PREFIX

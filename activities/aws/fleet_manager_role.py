@@ -14,7 +14,7 @@ from activities.aws.iam_policies import made
 from activities.aws.session import Sessions, tag_list
 from domain.accounts.actions.iam_identities import DeleteFleetRole, EnsureFleetRole
 from domain.accounts.constants import FLEET_POLICY, FLEET_ROLE
-from domain.accounts.ownership_tags import owner_tags
+from domain.accounts.iam_and_instance_tags import owner_tags
 from domain.accounts.trust_policy import trust
 from engine.errors import Absent
 

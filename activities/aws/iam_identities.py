@@ -14,9 +14,9 @@ from temporalio import activity
 
 from activities import attempt
 from activities.aws import admin_key_secret
-from activities.aws.account_closing import is_closed
 from activities.aws.customer_account_access import entered
 from activities.aws.iam_policies import attached_policies, made
+from activities.aws.organization import is_closed
 from activities.aws.session import Member, Sessions, tag_list
 from domain.accounts.actions.iam_identities import (
     AdminSecret,
@@ -27,7 +27,7 @@ from domain.accounts.actions.iam_identities import (
 )
 from domain.accounts.arns import policy_arn
 from domain.accounts.constants import ADMIN_USER_PREFIX, ADMINISTRATOR_POLICY, SUPPORT_ROLE_PREFIX
-from domain.accounts.ownership_tags import OWNER_TAGS, has_owner, owner_tags
+from domain.accounts.iam_and_instance_tags import OWNER_TAGS, has_owner, owner_tags
 from domain.accounts.trust_policy import trust, trusts_only
 from engine.errors import Absent, Conflict, Denied
 from engine.kube import BlockingKube

@@ -17,7 +17,7 @@ from activities.aws.session import Sessions, tag_list
 from domain.accounts.constants import CCS_ACCESS_ROLE
 from domain.accounts.organization import Census, CreateAttempt, MemberAccount
 from domain.accounts.passes import UnitRefused, Units
-from engine.errors import ApiError, Conflict, Invalid, Throttled
+from engine.errors import Absent, ApiError, Conflict, Invalid, Throttled
 
 if TYPE_CHECKING:
     from mypy_boto3_organizations.type_defs import AccountTypeDef, CreateAccountStatusTypeDef
@@ -133,6 +133,14 @@ def _accounts(sessions: Sessions) -> tuple[datetime, list[MemberAccount]]:
     pages = list(sessions.organizations().get_paginator("list_accounts").paginate())
     dated = pages[0]["ResponseMetadata"]["HTTPHeaders"].get("date", "")
     return _moment(dated), [member_account(item) for page in pages for item in page["Accounts"]]
+
+
+def is_closed(sessions: Sessions, account_id: str) -> bool:
+    try:
+        account = sessions.organizations().describe_account(AccountId=account_id)["Account"]
+    except Absent:
+        return False
+    return not member_account(account).active
 
 
 def member_account(item: AccountTypeDef) -> MemberAccount:

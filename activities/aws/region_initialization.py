@@ -23,9 +23,9 @@ from activities.aws.error_codes import UNAUTHENTICATED
 from activities.aws.service_quotas import ask_for_vcpus
 from activities.aws.session import Member, Sessions
 from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion, ListRegions, Regions
+from domain.accounts.iam_and_instance_tags import REGION_INIT_TAG_NAME
 from domain.accounts.initialization_instance import ARCHITECTURE, MicroType, first_image, instance_type, type_refused
 from domain.accounts.observed import RegionOutcome
-from domain.accounts.ownership_tags import REGION_INIT_TAG_NAME
 from domain.refusal import WORKER_SHUTDOWN
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable
 

@@ -4,9 +4,11 @@
             --> an open support case is resolved --> instances of interrupted launches are terminated
             --> our IAM users and roles are deleted --> finalizer removed
 
-The AWS account is not closed. Refusals are retried until a person forces the release (`force_release.py`). A customer's
-account is entered alternately with the customer's key and through the support role, because a role that deletes itself
-loses its permissions midway. If neither works, the release is forced after a day, or at once if neither ever worked.
+The AWS account is not closed. A pool's closed account counts as cleaned
+(`activities/aws/iam_identities.py`). Refusals are retried until a person forces the release (`force_release.py`). A
+customer's account is entered alternately with the customer's key and through the support role, because a role that
+deletes itself loses its permissions midway. If neither works, the release is forced after a day, or at once if neither
+ever worked.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from domain.accounts.actions.region_initialization import EndLaunches
 from domain.accounts.claim_holder import holds
 from domain.accounts.constants import NO_ACCOUNT_ID, PROTECTED
 from domain.accounts.force_release import release_reason, released_at
+from domain.accounts.iam_and_instance_tags import ownership_tags
 from domain.accounts.observed import AccountWorld
-from domain.accounts.ownership_tags import ownership_tags
 from domain.accounts.pending_verification import case_to_resolve
 from domain.accounts.protected_accounts import is_protected
 from domain.accounts.region_initialization import entered_at, wanted_regions

@@ -20,9 +20,9 @@ from domain.accounts import customer_account
 from domain.accounts.account_creation import create_account, creation_timed_out, discard
 from domain.accounts.account_deletion import LEFT_LAUNCHES, deleting, launches_to_end
 from domain.accounts.actions.account_creation import TagAccount
+from domain.accounts.admin_user import admin_user, key_and_regions, refused_by_iam, secret_recorded
 from domain.accounts.claim_holder import still_names
 from domain.accounts.constants import CREATION_TIMEOUT, FINALIZER, IAM_USER_ID_LABEL, OWNER_TAG, PAUSE_ANNOTATION
-from domain.accounts.credentials import admin_user, key_and_regions, refused_by_iam, secret_recorded
 from domain.accounts.naming import iam_user_id
 from domain.accounts.observed import AccountWorld
 from domain.accounts.opt_in_regions import before_credentials, of_ready_account, opting_in

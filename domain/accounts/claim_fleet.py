@@ -12,8 +12,8 @@ from domain.accounts.actions.claim_secrets import DeliverRole
 from domain.accounts.actions.iam_identities import DeleteFleetRole, EnsureFleetRole
 from domain.accounts.arns import role_arn
 from domain.accounts.constants import FLEET_ROLE
+from domain.accounts.iam_and_instance_tags import ownership_tags
 from domain.accounts.observed import ClaimWorld
-from domain.accounts.ownership_tags import ownership_tags
 from domain.accounts.resources import Account
 from domain.decision import Action, Decision
 

@@ -15,7 +15,7 @@ from datetime import datetime
 from domain.accounts.account_access import customers_key
 from domain.accounts.actions.iam_identities import EnsureSupportRole
 from domain.accounts.actions.region_initialization import ListRegions
-from domain.accounts.credentials import key_and_regions, refused_by_iam, secret_recorded
+from domain.accounts.admin_user import key_and_regions, refused_by_iam, secret_recorded
 from domain.accounts.observed import AccountWorld, key_fault
 from domain.accounts.region_initialization import initializing, list_regions, regions_done, wanted_regions
 from domain.accounts.resources import AccountClaim, AccountState

@@ -9,7 +9,6 @@ from typing import ClassVar, Self
 from domain.accounts.claim_holder import holds
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import DEVELOPMENT_ACCOUNT
-from domain.accounts.pending_status import still_unwritten
 from domain.accounts.resources import (
     Account,
     AccountClaim,
@@ -21,6 +20,7 @@ from domain.accounts.resources import (
     ServiceQuota,
 )
 from domain.accounts.state_conditions import with_account_state, with_claim_state, with_condition, with_failure
+from domain.accounts.unrecorded_results import still_unwritten
 from domain.control_annotations import paused
 from domain.decision import Action, Decision
 from domain.model import Model

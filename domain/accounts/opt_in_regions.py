@@ -17,9 +17,9 @@ from datetime import datetime
 from domain.accounts.actions.opt_in_regions import AskToOptIn, EnableRegions
 from domain.accounts.config import OperatorConfig
 from domain.accounts.observed import AccountWorld
-from domain.accounts.pending_status import with_news
 from domain.accounts.resources import Account, AccountState, AccountStatus, OptInRegion
 from domain.accounts.state_conditions import with_condition
+from domain.accounts.unrecorded_results import with_news
 from domain.control_annotations import paused
 from domain.decision import Decision
 from domain.refusal import ErrorType

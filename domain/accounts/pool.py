@@ -1,7 +1,7 @@
 """The lifecycle of an AccountPool. Only pools bind accounts to claims: an Account's `spec.claimLink` is authoritative.
 
 Accounts to create: poolSize - (available + progressing + pending + opting in). If an Account fails without an AWS
-account, the pool pauses for 1 minute, doubling to 1 hour, until an Account gets an AWS account.
+account, the pool pauses for 1 minute, doubling to 1 hour, until one gets an AWS account.
 """
 
 from __future__ import annotations
@@ -33,6 +33,13 @@ from domain.resource import Condition, KubeModel, condition_of, timestamp
 
 FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(hours=1)
+# The minimum pause between passes, in which changes gather: `BRISK` while claims arrive or the organization is being
+# counted, otherwise one of the next three values, but at most `BRISK` per Account, since a pass reads every Account.
+BRISK = timedelta(milliseconds=100)
+WITH_FREE_ACCOUNTS = timedelta(seconds=1)
+LET_CHANGES_GATHER = timedelta(seconds=4)
+# The longest pause while all missing accounts are being created, when a pass changes only the pool's published numbers.
+ON_ITS_WAY = timedelta(seconds=8)
 
 
 class Room(Model):
@@ -303,6 +310,14 @@ def has_bound(view: PoolView, *, thorough: bool) -> bool:
     """
     bound = (account for account in view.accounts if account.spec.claim_link)
     return any((thorough or not account.status.claimed) and _offered(account, view) for account in bound)
+
+
+def rest_after(view: PoolView, decision: PoolDecision) -> timedelta:
+    if view.claims or view.room is None:
+        return BRISK
+    longest = ON_ITS_WAY if decision.outcome is Outcome.SETTLED else LET_CHANGES_GATHER
+    longest = WITH_FREE_ACCOUNTS if has_free(view) else longest
+    return min(longest, BRISK * max(1, len(view.accounts)))
 
 
 def count_failures(

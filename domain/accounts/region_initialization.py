@@ -11,8 +11,8 @@ from datetime import datetime
 from domain.accounts.account_access import access_to
 from domain.accounts.actions.region_initialization import InitializeRegion, ListRegions
 from domain.accounts.constants import REGION_INITIALIZATION_TIMEOUT
+from domain.accounts.iam_and_instance_tags import ownership_tags
 from domain.accounts.observed import AccountWorld
-from domain.accounts.ownership_tags import ownership_tags
 from domain.accounts.resources import Account, AccountState
 from domain.decision import Decision
 from domain.resource import condition_of, parse_timestamp

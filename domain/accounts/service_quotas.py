@@ -19,11 +19,11 @@ from domain.accounts.actions.service_quotas import RaiseQuotas
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import QUOTA_REQUESTS, QUOTA_REQUESTS_OF_OPT_IN_REGION
 from domain.accounts.observed import AccountWorld
-from domain.accounts.pending_status import ACCOUNT_WIDE, Quotas, quotas_of, with_news, with_quotas
 from domain.accounts.quota_codes import SERVICE_OF, VCPUS
 from domain.accounts.region_initialization import list_regions
 from domain.accounts.resources import Account, AccountSpec, AccountStatus, ServiceQuota
 from domain.accounts.state_conditions import probed_at, with_condition
+from domain.accounts.unrecorded_results import ACCOUNT_WIDE, Quotas, quotas_of, with_news, with_quotas
 from domain.decision import Action
 from domain.model import Model
 

@@ -11,8 +11,8 @@ from domain.accounts.actions.account_access import Access
 from domain.accounts.actions.iam_identities import EnsureSupportRole
 from domain.accounts.arns import role_arn
 from domain.accounts.constants import SUPPORT_ROLE_PREFIX
+from domain.accounts.iam_and_instance_tags import ownership_tags
 from domain.accounts.observed import AccountWorld
-from domain.accounts.ownership_tags import ownership_tags
 from domain.decision import Decision
 
 

@@ -18,6 +18,7 @@ from pydantic import SkipValidation
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, phases
 from domain.claims.claim_lifecycle import BIND, ends_with_others
 from domain.claims.claim_preparation import Claim, notices, to_validate
+from domain.claims.delayed_start import not_begun
 from domain.claims.durations import UnreadableDuration, parse_duration
 from domain.claims.evaluator_interface import ClaimPlan, Fault, HandlePlan
 from domain.claims.handle_lifecycle import RECONCILING, disturbed
@@ -25,8 +26,7 @@ from domain.claims.handle_matching import Wanted
 from domain.claims.handle_reconciliation import begun_with, reconciled
 from domain.claims.ignore_label import is_left_alone, is_managed
 from domain.claims.json_objects import GivenObject, JsonObject, object_at, objects_at, text_at, value_at, without
-from domain.claims.lifespan_arithmetic import bound_status
-from domain.claims.lifespan_start import not_begun
+from domain.claims.lifespan_end import bound_status
 from domain.claims.references import reference_to
 from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.timestamps import born, end_of_handle

@@ -14,7 +14,6 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from domain.claims.claim_approval import approved, pending_status
-from domain.claims.claim_defaults import with_defaults
 from domain.claims.claim_metadata import missing_on_claim
 from domain.claims.claim_validation import check_spec, validation_errors
 from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Fault, Halt, WantedEntry
@@ -24,6 +23,7 @@ from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_
 from domain.claims.parameters import provider_status, recorded_provider, settle_parameters
 from domain.claims.periodic_evaluation import claim_by_clock
 from domain.claims.references import provider_name
+from domain.claims.resource_defaults import with_defaults
 from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.template_variables import Scene
 from domain.resource import timestamp

@@ -16,6 +16,7 @@ from typing import ClassVar
 from domain.claims import RESOURCE_CLAIM, phases
 from domain.claims.claim_deleted_with_handle import deleting, ending, ends_with_handle
 from domain.claims.claim_preparation import Claim, notices, to_validate, validate
+from domain.claims.delayed_start import not_begun
 from domain.claims.domain_names import DomainNames
 from domain.claims.evaluator_interface import Halt
 from domain.claims.expiry_batch import agreed_end
@@ -24,7 +25,6 @@ from domain.claims.handle_lifecycle import RECONCILING, AskBinder, EndHandle, Ob
 from domain.claims.handle_reconciliation import HandleEnded, reconciled
 from domain.claims.ignore_label import is_left_alone, is_managed
 from domain.claims.json_objects import GivenObject, JsonObject, is_deleting, name_of, object_at, without
-from domain.claims.lifespan_start import not_begun
 from domain.claims.references import handle_name, holder_of, is_detached
 from domain.claims.timestamps import ahead, end_of_detached, end_of_handle, passed
 from domain.claims.writes import ClaimsAction, PutStatus, let_go

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from domain.claims.delayed_start import start_of
 from domain.claims.evaluator_interface import Fault
 from domain.claims.faults import Faulty
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.lifespan_start import start_of
 from domain.claims.provider_assignment import INVALID_RESOURCES
 from domain.claims.schema_validation import SchemaError, violation
 from domain.claims.template_variables import Scene

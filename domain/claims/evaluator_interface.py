@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from domain.claims.domain_names import DomainNames
 from domain.claims.json_objects import JsonObject
-from domain.claims.lifespan_arithmetic import RequestedEnd
+from domain.claims.lifespan_end import RequestedEnd
 from domain.model import Model
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from domain.claims.evaluator_interface import ClaimPlan, Fault, Halt, HandlePlan
 from domain.claims.json_objects import JsonObject, object_at, text_at
-from domain.claims.lifespan_arithmetic import RequestedEnd
+from domain.claims.lifespan_end import RequestedEnd
 from domain.claims.phases import shown_validation_errors
 from domain.claims.stalled_condition import shown_messages
 from domain.identity import Key

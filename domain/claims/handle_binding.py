@@ -17,7 +17,7 @@ from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_creation import claim_labels, effective_provider
 from domain.claims.handle_lifespan import ended
 from domain.claims.json_objects import JsonObject, object_at, objects_at, without
-from domain.claims.lifespan_arithmetic import end_at_binding
+from domain.claims.lifespan_end import end_at_binding
 from domain.claims.lifespan_templates import handle_terms
 from domain.claims.references import reference_to
 from domain.claims.template_variables import Scene

@@ -23,7 +23,7 @@ from domain.claims.evaluator_interface import HandleBody, PoolQuestion, WantedEn
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_lifespan import ended
 from domain.claims.json_objects import JsonObject, name_of, object_at, objects_at, only, present, text_at, value_at
-from domain.claims.lifespan_arithmetic import for_claim, for_pool_handle, least
+from domain.claims.lifespan_end import for_claim, for_pool_handle, least
 from domain.claims.lifespan_templates import provider_terms
 from domain.claims.provider_resources import resource_list
 from domain.claims.references import provider_name, reference_to, referring

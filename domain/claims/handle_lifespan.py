@@ -14,7 +14,7 @@ from domain.claims.durations import in_one_unit, whole_seconds
 from domain.claims.evaluator_interface import Fault
 from domain.claims.faults import collected_in
 from domain.claims.json_objects import JsonObject, object_at, only, present, value_at, with_spec, without
-from domain.claims.lifespan_arithmetic import RequestedEnd, SettledEnd, Terms, restarted_end, settled_end, shown
+from domain.claims.lifespan_end import RequestedEnd, SettledEnd, Terms, restarted_end, settled_end, shown
 from domain.claims.lifespan_templates import handle_terms
 from domain.claims.template_variables import Scene
 from domain.claims.timestamps import end_of_handle, moment_at, passed, requested_end_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from domain.claims.json_objects import JsonObject, object_at, text_at
-from domain.claims.lifespan_arithmetic import TERMS, Terms, terms_of
+from domain.claims.lifespan_end import TERMS, Terms, terms_of
 from domain.claims.template_variables import Scene
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import ClassVar, Self
 
-from domain.claims.lifespan_arithmetic import RequestedEnd
+from domain.claims.lifespan_end import RequestedEnd
 from domain.claims.phases import BINDING
 from domain.claims.write_backoff import RevertedWrites
 from domain.decision import Queue, World

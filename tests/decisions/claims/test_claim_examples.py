@@ -11,13 +11,13 @@ from definitions import Json
 from manifests import dropped, manifests
 
 from domain.claims import KINDS, RESOURCE_CLAIM, RESOURCE_POOL, RESOURCE_PROVIDER
-from domain.claims.claim_defaults import with_defaults
 from domain.claims.claim_validation import validation_errors
 from domain.claims.evaluator_interface import Question
 from domain.claims.json_objects import value_at
 from domain.claims.parameters import settle_parameters
 from domain.claims.provider_assignment import matching_providers
 from domain.claims.provider_resources import resource_list
+from domain.claims.resource_defaults import with_defaults
 from domain.claims.template_variables import Scene
 
 OURS = [each for each in manifests("claims") if each["kind"] in {kind.name for kind in KINDS}]

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.claims.delayed_start import start_of
 from domain.claims.durations import UnreadableDuration, UnreadableMoment
 from domain.claims.json_objects import JsonObject
-from domain.claims.lifespan_arithmetic import (
+from domain.claims.lifespan_end import (
     RequestedEnd,
     Setting,
     SettledEnd,
@@ -25,7 +26,6 @@ from domain.claims.lifespan_arithmetic import (
     shown,
     terms_of,
 )
-from domain.claims.lifespan_start import start_of
 from domain.claims.timestamps import end_of_detached, end_of_handle, passed, requested_end_of
 from domain.resource import timestamp
 

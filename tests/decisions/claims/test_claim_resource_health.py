@@ -12,7 +12,7 @@ from claim_scenes import NOW, asking, claim, config_map, entry, handle, provider
 
 from domain.claims.claim_status import claim_resources, claim_status
 from domain.claims.handle_lifespan import HandleLifespan, claim_lifespan
-from domain.claims.lifespan_arithmetic import Setting, Terms
+from domain.claims.lifespan_end import Setting, Terms
 from domain.claims.resource_health import Health, handle_status, overall, resource_health
 from domain.resource import timestamp
 

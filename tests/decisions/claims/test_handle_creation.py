@@ -13,7 +13,7 @@ from domain.claims.evaluator_interface import HandleBody, HandleQuestion, PoolQu
 from domain.claims.handle_creation import plan_pool_handle, with_end_from_creation
 from domain.claims.handle_evaluation import plan_handle
 from domain.claims.json_objects import objects_at
-from domain.claims.lifespan_arithmetic import for_pool_handle
+from domain.claims.lifespan_end import for_pool_handle
 from domain.resource import timestamp
 
 

@@ -15,7 +15,7 @@ from domain.claims import handle_evaluation
 from domain.claims.evaluator_interface import HandlePlan, HandleQuestion, Requester
 from domain.claims.handle_evaluation import plan_handle
 from domain.claims.json_objects import objects_at, text_at
-from domain.claims.lifespan_arithmetic import RequestedEnd
+from domain.claims.lifespan_end import RequestedEnd
 from domain.claims.linked_providers import Resources
 from domain.claims.phases import settled
 from domain.claims.resource_definitions import definitions

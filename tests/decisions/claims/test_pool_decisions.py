@@ -23,7 +23,6 @@ from account_objects import (
     ready_account,
 )
 
-from activities.accounts.pool import rest_after
 from domain.accounts.config import OperatorConfig
 from domain.accounts.pool import (
     FailedAccounts,
@@ -35,6 +34,7 @@ from domain.accounts.pool import (
     count_failures,
     decide,
     moving,
+    rest_after,
     waits,
 )
 from domain.accounts.resources import Account, AccountClaim, AccountPoolStatus

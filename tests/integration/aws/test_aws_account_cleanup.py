@@ -10,7 +10,7 @@ from aws_lab import REGION, Lab, marks
 from activities.aws.account_cleanup import own_record
 from domain.accounts.actions.account_cleanup import CleanGlobal, CleanRegion
 from domain.accounts.actions.region_initialization import EndLaunches
-from domain.accounts.ownership_tags import REGION_INIT_TAG_NAME
+from domain.accounts.iam_and_instance_tags import REGION_INIT_TAG_NAME
 from engine.errors import Conflict, Denied, Unavailable
 from localcloud.aws.contract import InstanceRecord, ResourceRecord
 from localcloud.instance_groups import image_of

@@ -16,8 +16,8 @@ from activities.aws.organization import list_accounts, list_attempts
 from activities.aws.session import Member, Sessions
 from domain.accounts import ACCOUNT
 from domain.accounts.constants import NAME_PREFIX
+from domain.accounts.iam_and_instance_tags import REGION_INIT_TAG_NAME
 from domain.accounts.organization import MemberAccount
-from domain.accounts.ownership_tags import REGION_INIT_TAG_NAME
 from domain.accounts.resources import Account, AccountState
 from domain.reading import read_all
 from engine.errors import ApiError

@@ -1,4 +1,4 @@
-"""The start of a claim: nothing is done or written before it."""
+"""A claim with a future `spec.lifespan.start`: nothing is done or written before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lifespans of claims and handles: start, end, and moves of the end.
+"""The end of a lifespan: first end, restart at first readiness, maxima, steps.
 
     created for a pool --unclaimed--> deleted
     bound or created for a claim: end = requested, else default --first ready: default restarts--> end --> deleted
@@ -8,8 +8,7 @@ and a relative maximum: how far ahead of now the end may lie. Handles store the 
 result. A computation uses one `now`, in whole seconds: clients subtract the times from each other. Only a requested end
 is cut to the maxima; a requested end in the past means now. If a requested end lies beyond the relative maximum, the
 handle's end moves towards it in steps: when less than half of that maximum is left, or when the request or the terms
-have changed. So nothing expires in a short outage; after a longer outage, compute the end before checking whether it
-has passed.
+have changed. After a long outage, compute the end before checking whether it has passed.
 """
 
 from __future__ import annotations

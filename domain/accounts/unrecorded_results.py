@@ -1,4 +1,4 @@
-"""News: states of an Account's opt-in regions and quotas that have not been written into its status yet.
+"""News: states of opt-in regions and quotas that are not in the Account's status yet.
 
 The lifecycle's memory keeps an action's result until the observed status shows it. So the status, which people and
 tools may change, stays authoritative.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from claim_scenes import claim, provider, reference, scene
 
-from domain.claims.claim_defaults import with_defaults
+from domain.claims.resource_defaults import with_defaults
 from domain.claims.template_variables import ProviderMissing
 from domain.claims.templates.errors import TemplateError
 

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from domain.accounts.account_access import access_to
 from domain.accounts.actions.iam_identities import EnsureAdminUser
+from domain.accounts.iam_and_instance_tags import ownership_tags
 from domain.accounts.naming import secret_of
 from domain.accounts.observed import AccountWorld
-from domain.accounts.ownership_tags import ownership_tags
 from domain.accounts.region_initialization import list_regions
 from domain.decision import Action, Decision
 from domain.refusal import ErrorType

@@ -1,5 +1,6 @@
-"""Tags of what Perdure creates in an account: `aws-managed-tags` of the ConfigMap, `customTags` of the claim, and both
-names. IAM users and roles without the Account's name are not Perdure's.
+"""Tags of IAM users, roles and instances in an account: `aws-managed-tags`, the claim's `customTags`, and both names.
+
+Without the Account's name they are not Perdure's. The account's own tag `owner`: `account_validation.py`.
 """
 
 from __future__ import annotations
