@@ -523,8 +523,8 @@ async def test_a_launch_goes_on_once_the_node_of_its_instance_is_ready(env: Work
         one.facts |= {"group": GROUP, "lifecycle": "Pending:Wait"}
         action = HookAction(name="ready", token="t-1", transition="launching", origin="EC2")
         await one.hand_over(await one.event(EventKind.LAUNCHING, group=GROUP, hook=action))
-        await env.sleep(timedelta(minutes=3))
-        assert len(one.did("find")) > 2
+        while len(one.did("find")) <= 2:  # a busy machine looks for it less often while time is skipped
+            await env.sleep(timedelta(minutes=1))
         assert not one.did("complete t-1 CONTINUE")
         one.node = one.node.model_copy(update={"name": "node", "ready": True})
         await env.sleep(timedelta(minutes=1))
