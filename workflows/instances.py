@@ -17,7 +17,7 @@ from temporalio import workflow
 from domain.decision import Action
 from domain.instances.actions import Answer, LookAtInstance
 from domain.instances.constants import GROUP_WORKFLOW, INSTANCE_WORKFLOW, SWEEP_WORKFLOW, TOPOLOGY_WORKFLOW
-from domain.instances.event_delivery import ANSWERED, ENDED, HAND_OVER, HandOver, Outcome, Taken
+from domain.instances.event_handover import ANSWERED, ENDED, HAND_OVER, HandOver, Outcome, Taken
 from domain.instances.event_topology_upkeep import KeepTopology, TopologyWorld
 from domain.instances.instance_lifecycle import decide_instance, look_at
 from domain.instances.machine_pool_labels import GroupRecord

@@ -22,7 +22,7 @@ from activities.instances.bulk_queries import ask_about_all, ask_about_groups
 from activities.instances.cache import InstanceCache
 from domain.control_annotations import paused
 from domain.instances.actions import Answer
-from domain.instances.event_delivery import ANSWERED
+from domain.instances.event_handover import ANSWERED
 from domain.instances.machine_pool_labels import group_differs
 from domain.instances.passes import SweepInstances
 from domain.instances.periodic_resync import differs

@@ -22,7 +22,7 @@ from activities.aws.instances import MOST_AT_ONCE, describe
 from activities.instances import metrics
 from activities.instances.aws_queries import ServedPlaces
 from domain.instances.actions import Answer
-from domain.instances.event_delivery import ANSWERED
+from domain.instances.event_handover import ANSWERED
 from domain.instances.event_record import ASK_AFTER
 from domain.instances.event_verification import Facts, Question
 from domain.instances.events import InstanceState

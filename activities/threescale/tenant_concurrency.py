@@ -2,7 +2,7 @@
 
 Each tenant has limits (`call_limits.py`), slots for passes, and lists that passes share if they request the lists at
 the same time. A pass takes a slot at its first call and keeps the slot. If no slot is free, the pass waits for a while.
-If many passes wait already or the tenant does not answer, the pass ends at once as throttled (`tenant_backoff.py`), so
+If many passes wait already or the tenant does not answer, the pass ends at once as throttled (`slot_backoff.py`), so
 that a hanging tenant never occupies all activities of the worker.
 """
 
@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from activities.threescale.call_limits import Guard
 from activities.threescale.client import Connections, Tenant
-from activities.threescale.tenant_backoff import TenantBackoff
+from activities.threescale.slot_backoff import SlotBackoff
 from domain.threescale.calls import Read, SecretKey, Write
 from domain.threescale.provider_account import plain
 from engine.errors import Throttled
@@ -37,7 +37,7 @@ class Share:
         self._address = address
         self._clock = clock
         self._slots = asyncio.Semaphore(slots)
-        self._turns = TenantBackoff(slots)
+        self._turns = SlotBackoff(slots)
         self._waiting = 0
         self._occupied = 0
         self._moved = 0.0  # when a pass last left a slot with an answer, or took one while all were free

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from domain.instances.event_ordering import LastState
 from domain.instances.event_record import ASK_AFTER, STOPPED, InstanceRecord, of_stop
 from domain.instances.event_verification import ASK_AGAIN, Facts, may_be_late
 from domain.instances.events import InstanceState
+from domain.instances.state_ordering import LastState
 
 _MOST_MISSES = 3
 _AFTER_MISS = timedelta(seconds=60)

@@ -1,6 +1,6 @@
 """An instance as its events show it: the memory that its workflow carries from run to run.
 
-Events may arrive in any order and more than once: the record is the same for every order. `event_ordering.py` decides
+Events may arrive in any order and more than once: the record is the same for every order. `state_ordering.py` decides
 which state counts. Between copies of one notice, scheduled event or lifecycle action, AWS's time decides.
 
 Every collection is bounded. Nothing is lost with the workflow: states and scheduled events can be read from AWS again;
@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from domain.instances.event_delivery import Outcome
-from domain.instances.event_ordering import LastState, Placing, place
+from domain.instances.event_handover import Outcome
 from domain.instances.event_routing import instance_of
 from domain.instances.event_verification import STOPPED_STATES, Facts, Question, asked_since, holds
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.interruption_policy import Reaction
+from domain.instances.state_ordering import LastState, Placing, place
 from domain.instances.workflow_ids import InstanceKey
 from domain.model import Model
 

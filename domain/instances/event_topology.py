@@ -13,7 +13,7 @@ from typing import Literal
 
 from domain.instances import constants as c
 from domain.instances.arns import partition_of
-from domain.instances.scheduled_maintenance import SCHEDULES
+from domain.instances.scheduled_event_types import SCHEDULED_CATEGORIES
 from domain.model import Model
 from domain.schema import Document
 
@@ -123,7 +123,7 @@ _EC2_PATTERN: Document = {
 _HEALTH_PATTERN: Document = {
     "source": [c.HEALTH_SOURCE],
     "detail-type": [c.HEALTH_EVENT],
-    "detail": {"service": ["EC2"], "eventTypeCategory": [*SCHEDULES, "issue"]},
+    "detail": {"service": ["EC2"], "eventTypeCategory": [*SCHEDULED_CATEGORIES, "issue"]},
 }
 
 

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from domain.instances.events import HookAction, InstanceState
-from domain.instances.scheduled_maintenance import Effect
+from domain.instances.scheduled_event_types import Effect
 from domain.model import Model
 
 ASK_AGAIN = timedelta(seconds=10)
@@ -137,7 +137,7 @@ def holds(action: HookAction, group: str, facts: Facts) -> bool:
     state = facts.lifecycle.removeprefix("Warmed:")
     waiting = "Pending:Wait" if action.transition == "launching" else "Terminating:Wait"
     # AWS does not document in which wait an instance returns to its warm pool.
-    waits = state.endswith(":Wait") if action.warms else state == waiting
+    waits = state.endswith(":Wait") if action.returns_to_warm_pool else state == waiting
     return facts.group == group and waits
 
 

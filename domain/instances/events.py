@@ -82,7 +82,7 @@ class HookAction(Model):
     metadata: str = ""
 
     @property
-    def warms(self) -> bool:
+    def returns_to_warm_pool(self) -> bool:
         return self.destination == "WarmPool"
 
 

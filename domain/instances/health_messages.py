@@ -1,4 +1,4 @@
-"""AWS Health's messages: an event for each affected instance or dedicated host.
+"""AWS Health's messages: an event for each affected instance or dedicated host. Only scheduled events cause reactions.
 
 Pages and backup copies are one event: the page's number is cut off the communication id (`InstanceEvent.key`).
 """
@@ -23,18 +23,15 @@ from domain.instances.event_envelope import (
 )
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, reckonable
 from domain.instances.message_unwrapping import Ignored
-from domain.instances.scheduled_maintenance import scheduled
+from domain.instances.scheduled_event_types import SCHEDULED_CATEGORIES, is_scheduled
 
 
 def health_notices(detail: Fields, header: Header) -> tuple[InstanceEvent | Ignored, ...]:
     if known_text(detail, "service") != "EC2":
         return (Ignored(reason="other-service", what=clean(detail.get("service"), 64)),)
     code = name_of(detail, "eventTypeCode")
-    kind = (
-        EventKind.HEALTH_SCHEDULED
-        if scheduled(clean(detail.get("eventTypeCategory")), code)
-        else EventKind.HEALTH_OTHER
-    )
+    scheduled = clean(detail.get("eventTypeCategory")) in SCHEDULED_CATEGORIES and is_scheduled(code)
+    kind = EventKind.HEALTH_SCHEDULED if scheduled else EventKind.HEALTH_OTHER
     subjects, others = _affected(detail.get("affectedEntities"), header.fields.get("resources"))
     if not subjects:
         return (Ignored(reason="no-instance", what=clean(code, 128)),)

@@ -27,7 +27,7 @@ from domain.instances.event_record import InstanceRecord
 from domain.instances.event_verification import ASK_AGAIN, STOPPED_STATES, Question, askable
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.hook_timeouts import LONGEST_HOOK
-from domain.instances.interruption_causes import OF_STATES, Cause, announced, causes, end_of, open_planned
+from domain.instances.interruption_causes import OF_STATES, Cause, announced, causes
 from domain.instances.interruption_policy import Reaction
 from domain.instances.lifecycle_hooks import HookWork, served
 from domain.instances.machine_labels import label_patch
@@ -46,6 +46,7 @@ from domain.instances.reactions import (
     unproven,
     withdrawal_unproven,
 )
+from domain.instances.scheduled_maintenance import end_of, open_planned
 from domain.instances.unmatched_events import UNMATCHED_AFTER
 from domain.model import Model
 from domain.notices import Notice, warning
@@ -148,7 +149,7 @@ def phase_of(world: InstanceWorld, now: datetime) -> InstancePhase:
         return InstancePhase.NOT_FOUND
     if not world.managed:
         return InstancePhase.UNKNOWN
-    hooks = {hook.action.transition for hook in record.open_hooks if not hook.action.warms}
+    hooks = {hook.action.transition for hook in record.open_hooks if not hook.action.returns_to_warm_pool}
     if "terminating" in hooks:
         return InstancePhase.HOOK_DRAINING
     if record.state in STOPPED_STATES:

@@ -1,8 +1,7 @@
 """The causes of reactions to an instance: Spot notices, scheduled events, its own stop or end.
 
     Spot                at once; over once EC2 reports the instance running ten minutes after the deadline
-    scheduled           from 24 hours before its start (expedited: at once); over when withdrawn, resolved or past, and
-                        once the instance has been stopped and started since
+    scheduled           see `scheduled_maintenance.py`
     ended, stopped      at once; over once EC2 reports the instance running
 
 Rebalance recommendations and capacity reservation notices only set labels: EC2 has no call that confirms them, so they
@@ -15,23 +14,14 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from domain.decision import earliest
-from domain.instances.event_record import STOPPED, InstanceRecord, Interruption, Planned
-from domain.instances.event_verification import (
-    STOPPED_STATES,
-    Facts,
-    Verdict,
-    verify_end,
-    verify_scheduled,
-    verify_spot,
-    verify_stop,
-)
+from domain.instances.event_record import STOPPED, InstanceRecord, Interruption
+from domain.instances.event_verification import STOPPED_STATES, Facts, Verdict, verify_end, verify_spot, verify_stop
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
-from domain.instances.scheduled_maintenance import Effect, begins_at, effect_of, expedited
+from domain.instances.scheduled_event_types import effect_of, expedited
+from domain.instances.scheduled_maintenance import begins_at, open_planned, verdict_of
 from domain.model import Model
 
-# A scheduled event without an end counts as over after this time.
-_LONGEST_WINDOW = timedelta(hours=24)
 # The time for reactions on a Node whose instance stops; afterwards Pods cannot end gracefully.
 _WHILE_STOPPING = timedelta(minutes=10)
 ENDED = "ended"
@@ -114,40 +104,6 @@ def announced(record: InstanceRecord) -> list[Interruption]:
     return [notice for kind, notice in open_interruptions(record) if kind is not EventKind.REBALANCE]
 
 
-def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
-    """The scheduled events that are neither over nor withdrawn nor refuted.
-
-    An instance that is stopped and started moves to other hardware. Notices from before no longer apply, unless they
-    are repeated.
-    """
-    for _, planned in sorted(record.planned.items()):
-        end = end_of(planned)
-        over = planned.notice.over or (end is not None and end <= now) or record.restarted_after(planned.told_at)
-        if not over and planned.cause not in record.refuted_causes:
-            yield planned
-
-
-def unlisted_plans(record: InstanceRecord, facts: Facts | None, now: datetime) -> tuple[str, ...]:
-    """The causes of scheduled events that EC2 does not list, although their notices are at least a quarter of an hour
-    old.
-    """
-    found = ((planned, effect_of(planned.notice.code)) for planned in open_planned(record, now))
-    return tuple(
-        planned.cause
-        for planned, effect in found
-        if effect is not None and _verdict(planned, effect, facts, now) is Verdict.REFUTED
-    )
-
-
-def _verdict(planned: Planned, effect: Effect, facts: Facts | None, now: datetime) -> Verdict:
-    return verify_scheduled(effect, facts, planned.received_at, now, expedited=expedited(planned.notice.code))
-
-
-def end_of(planned: Planned) -> datetime | None:
-    notice = planned.notice
-    return notice.end or (notice.start + _LONGEST_WINDOW if notice.start else None)
-
-
 def _past(record: InstanceRecord, kind: EventKind, notice: Interruption) -> bool:
     if kind is EventKind.REBALANCE:
         started = record.started_at is not None and record.started_at >= notice.outlived_at
@@ -183,7 +139,7 @@ def _scheduled(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | No
             from_=begins_at(notice, policy.maintenance_lead, planned.received_at),
             deadline=notice.start,
             ends=effect.ends,
-            verdict=_verdict(planned, effect, facts, now),
+            verdict=verdict_of(planned, effect, facts, now),
             sort="scheduled",
             replaces_for=policy.replaces_for(effect),
         )

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pydantic import ValidationError
 
 from domain.instances.constants import TAINT_KEY
-from domain.instances.scheduled_maintenance import Effect
+from domain.instances.scheduled_event_types import Effect
 from domain.model import Model
 
 

@@ -6,7 +6,8 @@
 `hook_timeouts.py` says when a heartbeat is due; two events with one token are one action (`event_record.py`). A hook is
 completed even while the machine is paused or being deleted; otherwise the instance would hang. Before its limit, a hook
 is completed only if AWS has confirmed that the instance waits. If the policy asks for labels only, Perdure does nothing
-about the hook. If the termination returns the instance to its warm pool, the Node is not drained.
+about the hook. If the termination returns the instance to its warm pool, the Node is not drained, and the pool's
+label becomes `warm` (`machine_pool_labels.py`).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: d
     limit = held.time + min(timing.limit - margin, policy.hook_limit or timing.limit)
     if launching:
         limit = min(limit, held.time + policy.launch_timeout)
-    drain = free and not launching and not held.action.warms and not emptied
+    drain = free and not launching and not held.action.returns_to_warm_pool and not emptied
     done = world.node_ready or not free if launching else not drain
     proven = held.confirmed or verdict is Verdict.CONFIRMED
     outcome: Literal["CONTINUE", "ABANDON"] | None = "CONTINUE" if (done and proven) or limit <= now else None

@@ -14,13 +14,14 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, LONGEST_ANNOTATION, STATE_LABEL
-from domain.instances.event_ordering import LastState
 from domain.instances.event_record import Drain, HeldHook, InstanceRecord, Interruption, LastEvent
 from domain.instances.events import EventKind, InstanceState, reckonable
 from domain.instances.hook_timeouts import LONGEST_HOOK
-from domain.instances.interruption_causes import nearest_end, open_interruptions, open_planned
+from domain.instances.interruption_causes import nearest_end, open_interruptions
 from domain.instances.resources import AWSMachine, Node
-from domain.instances.scheduled_maintenance import Effect, effect_of
+from domain.instances.scheduled_event_types import Effect, effect_of
+from domain.instances.scheduled_maintenance import open_planned
+from domain.instances.state_ordering import LastState
 from domain.model import Model
 from domain.resource import ObjectMeta
 from domain.writes import JsonPatch

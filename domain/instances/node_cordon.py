@@ -1,9 +1,18 @@
-"""Cordon and taint of a Node. Annotations record those of Perdure; those of others are never removed."""
+"""Cordon and taint of a Node. Annotations record those of Perdure; those of others are never removed.
+
+If the cause is over and the instance runs, a Node that Perdure cordoned is uncordoned.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from domain.instances.actions import CordonNode
 from domain.instances.constants import CORDONED_ANNOTATION, TAINTED_ANNOTATION
+from domain.instances.event_record import STOPPED, InstanceRecord
+from domain.instances.event_verification import Verdict
+from domain.instances.events import InstanceState
+from domain.instances.interruption_causes import Cause
 from domain.instances.interruption_policy import Reaction
 from domain.resource import KubeModel, ObjectMeta
 from domain.writes import JsonPatch
@@ -36,6 +45,18 @@ def cordon_patch(found: MarkedNode, node: CordonNode) -> JsonPatch:
         spec["taints"] = [*found.spec.taints, taint.model_dump(mode="json")]
         marks[TAINTED_ANNOTATION] = ",".join(dict.fromkeys((*found.tainted, f"{taint.key}:{taint.effect}")))
     return {"metadata": {"annotations": marks}, "spec": spec} if spec else {}
+
+
+def uncordons(record: InstanceRecord, due: Sequence[Cause]) -> bool:
+    if record.drain is None or record.standing is None or record.state is not InstanceState.RUNNING:
+        return False
+    if record.drain.cause == STOPPED and not record.standing.asked:
+        return False
+    # A completed lifecycle action is still a reason: the instance runs on for a moment.
+    reasons = {cause.name for cause in due} | {hook.key for hook in record.hooks.values()}
+    # The same notice under another id is another cause, for which the Node would be drained again.
+    still = any(cause.ends or (cause.reaction.of_node and cause.verdict is not Verdict.REFUTED) for cause in due)
+    return record.drain.cause not in reasons and not still
 
 
 def uncordon_patch(found: MarkedNode) -> JsonPatch:

@@ -14,7 +14,7 @@ from domain.control_annotations import paused
 from domain.decision import World
 from domain.instances.disruption_budget import Turn
 from domain.instances.ec2_answers import answered
-from domain.instances.event_delivery import Outcome, Taken
+from domain.instances.event_handover import Outcome, Taken
 from domain.instances.event_record import InstanceRecord, fold, hear, hooks_confirmed, opened
 from domain.instances.event_verification import STOPPED_STATES, Facts
 from domain.instances.events import InstanceEvent

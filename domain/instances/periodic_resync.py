@@ -17,7 +17,7 @@ from domain.instances.event_verification import Facts, Question, ScheduledEvent,
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
 from domain.instances.machine_labels import most_severe, story_of
 from domain.instances.resources import AWSMachine, Node
-from domain.instances.scheduled_maintenance import Effect, effect_of
+from domain.instances.scheduled_event_types import Effect, effect_of
 
 # How often EC2 is asked about all instances in bulk.
 SWEEP_INTERVAL = timedelta(minutes=10)

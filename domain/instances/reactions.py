@@ -2,8 +2,8 @@
 
 Of several causes, the cause with the strongest reaction comes first, then the most urgent one. A drain that has begun
 continues without asking AWS again. If only an annotation reports the drain, the Node is cordoned and drained again. A
-refuted cause is reported once. If the cause is over and the instance runs, a Node that Perdure cordoned is uncordoned.
-A requested replacement is withdrawn if no cause wants the Machine deleted any more, or if the Machine is gone.
+refuted cause is reported once. A requested replacement is withdrawn if no cause wants the Machine deleted any more, or
+if the Machine is gone.
 """
 
 from __future__ import annotations
@@ -31,13 +31,15 @@ from domain.instances.constants import OUT_OF_SERVICE
 from domain.instances.event_record import STOPPED, Drain
 from domain.instances.event_verification import Question, Verdict, asked_since, may_be_late
 from domain.instances.events import InstanceState
-from domain.instances.interruption_causes import OF_STATES, Cause, taken_now, unlisted_plans
+from domain.instances.interruption_causes import OF_STATES, Cause, taken_now
 from domain.instances.interruption_policy import Reaction, Taint
 from domain.instances.lifecycle_hooks import HookWork, served, work_for_hook
+from domain.instances.node_cordon import uncordons
 from domain.instances.notices import about, about_node, on_each
 from domain.instances.observed import InstanceWorld
 from domain.instances.replacements import deployment_of, is_replaced
 from domain.instances.resources import Machine, Node
+from domain.instances.scheduled_maintenance import unlisted_plans
 from domain.notices import warning
 
 _OPEN_VERDICTS = (Verdict.UNASKED, Verdict.NOT_YET)
@@ -66,7 +68,7 @@ def reactions(
     turn = world.known.turn
     step = _strongest(world, [each for each in wanted if not (turn and turn.holds_up(now, taken=each.taken))], now)
     drain = world.record.drain
-    if step is None and drain is not None and _over(world, due) and not withdrawal_unproven(world, found):
+    if step is None and drain is not None and uncordons(world.record, due) and not withdrawal_unproven(world, found):
         step = ReleaseNode(key=world.key, node=drain.node, **world.workload)
     if step is None and _strongest(world, wanted, now) is None:
         step = _unused_turn(world)
@@ -366,16 +368,3 @@ def _emptied(world: InstanceWorld) -> bool:
         return world.owner is None
     nowhere = not world.node_name and not world.node_sought
     return nowhere or (drain is not None and drain.covers(world.policy.for_hook))
-
-
-def _over(world: InstanceWorld, due: Sequence[Cause]) -> bool:
-    record = world.record
-    if record.drain is None or record.standing is None or record.state is not InstanceState.RUNNING:
-        return False
-    if record.drain.cause == STOPPED and not record.standing.asked:
-        return False
-    # A completed lifecycle action is still a reason: the instance runs on for a moment.
-    reasons = {cause.name for cause in due} | {hook.key for hook in record.hooks.values()}
-    # The same notice under another id is another cause, for which the Node would be drained again.
-    still = any(cause.ends or (cause.reaction.of_node and cause.verdict is not Verdict.REFUTED) for cause in due)
-    return record.drain.cause not in reasons and not still

@@ -1,77 +1,21 @@
-"""Scheduled events of EC2 and AWS Health: what each type does to an instance, and when the reaction to it begins.
+"""When the reaction to a scheduled event begins and ends.
 
-The reaction begins 24 hours (`maintenance_lead` of the policy) before the date; for an expedited event, it begins at
-once. The event types are from AWS's public rule sets. They are matched by parts of their names, because each type also
-exists for persistent instances and as an expedited event. An unknown type of scheduled event shows in the phase and the
-annotation, but causes neither a label nor a reaction.
+It begins 24 hours (`maintenance_lead`) before the date; for an expedited event, at once. It ends when the event is
+withdrawn, resolved or past; `node_cordon.py` has the uncordoning. An event with another date is another cause.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from enum import StrEnum
 
+from domain.instances.event_record import InstanceRecord, Planned
+from domain.instances.event_verification import Facts, Verdict, verify_scheduled
 from domain.instances.events import HealthNotice
+from domain.instances.scheduled_event_types import Effect, effect_of, expedited
 
-SCHEDULES = ("scheduledChange", "plannedChange")
-
-
-class Effect(StrEnum):
-    RETIREMENT = "scheduled-retirement"
-    STOP = "scheduled-stop"
-    REBOOT = "scheduled-reboot"
-    MAINTENANCE = "scheduled-maintenance"
-    TERMINATION = "scheduled-termination"
-
-    @property
-    def ends(self) -> bool:
-        """Whether the instance does not come back by itself."""
-        return self in (Effect.RETIREMENT, Effect.STOP, Effect.TERMINATION)
-
-    @property
-    def codes(self) -> frozenset[str]:
-        return _CODES[self]
-
-
-_RETIRING = frozenset({"instance-retirement", "instance-stop"})
-_CODES = {
-    Effect.RETIREMENT: _RETIRING,
-    Effect.STOP: _RETIRING,
-    Effect.REBOOT: frozenset({"instance-reboot", "system-reboot"}),
-    Effect.MAINTENANCE: frozenset({"system-maintenance", "system-reboot", "instance-reboot"}),
-    # EC2 has no code of its own for a scheduled termination.
-    Effect.TERMINATION: _RETIRING,
-}
-
-# The first of these parts that a code contains determines its effect.
-_EFFECTS = (
-    ("INSTANCE_TERMINATION", Effect.TERMINATION),
-    ("INSTANCE_STOP", Effect.STOP),
-    ("RETIREMENT", Effect.RETIREMENT),
-    ("REBOOT_MAINTENANCE", Effect.REBOOT),
-    ("REBOOT_FLEXIBLE_MAINTENANCE", Effect.REBOOT),
-    ("NETWORK_MAINTENANCE", Effect.MAINTENANCE),
-    ("POWER_MAINTENANCE", Effect.MAINTENANCE),
-)
-
-
-def effect_of(code: str) -> Effect | None:
-    if not code.startswith("AWS_EC2_") or not schedules(code):
-        return None
-    return next((effect for piece, effect in _EFFECTS if piece in code), None)
-
-
-def schedules(code: str) -> bool:
-    return code.endswith(("_SCHEDULED", "_EXPEDITED"))
-
-
-def expedited(code: str) -> bool:
-    """Whether the date is too near for `maintenance_lead`."""
-    return code.endswith("_EXPEDITED")
-
-
-def scheduled(category: str, code: str) -> bool:
-    return category in SCHEDULES and schedules(code)
+# A scheduled event without an end counts as over after this time.
+_LONGEST_WINDOW = timedelta(hours=24)
 
 
 def begins_at(notice: HealthNotice, lead: timedelta, received_at: datetime) -> datetime:
@@ -79,3 +23,36 @@ def begins_at(notice: HealthNotice, lead: timedelta, received_at: datetime) -> d
     if expedited(notice.code) or notice.start is None:
         return received_at
     return max(notice.start - lead, received_at)
+
+
+def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
+    """The scheduled events that are neither over nor refuted.
+
+    An instance that is stopped and started moves to other hardware. Notices from before no longer apply, unless they
+    are repeated.
+    """
+    for _, planned in sorted(record.planned.items()):
+        end = end_of(planned)
+        over = planned.notice.over or (end is not None and end <= now) or record.restarted_after(planned.told_at)
+        if not over and planned.cause not in record.refuted_causes:
+            yield planned
+
+
+def unlisted_plans(record: InstanceRecord, facts: Facts | None, now: datetime) -> tuple[str, ...]:
+    """The causes of scheduled events that EC2 does not list, although their notices are at least a quarter of an hour
+    old.
+    """
+    return tuple(
+        planned.cause
+        for planned in open_planned(record, now)
+        if (effect := effect_of(planned.notice.code)) and verdict_of(planned, effect, facts, now) is Verdict.REFUTED
+    )
+
+
+def verdict_of(planned: Planned, effect: Effect, facts: Facts | None, now: datetime) -> Verdict:
+    return verify_scheduled(effect, facts, planned.received_at, now, expedited=expedited(planned.notice.code))
+
+
+def end_of(planned: Planned) -> datetime | None:
+    notice = planned.notice
+    return notice.end or (notice.start + _LONGEST_WINDOW if notice.start else None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from domain.instances.event_delivery import Handled, Outcome
+from domain.instances.event_handover import Handled, Outcome
 from domain.instances.events import EventKind
 
 UNMATCHED_AFTER = timedelta(minutes=10)

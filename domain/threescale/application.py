@@ -21,7 +21,7 @@ from domain.decision import Decision
 from domain.schema import Json
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
-from domain.threescale.cascading_deletion import finalizer_removed, goes_with_product, takes_its_own
+from domain.threescale.cascading_deletion import bereft, finalizer_removed, goes_with_product, takes_its_own
 from domain.threescale.conditions import INVALID
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import digest, digests_of
@@ -29,7 +29,7 @@ from domain.threescale.duplicate_owners import Holder, elder
 from domain.threescale.gateway_configuration import backend_version
 from domain.threescale.idempotent_creations import OTHERS, created
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, finalizer_set, invalid, is_true, waiting
-from domain.threescale.owner_references import bereft, owned
+from domain.threescale.owner_references import owned
 from domain.threescale.provider_account import known_at, same_tenant
 from domain.threescale.references import id_of_account
 from domain.threescale.remote_ids import combined

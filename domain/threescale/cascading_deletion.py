@@ -1,15 +1,16 @@
 """Cascading deletion: what is deleted with an account, a product or a tenant.
 
-3scale deletes an account's users and applications. With the annotation `perdure.dev/cascade`, a Product's Applications
-are deleted with the Product or with their plan; otherwise they become Orphans. On a Tenant it makes Kubernetes delete
-the tenant's objects (`owner_references.py`), as the replaced operator always does.
+3scale deletes an account's users and applications; Perdure deletes their objects, even without a garbage collector.
+With the annotation `perdure.dev/cascade`, a Product's Applications are deleted with the Product or with their plan;
+otherwise they become Orphans. On a Tenant it makes Kubernetes delete the tenant's objects (`owner_references.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from domain.resource import ObjectMeta
+from domain.identity import Kind
+from domain.resource import CustomResource, ObjectMeta
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.conditions import FAILED
 from domain.threescale.deletion import retained
@@ -45,6 +46,15 @@ def waits_for_applications(product: Product, applications: Iterable[Application]
     going = (each for each in applications if each.status.application_id and not retained(each.metadata))
     names = sorted(f"Application/{each.metadata.namespace}/{each.metadata.name}" for each in going)
     return waiting(f"its Applications are deleted first: {', '.join(names)}", *tuple(names)) if names else None
+
+
+def bereft(meta: ObjectMeta, kind: Kind, name: str, owner: CustomResource | None) -> bool:
+    """Whether the recorded owner of this kind and name is gone, even if a new object has the owner's name.
+
+    A recorded owner with another name is ignored, because the object has moved to a new owner since.
+    """
+    noted = {each.uid for each in meta.owner_references if (each.kind, each.name) == (kind.name, name)}
+    return bool(noted) and (owner is None or owner.metadata.uid not in noted)
 
 
 def finalizer_removed(account: DeveloperAccount | None) -> bool:

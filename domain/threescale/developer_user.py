@@ -17,14 +17,14 @@ from typing import ClassVar
 from domain.decision import Decision
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
-from domain.threescale.cascading_deletion import finalizer_removed, takes_its_own
+from domain.threescale.cascading_deletion import bereft, finalizer_removed, takes_its_own
 from domain.threescale.conditions import FAILED, INVALID
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.idempotent_creations import created
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, failed, invalid, is_true, waiting
-from domain.threescale.owner_references import bereft, owned
+from domain.threescale.owner_references import owned
 from domain.threescale.provider_account import same_tenant
 from domain.threescale.references import account_usable, id_of_account
 from domain.threescale.remote_object import One, differing

@@ -1,13 +1,9 @@
-"""Owner references to Tenants that cascade, to accounts and to OpenAPIs.
-
-An object is deleted with its account even without a garbage collector.
-"""
+"""Owner references to Tenants that cascade, to accounts and to OpenAPIs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from domain.identity import Kind
 from domain.resource import CustomResource, ObjectMeta, OwnerReference
 from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.provider_account import NoAccount, ProviderAccount
@@ -31,15 +27,6 @@ def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
     return {"metadata": {"ownerReferences": [each.model_dump(mode="json") for each in (*others, reference)]}}
 
 
-def bereft(meta: ObjectMeta, kind: Kind, name: str, owner: CustomResource | None) -> bool:
-    """Whether the recorded owner of this kind and name is gone, even if a new object has the owner's name.
-
-    A recorded owner with another name is ignored, because the object has moved to a new owner since.
-    """
-    noted = {each.uid for each in meta.owner_references if (each.kind, each.name) == (kind.name, name)}
-    return bool(noted) and (owner is None or owner.metadata.uid not in noted)
-
-
 def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, tenants: Iterable[Tenant]) -> JsonPatch:
     """The patch that makes the object's Tenant its owner; empty if the Tenant does not cascade or is in another
     namespace, or if the object has a controller, with which it is deleted anyway.
@@ -57,10 +44,7 @@ def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, te
 
 
 def _takes_along(tenant: Tenant, resource: CustomResource, account: ProviderAccount) -> bool:
-    reference, meta = tenant.spec.tenant_secret_ref, tenant.metadata
-    same_secret = (reference.name, reference.namespace or meta.namespace) == (
-        account.token.name,
-        account.token.namespace,
-    )
+    reference, meta, token = tenant.spec.tenant_secret_ref, tenant.metadata, account.token
+    same_secret = (reference.name, reference.namespace or meta.namespace) == (token.name, token.namespace)
     near = meta.namespace == resource.metadata.namespace
     return near and same_secret and not meta.deleting and takes_along(meta)

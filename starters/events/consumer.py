@@ -17,10 +17,10 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from domain.instances.event_delivery import Outcome
 from domain.instances.event_envelope import clean
+from domain.instances.event_handover import Outcome
+from domain.instances.message_acknowledgement import Acknowledgement, Verdict, back_off
 from domain.instances.message_unwrapping import SNS_CONFIRMATION, Message
-from domain.instances.message_verdict import Acknowledgement, Verdict, back_off
 from engine.errors import Absent, ApiError
 from engine.health import Progress
 from starters.events import metrics

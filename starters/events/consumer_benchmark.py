@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from domain.instances import constants as c
-from domain.instances.event_delivery import Outcome, Taken
+from domain.instances.event_handover import Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.message_unwrapping import Message

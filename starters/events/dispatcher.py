@@ -20,8 +20,9 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from domain.instances.event_delivery import Handled, Outcome, Taken, worst
-from domain.instances.event_routing import by_instance, group_of, instance_of, on_host, urgency
+from domain.instances.event_handover import Handled, Outcome, Taken, worst
+from domain.instances.event_routing import group_of, instance_of, on_host
+from domain.instances.event_urgency import by_instance, urgency
 from domain.instances.events import InstanceEvent
 from domain.instances.machine_pool_labels import GroupRecord, fold_result
 from domain.instances.workflow_ids import GroupKey, InstanceKey
@@ -42,7 +43,7 @@ LONGEST_SECONDS = 10.0
 # flood.
 PERIOD_SECONDS = 60.0
 
-# Hands events over to an instance's workflow; for `receives` see `domain.instances.event_delivery.update_id`.
+# Hands events over to an instance's workflow; for `receives` see `domain.instances.event_handover.update_id`.
 HandOverCall = Callable[[InstanceKey, Sequence[InstanceEvent], int], Awaitable[Taken]]
 # Passes on results of launches and terminations, and wakes the group's workflow.
 WakeGroup = Callable[[GroupKey, GroupRecord], Awaitable[None]]

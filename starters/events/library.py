@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from domain.instances.event_delivery import Handled, Outcome
+from domain.instances.event_handover import Handled, Outcome
 from domain.instances.event_parser import Events, Parsed, parse
+from domain.instances.message_acknowledgement import Acknowledgement, Verdict, acknowledge
 from domain.instances.message_unwrapping import Ignored, Message
-from domain.instances.message_verdict import Acknowledgement, Verdict, acknowledge
 from domain.model import Model
 from starters.events import metrics
 from starters.events.dispatcher import Dispatcher

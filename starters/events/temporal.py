@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from temporalio.client import Client
 
-from domain.instances.event_delivery import ENDED, HAND_OVER, HandOver, Taken, update_id
+from domain.instances.event_handover import ENDED, HAND_OVER, HandOver, Taken, update_id
 from domain.instances.events import InstanceEvent
 from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.workflow_ids import GroupKey, InstanceKey

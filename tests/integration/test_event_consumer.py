@@ -26,7 +26,7 @@ from waiting import eventually
 from activities.aws.queue_account_roles import Places
 from domain.instances import AWS_MACHINE
 from domain.instances.constants import INSTANCE_WORKFLOW
-from domain.instances.event_delivery import HAND_OVER, HandOver, Outcome, Taken
+from domain.instances.event_handover import HAND_OVER, HandOver, Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.served_queues import Place

@@ -37,7 +37,7 @@ from domain.instances.constants import (
     REPLACING_ANNOTATION,
     STATE_LABEL,
 )
-from domain.instances.event_delivery import Outcome, Taken
+from domain.instances.event_handover import Outcome, Taken
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
 from domain.instances.replacements import CLOCKS_DIFFER
 from domain.instances.workflow_ids import InstanceKey

@@ -49,7 +49,7 @@ from domain.instances.actions import (
 )
 from domain.instances.constants import DEPLOYMENT_LABEL, INSTANCE_WORKFLOW, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.disruption_budget import Turn
-from domain.instances.event_delivery import ANSWERED, Outcome, Taken
+from domain.instances.event_handover import ANSWERED, Outcome, Taken
 from domain.instances.event_verification import Facts, Question, ScheduledEvent
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.hook_timeouts import HookTiming

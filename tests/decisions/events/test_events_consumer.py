@@ -15,7 +15,7 @@ import pytest
 from running_consumer import running, until
 
 from activities.aws.session import Services
-from domain.instances.event_delivery import Outcome, Taken
+from domain.instances.event_handover import Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.message_unwrapping import Message

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from running_consumer import until
 
-from domain.instances.event_delivery import Handled, Outcome, Taken
+from domain.instances.event_handover import Handled, Outcome, Taken
 from domain.instances.event_parser import Events
 from domain.instances.events import EventKind, HookAction, InstanceEvent, InstanceState
 from domain.instances.machine_pool_labels import GroupRecord

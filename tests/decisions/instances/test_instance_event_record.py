@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from instance_scenes import EXAMPLES, GROUP, at, event, facts, hook, record, scheduled, spot, state
 
 from domain.instances.ec2_answers import answered, is_absent
-from domain.instances.event_delivery import Outcome
+from domain.instances.event_handover import Outcome
 from domain.instances.event_record import (
     InstanceRecord,
     fold,

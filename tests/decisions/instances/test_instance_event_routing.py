@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, event, hook, spot, state
 
-from domain.instances.event_delivery import update_id
-from domain.instances.event_routing import by_instance, group_of, instance_of, on_host, urgency
+from domain.instances.event_handover import update_id
+from domain.instances.event_routing import group_of, instance_of, on_host
+from domain.instances.event_urgency import by_instance, urgency
 from domain.instances.events import EventKind
 from domain.instances.workflow_ids import GroupKey, InstanceKey
 
@@ -32,9 +33,8 @@ def test_an_event_of_a_host_is_one_of_each_instance_on_it() -> None:
 
 def test_a_batch_is_grouped_by_instance_in_the_order_of_time_the_urgent_first() -> None:
     quiet = [state("stopped", 9, instance_id="i-q"), state("running", 2, instance_id="i-q")]
-    health = event(EventKind.HEALTH_SCHEDULED, 0, instance_id="i-h")
     pressing = [state("running", 3, instance_id="i-s"), spot(1, instance_id="i-s")]
-    found = by_instance([health, *quiet, quiet[0], *pressing])
+    found = by_instance([event(EventKind.HEALTH_SCHEDULED, 0, instance_id="i-h"), *quiet, quiet[0], *pressing])
     assert [key.instance_id for key in found] == ["i-s", "i-q", "i-h"]
     assert [each.time for each in found[next(iter(found))]] == [at(1), at(3)]
     assert [len(each) for each in found.values()] == [2, 2, 1]

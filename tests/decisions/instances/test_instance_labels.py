@@ -45,7 +45,7 @@ from domain.instances.machine_pool_labels import (
 )
 from domain.instances.provider_ids import group_of_arn, instance_of_provider_id
 from domain.instances.resources import AWSMachine, AWSMachinePool
-from domain.instances.scheduled_maintenance import Effect, effect_of
+from domain.instances.scheduled_event_types import Effect, effect_of
 from domain.instances.workflow_ids import GroupKey, InstanceKey
 from domain.resource import ObjectMeta
 from domain.writes import merge

@@ -108,7 +108,7 @@ def test_a_lifecycle_action_is_read(type_: str, transition: str, kind: EventKind
     assert event.hook is not None
     assert (event.hook.name, event.hook.token, event.hook.metadata) == ("drain", TOKEN, "x")
     assert event.hook.transition == transition.lower()
-    assert event.hook.warms
+    assert event.hook.returns_to_warm_pool
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 import pytest
 from instance_scenes import at, event, hook, spot, state
 
-from domain.instances.event_delivery import Handled, Outcome
+from domain.instances.event_handover import Handled, Outcome
 from domain.instances.event_parser import Events
 from domain.instances.events import EventKind, InstanceEvent
-from domain.instances.message_verdict import Acknowledgement, Verdict, acknowledge
+from domain.instances.message_acknowledgement import Acknowledgement, Verdict, acknowledge
 
 
 def handled(of: InstanceEvent, now: datetime, receives: int = 1, *, may_appear: bool = False) -> Acknowledgement:

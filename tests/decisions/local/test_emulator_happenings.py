@@ -62,7 +62,7 @@ def test_a_lifecycle_action_is_read(transition: str, kind: EventKind) -> None:
     assert event.hook is not None
     assert (event.kind, event.group) == (kind, GROUP.name)
     assert (event.hook.name, event.hook.token, event.hook.metadata) == ("drain", "token-1", "said")
-    assert not event.hook.warms
+    assert not event.hook.returns_to_warm_pool
 
 
 @pytest.mark.parametrize(

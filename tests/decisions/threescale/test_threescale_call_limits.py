@@ -9,7 +9,7 @@ from guarded_calls import Clock, call, refusal, silence
 
 from activities.circuit_breaker import CHOSEN_SECONDS, PAUSE
 from activities.threescale.call_limits import Guard
-from activities.threescale.tenant_backoff import COME_BACK
+from activities.threescale.slot_backoff import COME_BACK
 from activities.threescale.tenant_concurrency import Share
 from engine.errors import Throttled
 

@@ -17,7 +17,7 @@ from running_consumer import running
 from waiting import eventually
 
 from activities.aws.queue_account_roles import Places
-from domain.instances.event_delivery import Outcome, Taken
+from domain.instances.event_handover import Outcome, Taken
 from domain.instances.events import InstanceEvent
 from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.served_queues import Place

@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 from instance_scenes import at, state
 
-from domain.instances.event_delivery import Handled, Outcome
+from domain.instances.event_handover import Handled, Outcome
 from domain.instances.event_parser import Events
 from domain.instances.events import InstanceEvent
+from domain.instances.message_acknowledgement import Verdict, acknowledge, back_off
 from domain.instances.message_unwrapping import Ignored, Invalid
-from domain.instances.message_verdict import Verdict, acknowledge, back_off
 
 ONE, OTHER = state("running", 0), state("stopped", 1)
 NOW = at(5)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from domain.instances.event_delivery import Handled, Outcome, worst
+from domain.instances.event_handover import Handled, Outcome, worst
 from domain.instances.event_parser import Parsed
 from domain.instances.message_unwrapping import Ignored, Invalid
 from domain.instances.unmatched_events import counted, unmatched_delay, waits_for_machine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from activities.threescale.tenant_backoff import COME_BACK, LONGEST_AWAY, TenantBackoff
+from activities.threescale.slot_backoff import COME_BACK, LONGEST_AWAY, SlotBackoff
 from domain.runner import SHORT_PAUSE
 
 SLOTS = 8
@@ -17,10 +17,10 @@ class Clock:
         return self.now
 
 
-def turns_after(sitting: float) -> tuple[TenantBackoff, Clock]:
+def turns_after(sitting: float) -> tuple[SlotBackoff, Clock]:
     """Where many passes have sat for so long each."""
     clock = Clock()
-    turns = TenantBackoff(SLOTS, clock)
+    turns = SlotBackoff(SLOTS, clock)
     for _ in range(100):
         turns.freed(sitting)
     return turns, clock
@@ -60,6 +60,6 @@ def test_no_caller_is_away_for_longer_than_a_minute_and_an_old_crowd_is_forgotte
 
 
 def test_nothing_is_known_of_sittings_at_first() -> None:
-    delays = [TenantBackoff(SLOTS).away() for _ in range(100)]
+    delays = [SlotBackoff(SLOTS).away() for _ in range(100)]
 
     assert max(delays) <= timedelta(seconds=7.5)

@@ -46,7 +46,7 @@ def worst(handled: Iterable[Handled]) -> Handled:
 
 
 class HandOver(Model):
-    """Events of one instance, in the order in which they happened (`event_routing.by_instance`)."""
+    """Events of one instance, in the order in which they happened (`event_urgency.by_instance`)."""
 
     events: tuple[InstanceEvent, ...]
 

@@ -23,7 +23,7 @@ _SHARE = 0.1
 _LONGEST_HOLDING = 5.0
 
 
-class TenantBackoff:
+class SlotBackoff:
     def __init__(self, slots: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._slots = slots
         self._clock = clock
