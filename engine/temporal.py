@@ -43,12 +43,12 @@ from temporalio.runtime import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
+from domain.carried_memory import Carry
 from domain.decision import Decision
 from domain.identity import Key, all_kinds, task_queue
 from domain.passes import PassedWorld
 from domain.runner import State
 from domain.urgency import is_urgent_lifecycle
-from domain.workflow_input import Carry
 from engine.encryption import data_converter
 from engine.health import AddressUnusable
 from engine.settings import Settings

@@ -1,8 +1,7 @@
-"""The worker process: it executes workflows and activities until it is stopped.
+"""The worker process: it executes workflows and activities.
 
-It has one Temporal worker per task queue (`task_queues.py`). The queue of Organizations and Support has a server-side
-rate limit over all workers. boto3 and keystoneauth1 are blocking, so AWS and OpenStack activities run on a thread pool
-as large as their slots.
+It has one Temporal worker per task queue (`task_queues.py`). boto3 and keystoneauth1 are blocking, so AWS and
+OpenStack activities run on a thread pool as large as their slots.
 
 On SIGTERM polling ends, and running activities get `PERDURE_DRAIN` to end.
 """
@@ -23,7 +22,6 @@ from temporalio.worker import PollerBehaviorAutoscaling, Worker
 from activities.clients import Clients
 from activities.kube import KubeActivities
 from domain.areas import installed
-from domain.decision import Queue
 from domain.identity import objectless_in, task_queue
 from engine import worker_slots
 from engine.health import Health, serve
@@ -39,7 +37,7 @@ from workers import adaptive_concurrency
 from workers.activity_interceptor import Boundary
 from workers.dead_worker_takeover import take_over
 from workers.registry import areas, local_activities, workflows_of
-from workers.task_queues import BLOCKING, SLOTS, by_queue, observing_queues
+from workers.task_queues import BLOCKING, SLOTS, by_queue, observing_queues, rate_of
 
 PROCESS = "worker"
 INSTANCES = "instances"
@@ -157,9 +155,7 @@ async def create_workers(
             activities=of_queue,
             activity_executor=executor if queue in BLOCKING else None,
             tuner=adaptive_concurrency.activities(SLOTS.get(queue, worker_slots.KUBERNETES)),
-            max_task_queue_activities_per_second=settings.worker_organization_rate
-            if queue == Queue.AWS_ORGANIZATION
-            else None,
+            max_task_queue_activities_per_second=rate_of(queue, settings),
             activity_task_poller_behavior=PollerBehaviorAutoscaling(),
             interceptors=[Boundary()],
             # A cancellation reaches an activity with its next heartbeat, which must not take half a minute.

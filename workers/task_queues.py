@@ -1,6 +1,7 @@
 """The task queues: one per area for workflow tasks; one per API family (for accounts) or area for activities.
 
-Each has its own slots, so that a hanging API never takes another API's.
+Each has its own slots, so that a hanging API never takes another API's. The server enforces the rate limit of
+Organizations and Support over all workers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from domain.areas import area_of
 from domain.decision import Queue, World
 from domain.identity import task_queue
 from engine import worker_slots
+from engine.settings import Settings
 from workers.registry import actions
 
 # The queues whose activities call boto3 or keystoneauth1.
@@ -25,6 +27,11 @@ SLOTS: dict[str, int] = {
     Queue.INSTANCES_AWS: worker_slots.AWS,
     Queue.THREESCALE: worker_slots.THREESCALE,
 }
+
+
+def rate_of(queue: str, settings: Settings) -> float | None:
+    """The most activities per second; None for no limit."""
+    return settings.worker_organization_rate if queue == Queue.AWS_ORGANIZATION else None
 
 
 def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequence[Callable[..., object]]]:

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from temporalio import workflow
 
-from domain.workflow_input import Carry
+from domain.carried_memory import Carry
 
 # Histories stay short, so a run that has left the cache replays in well under a second.
 LONGEST_HISTORY = 600

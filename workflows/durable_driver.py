@@ -23,6 +23,7 @@ from temporalio import workflow
 from temporalio.common import Priority, RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType, is_cancelled_exception
 
+from domain.carried_memory import Carry, newest
 from domain.control_annotations import PAUSED, RETRY
 from domain.decision import Action, Decision, Earlier, Outcome, WhenUnwanted, World
 from domain.identity import Key, task_queue
@@ -30,7 +31,6 @@ from domain.refusal import ErrorType, Refusal
 from domain.runner import OBSERVE, SUMMARY_LENGTH, State, Step
 from domain.urgency import is_urgent_activity
 from domain.why import Why, details, explain
-from domain.workflow_input import Carry, newest
 from domain.writes import JsonPatch, LeverPatch, Patch, Write
 from engine.temporal import OP_DEADLINE, OP_OWNER, OP_PHASE, OP_WAITS_FOR, URGENT
 from workflows import continue_as_new

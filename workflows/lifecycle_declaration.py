@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 from temporalio import workflow
 
+from domain.carried_memory import Carry
 from domain.decision import Action, Decision, World
 from domain.passes import passed
-from domain.workflow_input import Carry
 from workflows.durable_driver import Entity
 
 E = TypeVar("E", bound=Entity[Any])

@@ -11,6 +11,7 @@ from domain.threescale.calls import Read, Resource
 from domain.threescale.developer_account import ObservedAccount, admin_of
 from domain.threescale.developer_user import ObservedUser, password_of
 from domain.threescale.duplicate_owners import Holder, holders_of
+from domain.threescale.provider_account import named_secret
 from domain.threescale.reference_names import users_of_account
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, DeveloperUser, Product
 
@@ -49,7 +50,7 @@ class ApplicationSubject(Subject[Application]):
         application, spec = self.resource, self.resource.spec
         account = self.cache.get(DeveloperAccount, self.namespace, spec.account_cr.name)
         product = self.cache.get(Product, self.namespace, spec.product_cr.name)
-        await self.find_account(account.spec.tenant_secret if account else "")
+        await self.find_account(named_secret(account))
         wanted = credentials(application, product).values() if product else ()
         return ObservedApplication(
             **self.common(),

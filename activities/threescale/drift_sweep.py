@@ -33,14 +33,13 @@ from domain.threescale.drift import (
     in_turn,
     is_listed,
     lists_for,
-    tenant_secret,
     with_list,
     without_owner,
 )
 from domain.threescale.drift_schedule import COMPARED_PER_SWEEP, COMPARES_FOR, DRIFT, SWEEP, drift_noted, no_sweep
 from domain.threescale.observed import Memory
 from domain.threescale.passes import SweepTenants, ThreescaleWorld
-from domain.threescale.provider_account import NoAccount, ProviderAccount, plain
+from domain.threescale.provider_account import NoAccount, ProviderAccount, plain, tenant_secret
 from domain.threescale.resources import DeveloperAccount
 from domain.threescale.tls_verification import insecure
 from engine.clock import now

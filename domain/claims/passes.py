@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import ClassVar, Self
 
+from domain.carried_memory import newest
 from domain.claims.lifespan_end import RequestedEnd
 from domain.claims.phases import BINDING
 from domain.claims.write_backoff import RevertedWrites
@@ -13,7 +14,6 @@ from domain.decision import Queue, World
 from domain.identity import Key
 from domain.model import Model
 from domain.passes import Observation, Pass, PassedWorld
-from domain.workflow_input import newest
 
 # A pass makes tens of requests at most; missed heartbeats reveal a dead worker much earlier.
 LONGEST_PASS = timedelta(minutes=2)

@@ -28,7 +28,6 @@ from domain.threescale.idempotent_creations import created
 from domain.threescale.normalize import same_json
 from domain.threescale.observed import Blocker, ObservedOne, invalid, is_true, waiting
 from domain.threescale.provider_account import same_tenant
-from domain.threescale.references import usable
 from domain.threescale.remote_object import One, differing, read_one, wrote_one
 from domain.threescale.remote_state import FoundDocument
 from domain.threescale.resources import ActiveDoc, Product
@@ -36,6 +35,7 @@ from domain.threescale.resources.shared import Digests, LocalReference
 from domain.threescale.spec_defaults import of_active_doc
 from domain.threescale.spec_validation import fault_of_system_name, message_of
 from domain.threescale.system_names import taken_name
+from domain.threescale.usable_referents import usable
 
 _PATH = "active_docs"
 

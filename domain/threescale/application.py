@@ -31,12 +31,12 @@ from domain.threescale.idempotent_creations import OTHERS, created
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, finalizer_set, invalid, is_true, waiting
 from domain.threescale.owner_references import owned
 from domain.threescale.provider_account import known_at, same_tenant
-from domain.threescale.references import id_of_account
 from domain.threescale.remote_ids import combined
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import FoundApplication, FoundPlan, answers_of
 from domain.threescale.resources import Application, DeveloperAccount, Product
 from domain.threescale.resources.shared import Digests
+from domain.threescale.usable_referents import id_of_account
 
 LIVE, SUSPENDED = "live", "suspended"
 

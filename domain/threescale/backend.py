@@ -29,7 +29,6 @@ from domain.threescale.methods_and_metrics import Owner, count
 from domain.threescale.metrics_in_use import releasing
 from domain.threescale.normalize import described, same_address, same_text
 from domain.threescale.observed import Blocker, ObservedOwner, blocking, calls, invalid, status_patch, waiting
-from domain.threescale.references import users_of
 from domain.threescale.refused_calls import held
 from domain.threescale.remote_state import FoundBackend, FoundBackendApi
 from domain.threescale.resources import Backend, Product
@@ -38,6 +37,7 @@ from domain.threescale.resources.shared import Digests
 from domain.threescale.spec_defaults import of_backend
 from domain.threescale.spec_validation import faults_of_backend, message_of
 from domain.threescale.system_names import changed_name, taken_name
+from domain.threescale.usable_referents import users_of
 
 _PATH = "backend_apis"
 

@@ -18,8 +18,8 @@ from domain.threescale.calls import Read, Resource, Sync, Write
 from domain.threescale.conditions import INVALID, READY
 from domain.threescale.observed import Blocker, Observed, Phase, acts, invalid, is_true, waiting
 from domain.threescale.provider_account import ProviderAccount, known_at
-from domain.threescale.references import usable
 from domain.threescale.resources import Product, ProxyConfigPromote
+from domain.threescale.usable_referents import usable
 
 NO_PRODUCT = "product not found"
 # Clients of the replaced operator treat a staging promotion that fails with exactly this message as done.

@@ -26,13 +26,13 @@ from domain.threescale.idempotent_creations import created
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, failed, invalid, is_true, waiting
 from domain.threescale.owner_references import owned
 from domain.threescale.provider_account import same_tenant
-from domain.threescale.references import account_usable, id_of_account
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import FoundUser
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import MEMBER
 from domain.threescale.resources.shared import Digests
 from domain.threescale.spec_validation import fault_of_address
+from domain.threescale.usable_referents import account_usable, id_of_account
 
 PENDING, ACTIVE, SUSPENDED = "pending", "active", "suspended"
 

@@ -25,7 +25,6 @@ from domain.threescale.developer_account import sync_account
 from domain.threescale.digests import digests_of
 from domain.threescale.managed_by import MANAGED_BY
 from domain.threescale.product_sync import changes_of_service
-from domain.threescale.provider_account import named_secret
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import (
     FoundAccount,
@@ -71,7 +70,7 @@ def _other_application(application: Application, found: FoundApplication) -> boo
 
 
 def _other_document(document: ActiveDoc, found: FoundDocument) -> bool:
-    """The body is not compared, because the object does not contain the body."""
+    """The body is not compared, because the object does not contain it."""
     return not sync_document(document, found.body, found.service_id, _one(found)).done
 
 
@@ -169,14 +168,6 @@ def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str,
             if not adopted and MANAGED_BY.items() <= each.annotations.items():
                 lost.append(f"3scale {what} {each.id} ({name})")
     return tuple(lost)
-
-
-def tenant_secret(each: CustomResource, accounts: Mapping[tuple[str, str], DeveloperAccount]) -> str:
-    """The Secret of the object's tenant. An Application takes its account's reference. Empty without a reference."""
-    if not isinstance(each, Application):
-        return named_secret(each)
-    owner = accounts.get((each.metadata.namespace, each.spec.account_cr.name))
-    return named_secret(owner) if owner is not None else ""
 
 
 def _problem(each: CustomResource, lists: Lists) -> str:

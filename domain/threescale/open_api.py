@@ -35,12 +35,12 @@ from domain.threescale.observed import Blocker, Observed, Phase, acts, failed, f
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import Generated, generate
 from domain.threescale.owner_references import owned
-from domain.threescale.references import usable
 from domain.threescale.remote_ids import combined
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.resources.shared import LocalReference
 from domain.threescale.spec_validation import Fault, faults_of_backend, faults_of_product, message_of
 from domain.threescale.tls_verification import INSECURE
+from domain.threescale.usable_referents import usable
 from domain.writes import JsonPatch, difference
 
 _ORPHAN_FINALIZER = "orphan"

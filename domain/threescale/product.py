@@ -26,7 +26,6 @@ from domain.threescale.digests import digest, digests_of, remembering
 from domain.threescale.issuer_and_policy_secrets import SecretText, with_secrets
 from domain.threescale.observed import Blocker, ObservedOwner, blocking, calls, invalid, status_patch, waiting
 from domain.threescale.product_sync import Wanted, sync_product, touches_gateway
-from domain.threescale.references import backends_by_name, blocker_of_product
 from domain.threescale.refused_calls import held
 from domain.threescale.remote_state import FoundProduct
 from domain.threescale.resources import Application, Backend, Product
@@ -35,6 +34,7 @@ from domain.threescale.resources.shared import Digests
 from domain.threescale.spec_defaults import of_product
 from domain.threescale.spec_validation import faults_of_paths, faults_of_product, message_of
 from domain.threescale.system_names import changed_name, taken_name
+from domain.threescale.usable_referents import backends_by_name, blocker_of_product
 
 
 class ObservedProduct(ObservedOwner):

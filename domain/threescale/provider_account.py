@@ -1,9 +1,14 @@
-"""The 3scale tenant of an object: the provider account, found as by the replaced operator.
+"""Whose provider account (3scale tenant) an object uses, found as by the replaced operator.
 
-    the Secret that the object names ─► `threescale-provider-account` ─► the APIManager, with `system-seed`
+    Application          its DeveloperAccount's
+    ProxyConfigPromote   its Product's
+    Tenant               its master's (`tenant.py`)
+    other kinds          their own
 
-The first source that is named or exists decides, even if it lacks a key. After a move to another tenant an object is
-searched for by name, because another object may have its id in the new tenant.
+    the named Secret ─► `threescale-provider-account` ─► the APIManager, with `system-seed`
+
+The first source that is named or exists decides, even if it lacks a key. After a move an object is searched for by
+name, because its id may be another object's in the new tenant.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from domain.model import Model
 from domain.resource import CustomResource
 from domain.threescale.calls import SecretKey
 from domain.threescale.normalize import with_port
+from domain.threescale.resources import Application, DeveloperAccount
 from domain.threescale.resources.shared import InTenant
 
 DEFAULT_SECRET = "threescale-provider-account"  # noqa: S105 - its name
@@ -26,7 +32,7 @@ SEED_TOKEN_KEY = "ADMIN_ACCESS_TOKEN"  # noqa: S105 - its name
 
 
 class SecretView(Model):
-    """The keys of a Secret. Of the values, only the tenant's address is included."""
+    """A Secret's keys, and of its values only the tenant's address."""
 
     name: str
     keys: tuple[str, ...] = ()
@@ -57,8 +63,14 @@ class NoAccount(Model):
         return ""
 
 
-def named_secret(resource: CustomResource) -> str:
-    """Empty for the default tenant of the namespace."""
+def tenant_secret(each: CustomResource, accounts: Mapping[tuple[str, str], DeveloperAccount]) -> str:
+    """The name of the tenant's Secret; empty for the namespace's default tenant."""
+    if isinstance(each, Application):
+        return named_secret(accounts.get((each.metadata.namespace, each.spec.account_cr.name)))
+    return named_secret(each)
+
+
+def named_secret(resource: CustomResource | None) -> str:
     spec: object = getattr(resource, "spec", None)
     return spec.tenant_secret if isinstance(spec, InTenant) else ""
 
@@ -66,8 +78,8 @@ def named_secret(resource: CustomResource) -> str:
 def provider_account(
     namespace: str, named: str, secrets: Mapping[str, SecretView], installation: Installation | None = None
 ) -> ProviderAccount | NoAccount:
-    """The tenant's address and token, or why there is no tenant. `named` is the Secret that the object references;
-    empty without a reference.
+    """The tenant's address and token, or why there is no tenant. `named` is the referenced Secret; empty without a
+    reference.
     """
     chosen = named or DEFAULT_SECRET
     secret = secrets.get(chosen)

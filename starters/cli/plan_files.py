@@ -18,12 +18,12 @@ from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
 from activities.clients import Clients
+from domain.carried_memory import Carry
 from domain.decision import Action, World
 from domain.identity import Key, Kind, all_kinds
 from domain.pauses import why_paused
 from domain.refusal import Refusal
 from domain.why import Why
-from domain.workflow_input import Carry
 from engine.errors import ApiError, Denied
 from engine.kube import JsonObject, KubeApi, Listing, WatchEvent
 from engine.kube.json import key_of, text

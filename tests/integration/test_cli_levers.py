@@ -24,9 +24,9 @@ from temporalio.worker import Worker
 from waiting import eventually
 
 from domain.accounts import ACCOUNT
+from domain.carried_memory import Carry
 from domain.control_annotations import ABANDONED, PAUSED, RETRIED, RETRY
 from domain.identity import Key
-from domain.workflow_input import Carry
 from engine.kube import EVENT, NAMESPACE, KubeApi
 from engine.kube.json import mapping, text
 from engine.settings import Settings

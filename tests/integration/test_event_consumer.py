@@ -24,6 +24,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from waiting import eventually
 
 from activities.aws.queue_account_roles import Places
+from domain.carried_memory import Carry
 from domain.instances import AWS_MACHINE
 from domain.instances.constants import INSTANCE_WORKFLOW
 from domain.instances.event_handover import HAND_OVER, HandOver, Outcome, Taken
@@ -31,7 +32,6 @@ from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.machine_pool_labels import GroupRecord
 from domain.instances.served_queues import Place
 from domain.instances.workflow_ids import GroupKey, InstanceKey
-from domain.workflow_input import Carry
 from engine.kube import KubeApi
 from engine.settings import Settings
 from engine.temporal import connect

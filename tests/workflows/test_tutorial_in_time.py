@@ -25,7 +25,7 @@ from temporalio.worker import Worker
 from perdure_greeting import GREETING
 from perdure_greeting.activities import Greetings
 from activities.kube import KubeActivities
-from domain.workflow_input import Carry
+from domain.carried_memory import Carry
 from domain.identity import Key
 from engine.errors import Absent
 from engine.kube import CONFIG_MAP

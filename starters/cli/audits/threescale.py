@@ -23,12 +23,11 @@ from domain.threescale.drift import (
     Lists,
     differences,
     lists_for,
-    tenant_secret,
     with_list,
     without_owner,
 )
 from domain.threescale.normalize import with_port
-from domain.threescale.provider_account import ADDRESS_KEY, DEFAULT_SECRET, TOKEN_KEY
+from domain.threescale.provider_account import ADDRESS_KEY, DEFAULT_SECRET, TOKEN_KEY, tenant_secret
 from domain.threescale.resources import DeveloperAccount
 from engine.errors import Absent, ApiError, Denied
 from engine.kube import SECRET
@@ -97,7 +96,7 @@ async def _lists(tenant: Tenant, url: str, objects: list[CustomResource]) -> Lis
 
 
 async def _tenants(session: Session) -> tuple[dict[Account, list[CustomResource]], list[Finding]]:
-    """The objects by tenant, and findings of unreadable objects. An Application belongs to its account's tenant."""
+    """The objects by tenant, and findings of unreadable objects."""
     objects, found = await _objects(session)
     accounts: dict[tuple[str, str], Account | None] = {}
     named = {

@@ -9,10 +9,10 @@ import pytest
 from claim_domain import BINDER
 
 from activities.claims.binder_requests import Asking
+from domain.carried_memory import Carry
 from domain.claims import RESOURCE_CLAIM
 from domain.claims.passes import MOST_ASKED, Asked
 from domain.identity import Key
-from domain.workflow_input import Carry
 from workflows.claims import ClaimBinderWorkflow
 
 

@@ -10,9 +10,9 @@ import yaml
 from definitions import MODELS, schema_of
 from openapi_schema_validator import OAS30Validator
 
-from domain.threescale.references import blocker_of_product
 from domain.threescale.resources import Backend, Product
 from domain.threescale.spec_validation import faults_of_backend, faults_of_product
+from domain.threescale.usable_referents import blocker_of_product
 from localcloud.demo.api import failure, look
 from localcloud.demo.stage import Waiting
 

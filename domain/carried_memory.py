@@ -12,9 +12,10 @@ from domain.resource import newest_version
 class Carry(Model):
     """The input of a lifecycle's workflow. A watcher sets only the key; each run fills in the rest for the next run.
 
-    It contains only what cannot be observed again. `known` is the area's memory (its model as JSON). `recorded` is as
-    in `World`. `refusals` are the last failures by slot. `seen` maps each kind to the newest resourceVersion that a
-    wake named. `world` is the result of a first pass, if the process that starts the workflow has made one.
+    It contains only what cannot be observed. If it is lost, the lifecycle observes again and comes to the same state.
+    `known` is the area's memory (its model as JSON). `recorded` is as in `World`. `refusals` are the last failures by
+    slot. `seen` maps each kind to the newest resourceVersion that a wake named. `world` is the result of a first pass,
+    if the starter has made one.
     """
 
     key: Key

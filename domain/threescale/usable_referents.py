@@ -1,8 +1,8 @@
-"""References: whether a referent is usable, and how it blocks its referrers.
+"""Whether a referent is usable, and how it blocks its referrers.
 
 A usable referent is in 3scale, in the same tenant, and not being deleted. An unusable referent makes its referrers
-Orphans, which wait for it by name; an Invalid referent makes them Invalid. Faults are sorted by name, so that their
-order never changes a status.
+Orphans, which wait for it by name; an Invalid referent makes them Invalid (`conditions.py`: the types that each kind
+shows). Faults are sorted by name, so that their order never changes a status.
 """
 
 from __future__ import annotations
