@@ -182,7 +182,7 @@ class Outcome(StrEnum):
     WORKING = "working"
     SETTLED = "settled"
     WAITING = "waiting"  # a change outside Perdure can end it, so each wake leads to a new decision
-    FAILED = "failed"  # no observation can end it, only a new generation of the object or a person's retry
+    FAILED = "failed"  # until a person retries, or makes the edit that `waits_for` names
     GONE = "gone"  # the object no longer exists: the workflow ends
 
 

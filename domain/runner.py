@@ -19,7 +19,6 @@ Two drivers run the steps of a `State`: `workflows/durable_driver.py` with activ
 - While the world is held, and in a dry run, only reading actions start. While it cannot be observed, no action starts,
   but running actions continue.
 - A pass whose decisions never run out of actions fails (`MOST_ROUNDS`).
-- The outcome `FAILED` stands until a new generation or a person's retry.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from activities import attempt
 from activities.aws.error_codes import error_class
-from activities.aws.region_initialization import can_use
 from activities.aws.session import Member, Sessions
+from activities.aws.usable_regions import usable_regions
 from domain.accounts.actions.account_cleanup import Cleaned, CleanGlobal, CleanRegion
 from domain.refusal import RETRIED_BY_SERVER
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Unavailable
@@ -48,7 +48,7 @@ def clean_region(sessions: Sessions, action: CleanRegion) -> Cleaned:
         ec2 = member.ec2(action.region)
         ended = _end_instances(ec2, sweep)
     except (Denied, Invalid, Pending, Unavailable):
-        if can_use(member, action.region):
+        if action.region in usable_regions(member):
             raise
         return Cleaned(report=f"{action.region} is not enabled in the account")
     with sweep.category("snapshots"):

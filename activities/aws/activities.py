@@ -25,6 +25,7 @@ from activities.aws import (
     region_initialization,
     service_quotas,
     support_cases,
+    usable_regions,
 )
 from activities.aws.session import Sessions
 from domain.accounts.actions.region_initialization import InitializeRegion
@@ -54,7 +55,7 @@ class AwsActivities(Activities):
     tag_account = _carried_out(account_creation.tag_account)
     ensure_support_role = _carried_out(iam_identities.ensure_support_role)
     ensure_admin_user = _carried_out(iam_identities.ensure_admin_user)
-    list_regions = _carried_out(region_initialization.list_regions)
+    list_regions = _carried_out(usable_regions.list_regions)
     enable_regions = _carried_out(opt_in_regions.enable_regions)
     raise_quotas = _carried_out(service_quotas.raise_quotas)
     ensure_fleet_role = _carried_out(fleet_manager_role.ensure_fleet_role)

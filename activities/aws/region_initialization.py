@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -21,8 +21,9 @@ from activities.aws.clients import held
 from activities.aws.customer_account_access import entered
 from activities.aws.error_codes import UNAUTHENTICATED
 from activities.aws.service_quotas import ask_for_vcpus
-from activities.aws.session import Member, Sessions
-from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion, ListRegions, Regions
+from activities.aws.session import Sessions
+from activities.aws.usable_regions import usable_regions
+from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion
 from domain.accounts.iam_and_instance_tags import REGION_INIT_TAG_NAME
 from domain.accounts.initialization_instance import ARCHITECTURE, MicroType, first_image, instance_type, type_refused
 from domain.accounts.observed import RegionOutcome
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
         EbsBlockDeviceTypeDef,
         FilterTypeDef,
         InstanceTypeDef,
-        RegionTypeDef,
         RunInstancesRequestTypeDef,
         TagSpecificationTypeDef,
     )
@@ -64,27 +64,6 @@ _LOOK_UPS_KEPT_SECONDS = 3600.0
 _LONGEST_REGION = timedelta(seconds=1500)
 CREATION_TIMEOUT_CODE = "EC2CreationTimeout"
 _PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
-
-
-def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
-    """The regions that the account can use. The answer is filtered again, as not every API honours `AllRegions`."""
-    member = entered(sessions, action, settle=attempt.SETTLING)
-    try:
-        answer = member.ec2(member.default_region).describe_regions(AllRegions=False)
-    except Pending as error:
-        error.delay = error.delay or attempt.growing((5, 10, 20, 40, 60))
-        raise
-    except Denied as error:
-        raise (attempt.settling(error) if error.code in UNAUTHENTICATED else error) from error.__cause__
-    return Regions(regions=usable(answer["Regions"]))
-
-
-def can_use(member: Member, region: str) -> bool:
-    return region in usable(member.ec2(member.default_region).describe_regions(AllRegions=False)["Regions"])
-
-
-def usable(regions: Iterable[RegionTypeDef]) -> tuple[str, ...]:
-    return tuple(sorted(item["RegionName"] for item in regions if item.get("OptInStatus") != "not-opted-in"))
 
 
 class Launched(NamedTuple):
@@ -278,7 +257,7 @@ def end_launches(sessions: Sessions, action: EndLaunches) -> None:
     try:
         end_marked(member.ec2(action.region), action.tags)
     except (Denied, Invalid, Pending, Unavailable):
-        if can_use(member, action.region):
+        if action.region in usable_regions(member):
             raise
 
 

@@ -20,7 +20,7 @@ from domain.accounts import customer_account
 from domain.accounts.account_creation import create_account, creation_timed_out, discard
 from domain.accounts.account_deletion import LEFT_LAUNCHES, deleting, launches_to_end
 from domain.accounts.actions.account_creation import TagAccount
-from domain.accounts.admin_user import admin_user, key_and_regions, refused_by_iam, secret_recorded
+from domain.accounts.admin_user import key_and_regions, recreated_user, refused_by_iam, secret_recorded
 from domain.accounts.claim_holder import still_names
 from domain.accounts.constants import CREATION_TIMEOUT, FINALIZER, IAM_USER_ID_LABEL, OWNER_TAG, PAUSE_ANNOTATION
 from domain.accounts.naming import iam_user_id
@@ -80,7 +80,7 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
         AccountState.NEW: create_account,
         AccountState.CREATING: _creating,
         AccountState.OPTING_IN_REGIONS: opting_in,
-        AccountState.OPT_IN_REGIONS_ENABLED: _opted_in,
+        AccountState.OPT_IN_REGIONS_ENABLED: _credentials,  # without a deadline: opting in takes hours
         AccountState.INITIALIZING_REGIONS: partial(initializing, done=_initialized),
         AccountState.PENDING_VERIFICATION: pending_verification,
         AccountState.READY: _ready,
@@ -121,17 +121,10 @@ def _creating(world: AccountWorld, now: datetime) -> Decision:
     if entered is None:  # the state was set by hand: the deadline starts now
         message = "AWS account already created"
         return world.entering(AccountState.CREATING, message, now, why="start the creation deadline")
-    if decision := before_credentials(world, now):
+    if decision := before_credentials(world, now) or creation_timed_out(world, entered, now):
         return decision
-    if failed := creation_timed_out(world, entered, now):
-        return failed
     deadline = entered + CREATION_TIMEOUT
     return _credentials(world, now, deadline, "the account fails with CreationTimeout")
-
-
-def _opted_in(world: AccountWorld, now: datetime) -> Decision:
-    """Opting in takes hours, so there is no deadline."""
-    return _credentials(world, now, None, "")
 
 
 def _shown_as_ready(world: AccountWorld, now: datetime) -> Decision:
@@ -139,15 +132,13 @@ def _shown_as_ready(world: AccountWorld, now: datetime) -> Decision:
     return world.entering(AccountState.READY, READY_MESSAGE, now, why=why)
 
 
-def _credentials(world: AccountWorld, now: datetime, deadline: datetime | None, at: str) -> Decision:
+def _credentials(world: AccountWorld, now: datetime, deadline: datetime | None = None, at: str = "") -> Decision:
     account, known = world.account, world.known
     if not account.spec.aws_account_id:
         why = f"state {account.status.state}, but spec.awsAccountID is empty"
         return world.waiting(why, "spec.awsAccountID", deadline=deadline, at=at)
-    if lacking := without_jump_role(world, "ami-owner", deadline=deadline, at=at):
-        return lacking
-    if refused := refused_by_iam(world, now):
-        return refused
+    if decision := without_jump_role(world, "ami-owner", deadline=deadline, at=at) or refused_by_iam(world, now):
+        return decision
     if actions := _credential_actions(world):
         return world.working("create credentials and list the regions", *actions, deadline=deadline, at=at)
     if account.spec.iam_user_secret != known.admin_secret:
@@ -189,11 +180,7 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
         return world.waiting(why, "spec.claimLink, or the deletion of that claim")
     if status.claimed and not spec.claim_link:  # a release was interrupted between its two writes
         return world.working("complete the release", world.write_status(released(status, now), note="released"))
-    if status.reused and not spec.iam_user_secret and not spec.claim_link and not only_shown(world):
-        if not world.known.admin_secret:
-            return world.working("recreate the IAM user", admin_user(world))
-        return world.working("record the Secret", secret_recorded(world))
-    if decision := of_ready_account(world, now) or quotas_of_ready_account(world, now):
+    if decision := recreated_user(world) or of_ready_account(world, now) or quotas_of_ready_account(world, now):
         return decision
     holder = f"held by claim {spec.claim_link_namespace}/{spec.claim_link}"
     return world.settled(holder if spec.claim_link else "ready to be claimed")

@@ -1,4 +1,4 @@
-"""The admin user of an AWS account with its key, and failures when IAM refuses."""
+"""The admin user of an AWS account with its key: created, recreated, or refused by IAM."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from domain.accounts.actions.iam_identities import EnsureAdminUser
 from domain.accounts.iam_and_instance_tags import ownership_tags
 from domain.accounts.naming import secret_of
 from domain.accounts.observed import AccountWorld
+from domain.accounts.protected_accounts import only_shown
 from domain.accounts.region_initialization import list_regions
 from domain.decision import Action, Decision
 from domain.refusal import ErrorType
@@ -43,6 +44,16 @@ def key_and_regions(world: AccountWorld) -> list[Action]:
 def secret_recorded(world: AccountWorld) -> Patch:
     spec = world.account.spec.model_copy(update={"iam_user_secret": world.known.admin_secret})
     return world.write_spec(spec, note="record iamUserSecret")
+
+
+def recreated_user(world: AccountWorld) -> Decision | None:
+    """The next step to a free reused Account's new IAM user and Secret, if needed."""
+    account = world.account
+    if not account.status.reused or account.spec.iam_user_secret or account.spec.claim_link or only_shown(world):
+        return None
+    if not world.known.admin_secret:
+        return world.working("recreate the IAM user", admin_user(world))
+    return world.working("record the Secret", secret_recorded(world))
 
 
 def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:

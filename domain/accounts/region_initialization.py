@@ -45,10 +45,8 @@ def initializing(world: AccountWorld, now: datetime, done: Done) -> Decision:
     if now >= deadline and not all_known:
         seconds = int(REGION_INITIALIZATION_TIMEOUT.total_seconds())
         open_ones = ", ".join(region for region in wanted or ("all",) if region not in known.outcomes)
-        message, why = (
-            f"Initializing regions for longer than {seconds} seconds",
-            f"regions not initialised: {open_ones}",
-        )
+        message = f"Initializing regions for longer than {seconds} seconds"
+        why = f"regions not initialised: {open_ones}"
         return world.failing("AccountCreationFailed", "RegionInitializationTimeout", message, now, why=why)
     if lacking := world.lacking("ami-owner", deadline=deadline, at=at):
         return lacking

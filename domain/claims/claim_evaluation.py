@@ -20,7 +20,7 @@ from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Fault, H
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
 from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, text_at, with_added, without
-from domain.claims.parameters import provider_status, recorded_provider, settle_parameters
+from domain.claims.parameter_validation import provider_status, recorded_provider, settle_parameters
 from domain.claims.periodic_evaluation import claim_by_clock
 from domain.claims.references import provider_name
 from domain.claims.resource_defaults import with_defaults

@@ -1,4 +1,4 @@
-"""Which claims have an invalid spec; in list mode also templates. `parameters.py` validates parameters.
+"""Which claims have an invalid spec; in list mode also templates. Parameters: `parameter_validation.py`.
 
 Clients compare the templates' errors in `status.resources[].validationError`.
 """

@@ -15,9 +15,7 @@ class Regions(Facts):
 
 
 class ListRegions(MemberAction):
-    """List the regions, by a call in the partition's default region. New accounts answer OptInRequired, which is
-    retried.
-    """
+    """A new account answers OptInRequired, which is retried."""
 
     activity: ClassVar[str] = "aws.list_regions"
     title: ClassVar[str] = "list the regions of {account_id}"

@@ -10,7 +10,7 @@ from aws_lab import REGION, Lab, marks, region_init
 from temporalio.exceptions import CancelledError
 
 from activities.aws.activities import AwsActivities
-from activities.aws.region_initialization import instances_of, usable
+from activities.aws.region_initialization import instances_of
 from domain.accounts.actions.region_initialization import InitializeRegion, ListRegions
 from engine.errors import Denied, Pending, Throttled, Unavailable
 from localcloud.instance_groups import image_of
@@ -69,18 +69,12 @@ def test_only_usable_regions_are_listed(lab: Lab) -> None:
     assert regions.regions == tuple(sorted(lab.emulator.config().regions))
 
 
-def test_a_region_that_was_not_opted_in_to_is_not_usable() -> None:
-    states = {"a": "opt-in-not-required", "b": "opted-in", "c": "not-opted-in"}
-    assert usable({"RegionName": name, "OptInStatus": state} for name, state in states.items()) == ("a", "b")
-
-
 def test_an_account_that_is_not_active_yet_is_observed_again(lab: Lab) -> None:
     account_id, _ = lab.account()
     lab.emulator.config(activation_seconds=3600)
     with pytest.raises(Pending) as pending:
         lab.run(lab.activities.list_regions, ListRegions(account_id=account_id))
     assert pending.value.code == "OptInRequired"
-    assert pending.value.delay is not None
 
 
 def test_a_region_costs_two_calls_and_leaves_nothing(lab: Lab) -> None:
