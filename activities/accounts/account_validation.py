@@ -32,7 +32,6 @@ from domain.accounts.account_validation import (
     all_due,
     chosen,
     concerned,
-    differing_tags,
     due_again,
     enabled,
     legal_entity_of,
@@ -44,6 +43,7 @@ from domain.accounts.account_validation import (
     settled,
     wanted_spec,
 )
+from domain.accounts.aws_account_tags import differing_tags
 from domain.accounts.config import OperatorConfig
 from domain.accounts.passes import UnitRequest
 from domain.accounts.resources import Account

@@ -21,8 +21,9 @@ from domain.accounts.account_creation import create_account, creation_timed_out,
 from domain.accounts.account_deletion import LEFT_LAUNCHES, deleting, launches_to_end
 from domain.accounts.actions.account_creation import TagAccount
 from domain.accounts.admin_user import key_and_regions, recreated_user, refused_by_iam, secret_recorded
+from domain.accounts.aws_account_tags import tags_at_creation
 from domain.accounts.claim_holder import still_names
-from domain.accounts.constants import CREATION_TIMEOUT, FINALIZER, IAM_USER_ID_LABEL, OWNER_TAG, PAUSE_ANNOTATION
+from domain.accounts.constants import CREATION_TIMEOUT, FINALIZER, IAM_USER_ID_LABEL, PAUSE_ANNOTATION
 from domain.accounts.naming import iam_user_id
 from domain.accounts.observed import AccountWorld
 from domain.accounts.opt_in_regions import before_credentials, of_ready_account, opting_in
@@ -148,12 +149,11 @@ def _credentials(world: AccountWorld, now: datetime, deadline: datetime | None =
 
 
 def _credential_actions(world: AccountWorld) -> list[Action]:
-    account, known, config = world.account, world.known, world.config
+    account, known = world.account, world.known
     actions: list[Action] = []
     if not known.tagged:
-        owner = {OWNER_TAG: config.shard_name or "", **config.compliance_tags}
-        fresh = bool(known.created_account_id)
-        actions.append(TagAccount(account_id=account.spec.aws_account_id, tags=owner, fresh=fresh))
+        fresh, tags = bool(known.created_account_id), tags_at_creation(world.config)
+        actions.append(TagAccount(account_id=account.spec.aws_account_id, tags=tags, fresh=fresh))
     if not known.support_role:
         actions.append(support_role(world))
     return [*actions, *key_and_regions(world)]

@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import ClassVar
 
+from domain.accounts.aws_account_tags import wanted_tags
 from domain.accounts.config import OperatorConfig
-from domain.accounts.constants import OWNER_TAG
 from domain.accounts.resources import Account, AccountSpec, AccountState, ServiceQuota
 from domain.control_annotations import paused
 from domain.decision import Queue
@@ -132,15 +132,6 @@ def settled(account: Account) -> bool:
 
 def legal_entity_of(account: Account) -> str:
     return account.spec.legal_entity.id or ROOT
-
-
-def wanted_tags(config: OperatorConfig) -> dict[str, str]:
-    owner = {OWNER_TAG: config.shard_name} if config.shard_name else {}
-    return {**owner, **config.compliance_tags}
-
-
-def differing_tags(present: Mapping[str, str], config: OperatorConfig) -> dict[str, str]:
-    return {name: value for name, value in wanted_tags(config).items() if present.get(name) != value}
 
 
 def wanted_spec(account: Account, config: OperatorConfig) -> AccountSpec | None:

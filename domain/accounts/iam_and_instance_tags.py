@@ -1,6 +1,6 @@
 """Tags of IAM users, roles and instances in an account: `aws-managed-tags`, the claim's `customTags`, and both names.
 
-Without the Account's name they are not Perdure's. The account's own tag `owner`: `account_validation.py`.
+Without the Account's name they are not Perdure's. The account's own tags: `aws_account_tags.py`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from domain.accounts.account_validation import (
     all_due,
     chosen,
     concerned,
-    differing_tags,
     due_again,
     enabled,
     legal_entity_of,
@@ -26,6 +25,7 @@ from domain.accounts.account_validation import (
     settled,
     wanted_spec,
 )
+from domain.accounts.aws_account_tags import differing_tags
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.resources import Account
 from domain.control_annotations import PAUSED

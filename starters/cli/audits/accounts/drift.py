@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from activities.aws.account_moves import misplaced
 from activities.aws.organization import list_units, tags_of
 from activities.aws.session import Sessions
-from domain.accounts.account_validation import ROOT, differing_tags, legal_entity_of, settled, wanted_tags
+from domain.accounts.account_validation import ROOT, legal_entity_of, settled
+from domain.accounts.aws_account_tags import differing_tags, wanted_tags
 from domain.accounts.config import OperatorConfig
 from domain.accounts.resources import Account
 from engine.errors import ApiError
