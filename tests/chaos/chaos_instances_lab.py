@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -322,17 +322,20 @@ class InstancesLab(Installation):
             pods = self._by_name("pods")
             for life in self.lives.values():
                 if life.is_replaced:
-                    self._keep_replicas(life, machines)
+                    self._keep_replicas(life)
                 if life.name not in (pods if life.has_node else machines) and not life.ended and not life.group:
                     self.client("ec2").terminate_instances(InstanceIds=[life.instance])
                     life.ended = True
 
-    def _keep_replicas(self, life: Life, machines: Mapping[str, dict[str, Any]]) -> None:
-        """Make or delete one Machine if there are not as many as are wanted; the Nodes of new ones become ready."""
+    def _keep_replicas(self, life: Life) -> None:
+        """Make or delete one Machine if there are not as many as are wanted; the Nodes of new ones become ready.
+
+        The Machines are read after the replicas: Perdure annotates first, and lowers the replicas then.
+        """
         deployment = self.cluster.get("machinedeployments", NAMESPACE, life.name)
         machine_set = self.cluster.get("machinesets", NAMESPACE, life.name)
         assert deployment is not None
-        found = [each for each in machines.values() if _deployed(each, life)]
+        found = [each for each in self._by_name("machines").values() if _deployed(each, life)]
         stays = [each for each in found if not at(each, "metadata", "deletionTimestamp")]
         wanted = deployment["spec"]["replicas"]
         if len(found) < wanted:
