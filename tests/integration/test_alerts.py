@@ -32,7 +32,7 @@ LOOKBACK = 6
 DISPATCHERS = (
     *("activities.claims.metrics", "activities.instances.metrics", "activities.openstack.call_metrics"),
     *("activities.threescale.metrics", "engine.pauses", "starters.events.metrics", "starters.watch.metrics"),
-    "starters.watch.missing_worker_metrics",
+    *("engine.bugs", "starters.watch.missing_worker_metrics"),
 )
 # Not ours: the Temporal SDK publishes them.
 OTHERS = {"temporal_workflow_task_execution_failed_total": {"workflow_type"}}

@@ -18,6 +18,7 @@ import activities.instances.metrics
 import activities.loadbalancers.metrics
 import activities.openstack.call_metrics
 import activities.threescale.metrics
+import engine.bugs  # noqa: F401
 import starters.events.metrics
 import starters.watch.metrics
 import starters.watch.missing_worker_metrics  # noqa: F401 - all put their metrics into the registry
