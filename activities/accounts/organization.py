@@ -315,7 +315,10 @@ def _busy(known: OrganizationMemory) -> bool:
 
 def _can_create(known: OrganizationMemory) -> bool:
     """While AWS creates accounts and would create another one, the next Account need not wait for a pause."""
-    return bool(known.wanting and known.room and known.room.creating + len(known.granted) < CREATED_AT_ONCE)
+    room = known.room
+    if not known.wanting or room is None or min(room.free, room.budget) <= 0:
+        return False
+    return room.creating + len(known.granted) < CREATED_AT_ONCE
 
 
 def _differs(before: Room | None, after: Room | None) -> bool:

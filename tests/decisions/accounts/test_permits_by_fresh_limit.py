@@ -132,8 +132,10 @@ async def test_each_of_two_accounts_of_one_name_gets_its_own_verdict_once(permit
     assert len(permits) == 2
 
 
-@pytest.mark.parametrize(("creating", "gathers"), [(4, False), (5, True)])
-async def test_changes_gather_only_while_aws_would_create_no_further_account(creating: int, gathers: bool) -> None:
+@pytest.mark.parametrize(("creating", "limit", "gathers"), [(4, 1000, False), (5, 1000, True), (4, 4, True)])
+async def test_changes_gather_only_while_aws_would_create_no_further_account(
+    creating: int, limit: int, gathers: bool
+) -> None:
     accounts = [account(meta={"name": f"osd-creds-mgmt-{number}"}) for number in range(creating)]
-    rest = (await world_after_pass(Cluster(ROOMY, *accounts))).rest
+    rest = (await world_after_pass(Cluster(CONFIG.model_copy(update={"account_limit": limit}), *accounts))).rest
     assert rest == (organization.LET_CHANGES_GATHER if gathers else organization.BRISK)
