@@ -18,12 +18,11 @@ from domain.claims.handle_reconciliation import HandleEnded
 from domain.claims.ignore_label import is_left_alone
 from domain.claims.json_objects import GivenObject, JsonObject, is_deleting, name_of, text_at
 from domain.claims.references import handle_name, holder_of, is_detached
-from domain.claims.timestamps import born
+from domain.claims.timestamps import born, moment_at
 from domain.claims.writes import ClaimsAction, Stored
 from domain.decision import Decision
 from domain.identity import Key
 from domain.model import Model
-from domain.resource import parse_timestamp
 
 
 class FindAnother(Finding):
@@ -96,5 +95,5 @@ def deletes_claim(handle: JsonObject, claim: JsonObject) -> bool:
     named = handle_name(claim)
     if named:
         return named == text_at(handle, "metadata", "name")
-    deleted = parse_timestamp(text_at(handle, "metadata", "deletionTimestamp"))
+    deleted = moment_at(handle, "metadata", "deletionTimestamp")
     return deleted is None or born(claim) < deleted

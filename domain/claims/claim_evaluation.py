@@ -19,7 +19,17 @@ from domain.claims.claim_validation import check_spec, validation_errors
 from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Fault, Halt, WantedEntry
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
-from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, text_at, with_added, without
+from domain.claims.json_objects import (
+    JsonObject,
+    entry_at,
+    object_at,
+    objects_at,
+    text_at,
+    value_at,
+    with_added,
+    with_spec,
+    without,
+)
 from domain.claims.parameter_validation import provider_status, recorded_provider, settle_parameters
 from domain.claims.periodic_evaluation import claim_by_clock
 from domain.claims.references import provider_name
@@ -51,7 +61,8 @@ class _Pass:
             halt = self._steps()
         except FAULTS as error:
             halt, self.fault = Halt.FAULT, fault_of(error)
-        before, after = (object_at(claim, "spec").get("resources") for claim in (self.question.claim, self.claim))
+        before = value_at(self.question.claim, "spec", "resources")
+        after = value_at(self.claim, "spec", "resources")
         return ClaimPlan(
             annotations=self.annotations,
             labels=self.labels,
@@ -122,7 +133,7 @@ class _Pass:
             return
         if not self.provider:
             resources: list[JsonValue] = [*with_defaults(self._scene(), self.assigned)]
-            self.claim = {**self.claim, "spec": {**object_at(self.claim, "spec"), "resources": resources}}
+            self.claim = with_spec(self.claim, resources=resources)
         mark = {self.question.names.init_timestamp_annotation: timestamp(self.question.now)}
         self.annotations |= mark
         self.claim = with_added(self.claim, annotations=mark)

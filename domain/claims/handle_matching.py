@@ -24,7 +24,16 @@ from domain.claims.deep_merge import TooDeep, contains
 from domain.claims.domain_names import DomainNames
 from domain.claims.evaluator_interface import WantedEntry
 from domain.claims.ignore_label import is_left_alone
-from domain.claims.json_objects import JsonObject, flag_at, is_deleting, object_at, objects_at, paused, text_at
+from domain.claims.json_objects import (
+    JsonObject,
+    flag_at,
+    is_deleting,
+    object_at,
+    objects_at,
+    paused,
+    text_at,
+    value_at,
+)
 from domain.claims.references import holder_of
 from domain.claims.timestamps import born, end_of_handle
 from domain.claims.update_filters import differences, matches
@@ -176,7 +185,7 @@ def free_handle(names: DomainNames, handle: JsonObject) -> FreeHandle | None:
     healthy = flag_at(handle, "status", "healthy")
     if held or deleting or left_alone or healthy is False:
         return None
-    score = object_at(handle, "spec").get("preferenceScore")
+    score = value_at(handle, "spec", "preferenceScore")
     return FreeHandle(
         name=text_at(handle, "metadata", "name"),
         resources=tuple(_held(resource) for resource in objects_at(handle, "spec", "resources")),

@@ -26,7 +26,16 @@ from domain.claims.evaluator_interface import Fault, HandlePlan, HandleQuestion,
 from domain.claims.events import end_events, fault_events
 from domain.claims.faults import each_once, summed
 from domain.claims.finalizers import in_hand
-from domain.claims.json_objects import GivenObject, JsonObject, key_of, object_at, text_at, version_of, with_added
+from domain.claims.json_objects import (
+    GivenObject,
+    JsonObject,
+    key_of,
+    object_at,
+    text_at,
+    version_of,
+    with_added,
+    with_spec,
+)
 from domain.claims.passes import ObjectMemory
 from domain.claims.periodic_evaluation import Cadence
 from domain.claims.stalled_condition import with_handles_stalled, with_stalled
@@ -371,7 +380,7 @@ def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
         return
     if plan.requested_end:
         lifespan: JsonObject = {**object_at(claim, "spec", "lifespan"), "end": plan.requested_end}
-        moved = {**claim, "spec": {**object_at(claim, "spec"), "lifespan": lifespan}}
+        moved = with_spec(claim, lifespan=lifespan)
         if first := world.to_write(PutObject(kind=RESOURCE_CLAIM, before=claim, after=moved, what="requested end")):
             yield from first
             return

@@ -11,7 +11,17 @@ from pydantic import JsonValue
 
 from domain.claims import RESOURCE_PROVIDER
 from domain.claims.domain_names import DomainNames
-from domain.claims.json_objects import JsonObject, Name, name_of, object_at, objects_at, only, text_at, value_at
+from domain.claims.json_objects import (
+    JsonObject,
+    Name,
+    entry_at,
+    name_of,
+    object_at,
+    objects_at,
+    only,
+    text_at,
+    value_at,
+)
 from domain.identity import Kind
 
 
@@ -57,9 +67,8 @@ def referring(names: DomainNames, entry: JsonObject, providers: Mapping[str, Jso
 def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
     """The reference in the spec (Poolboy up to 1.13), else in the status (1.14 and later); `{}` if there is none."""
     for part in ("spec", "status"):
-        for entry in objects_at(handle, part, "resources")[index : index + 1]:
-            if found := object_at(entry, "reference"):
-                return found
+        if found := object_at(entry_at(objects_at(handle, part, "resources"), index), "reference"):
+            return found
     return {}
 
 

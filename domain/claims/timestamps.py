@@ -8,7 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.claims.durations import EARLIEST, UnreadableMoment, parse_moment
-from domain.claims.json_objects import JsonObject, text_at, value_at
+from domain.claims.json_objects import JsonObject, text_at
+from domain.claims.references import is_detached
 
 
 def requested_end_of(claim: JsonObject) -> datetime | None:
@@ -28,8 +29,7 @@ def end_of_handle(handle: JsonObject) -> datetime | None:
 
 
 def end_of_detached(claim: JsonObject) -> datetime | None:
-    detached = value_at(claim, "status", "resourceHandle", "detached") is True
-    return moment_at(claim, "status", "lifespan", "end") if detached else None
+    return moment_at(claim, "status", "lifespan", "end") if is_detached(claim) else None
 
 
 def ahead(moment: datetime | None, now: datetime) -> datetime | None:
