@@ -2,9 +2,8 @@
 
     New ─► Orphan: product or Secret is missing ─► found by its system name, or created ─► Ready ─deletion─► deleted
 
-After a rename the document is created again under the new name, then the former
-document is deleted. An ActiveDoc that names a product of another tenant is Invalid. Bodies are compared as JSON,
-because 3scale may reformat them.
+After a rename the document is created again under the new name, then the former document is deleted. An ActiveDoc that
+names a product of another tenant is Invalid. Bodies are compared as JSON, because 3scale may reformat them.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class ObservedApplication(ObservedOne):
         desired = _desired(application, self.account, self.product) if self.account and self.product else None
         if why := goes_with_product(application, self.product, desired):
             return self.deleted(why)
-        return _decided(self, now)
+        return _decided(self, desired, now)
 
     def is_it(self, found: FoundApplication) -> bool:
         """Whether the application is the result of the recorded creation and belongs to no other object."""
@@ -86,13 +86,13 @@ class ObservedApplication(ObservedOne):
         return super().read(read, body).beside({"listed": found})
 
 
-def _decided(observed: ObservedApplication, now: datetime) -> Decision:
+def _decided(observed: ObservedApplication, desired: Digests | None, now: datetime) -> Decision:
     application, account, product = observed.resource, observed.account, observed.product
     owner = owned(application.metadata, account) if account else {}
     patch = combined(finalizer_set(application), owner)
     if patch:
         return acts(Phase.NEW, "set its finalizer, and its account as owner", *observed.patched(patch))
-    if account is None or product is None:
+    if account is None or product is None or desired is None:
         return observed.blocked(_absent(observed), now)
     if (unknown := observed.without_account(now)) is not None:
         return unknown
@@ -100,7 +100,7 @@ def _decided(observed: ObservedApplication, now: datetime) -> Decision:
     blocker = _blocker(application, account, product, observed.provider.url)
     if blocker is not None:
         return observed.blocked(blocker, now, fields)
-    return _synced(observed, account, product, fields, now)
+    return _synced(observed, account, product, desired, fields, now)
 
 
 def _desired(application: Application, account: DeveloperAccount, product: Product) -> Digests:
@@ -145,13 +145,13 @@ def _synced(
     observed: ObservedApplication,
     account: DeveloperAccount,
     product: Product,
+    desired: Digests,
     fields: dict[str, object],
     now: datetime,
 ) -> Decision:
     application = observed.resource
     known_id = _own_id(observed)
     found = _own(observed, known_id)
-    desired = _desired(application, account, product)
     forgets = observed.known_id != known_id
     settled = desired == digests_of(application) and application.status.application_id and not forgets
     if settled and not observed.look and found.untouched:

@@ -103,8 +103,8 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
 
 
 def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """The write that clears the `synced` digest before gateway settings are corrected, so that a crash is
-    noticed. Empty if the desired gateway settings have changed, or if no correction is due.
+    """The write that clears the `synced` digest before gateway settings are corrected, so that a crash is noticed.
+    Empty if the desired gateway settings have changed, or if no correction is due.
     """
     if before.gateway != desired.gateway or not any(shows_in_gateways(each) for each in sync.writes):
         return ()

@@ -16,9 +16,10 @@ from domain.model import Model
 from domain.resource import ObjectMeta
 from domain.threescale.calls import Read, Sync, Write, deletion
 from domain.threescale.duplicate_owners import Holder, holder_of
-from domain.threescale.managed_by import MANAGED_BY
+from domain.threescale.managed_by import is_marked
 from domain.threescale.observed import Blocker, Observed, ObservedOwner, Phase, acts, blocking, waiting
 from domain.threescale.provider_account import NoAccount
+from domain.threescale.refused_calls import held
 from domain.threescale.remote_object import One
 from domain.threescale.remote_state import Identified
 
@@ -68,8 +69,8 @@ def deprovision(observed: W, leaving_of: Callable[[W], Leaving], now: datetime) 
         sync = Sync(writes=(leaving.write,) if leaving.write else ())
     if sync.done:
         return observed.released("nothing of it is left in 3scale", ())
-    refused = {slot: each for slot, each in blocking(sync, observed.refusals).items() if each.retry_at > now}
-    if refused:
+    refused = blocking(sync, observed.refusals)
+    if held(refused, now):
         return observed.as_refused(refused, now, phase=Phase.DELETING)
     return acts(Phase.DELETING, "delete it from 3scale", *sync.reads, *sync.writes)
 
@@ -86,7 +87,7 @@ def leaving_of_owner(observed: ObservedOwner, blocker: Blocker | None) -> Leavin
     if not found.looked:
         return leaving.model_copy(update={"look": Read(resource=observed.listed, path=observed.path, paged=True)})
     there = found.entry
-    ours = there is not None and (there.id == known_id or MANAGED_BY.items() <= there.annotations.items())
+    ours = there is not None and (there.id == known_id or is_marked(there.annotations))
     return leaving.model_copy(update={"write": deletes(there.id, there.system_name)}) if ours else leaving
 
 

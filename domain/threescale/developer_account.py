@@ -23,7 +23,7 @@ from domain.threescale.developer_user import password_of
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import Holder, holder_of, seniority
 from domain.threescale.idempotent_creations import created
-from domain.threescale.managed_by import MANAGED_BY, missing_mark
+from domain.threescale.managed_by import MANAGED_BY, is_marked, missing_mark
 from domain.threescale.observed import Blocker, ObservedOne, invalid, is_true, waiting
 from domain.threescale.provider_account import same_tenant
 from domain.threescale.reference_names import users_of_account
@@ -114,7 +114,7 @@ def _waits_there(user: DeveloperUser, account: DeveloperAccount, url: str) -> bo
 def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
     """Whether the found account has our mark, and the organisation name of the spec or of the recorded creation."""
     names = (account.spec.org_name, created(account.metadata).get("org_name"))
-    return MANAGED_BY.items() <= found.annotations.items() and found.org_name in names
+    return is_marked(found.annotations) and found.org_name in names
 
 
 def _blocker(account: DeveloperAccount, admin: DeveloperUser | None, secrets: tuple[SecretKey, ...]) -> Blocker | None:

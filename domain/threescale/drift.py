@@ -23,7 +23,7 @@ from domain.threescale.calls import Read, Resource
 from domain.threescale.custom_policy import sync_policy
 from domain.threescale.developer_account import sync_account
 from domain.threescale.digests import digests_of
-from domain.threescale.managed_by import MANAGED_BY
+from domain.threescale.managed_by import is_marked
 from domain.threescale.product_sync import changes_of_service
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import (
@@ -165,7 +165,7 @@ def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str,
         for each in lists.get(model, {}).values():
             name = getattr(each, field)
             adopted = each.id in ids or (name and name in names)
-            if not adopted and MANAGED_BY.items() <= each.annotations.items():
+            if not adopted and is_marked(each.annotations):
                 lost.append(f"3scale {what} {each.id} ({name})")
     return tuple(lost)
 

@@ -11,6 +11,10 @@ from domain.schema import Json
 MANAGED_BY = {"managed_by": "operator"}
 
 
+def is_marked(annotations: Mapping[str, Json]) -> bool:
+    return MANAGED_BY.items() <= annotations.items()
+
+
 def missing_mark(annotations: Mapping[str, Json]) -> dict[str, Json]:
     """The field `annotations` with our mark added; empty if they have the mark already."""
-    return {} if MANAGED_BY.items() <= annotations.items() else {"annotations": {**annotations, **MANAGED_BY}}
+    return {} if is_marked(annotations) else {"annotations": {**annotations, **MANAGED_BY}}

@@ -27,7 +27,7 @@ from domain.threescale.deletion import Leaving, deprovision
 from domain.threescale.developer_user import PENDING
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import Holder, elder
-from domain.threescale.managed_by import MANAGED_BY, missing_mark
+from domain.threescale.managed_by import MANAGED_BY, is_marked, missing_mark
 from domain.threescale.observed import Blocker, Observed, Phase, acts, failed, invalid, waiting
 from domain.threescale.owner_references import owned
 from domain.threescale.provider_account import (
@@ -263,7 +263,7 @@ def tenant_in(answer: object) -> FoundTenant:
 
 
 def is_tenant(found: FoundTenant, tenant: Tenant) -> bool:
-    ours = MANAGED_BY.items() <= found.annotations.items()
+    ours = is_marked(found.annotations)
     return ours and found.org_name == tenant.spec.organization_name and found.state != LEAVING
 
 

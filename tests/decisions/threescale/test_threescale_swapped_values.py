@@ -1,3 +1,5 @@
+"""Values that are unique: in which order objects take them, so that no two ever have the same."""
+
 from __future__ import annotations
 
 from hypothesis import given
