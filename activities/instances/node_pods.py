@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 
@@ -36,7 +36,8 @@ class NodePods:
         """The Pods to evict; None if the Node is gone or belongs to another instance now. Raises ApiError."""
         await self._nodes.served()
         await self._pods.served()
-        return self._left
+        left = self._left
+        return None if left is None else list(left)
 
     @property
     def used_again(self) -> bool:
@@ -48,17 +49,18 @@ class NodePods:
     async def emptied(self, seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self._left:
+                while any(self._left or ()):
                     self._changed.clear()
                     await self._changed.wait()
 
     @property
-    def _left(self) -> list[Pod] | None:
+    def _left(self) -> Iterator[Pod] | None:
         found = self._nodes.get("", self._node.node)
         if found is None or instance_of(found) != self._node.key.name:
             return None
-        left = [pod for pod in map(Pod.model_validate, self._pods.all()) if pod.evictable]
-        return [pod for pod in left if not pod.given_up(now())] if readiness(found) == "Unknown" else left
+        away = readiness(found) == "Unknown"
+        pods = map(Pod.model_validate, self._pods.all())
+        return (pod for pod in pods if pod.evictable and not (away and pod.given_up(now())))
 
 
 def instance_of(node: JsonObject) -> str:
