@@ -19,7 +19,7 @@ from domain.writes import Patch
 _PASSING_CONFLICTS = frozenset({"ForeignSecret", "Conflict", "AlreadyExists"})
 
 
-def admin_user(world: AccountWorld) -> EnsureAdminUser:
+def _admin_user(world: AccountWorld) -> EnsureAdminUser:
     account = world.account
     return EnsureAdminUser(
         **world.member,
@@ -35,7 +35,7 @@ def key_and_regions(world: AccountWorld) -> list[Action]:
     """The actions that create the account's key and list its regions, if still needed."""
     actions: list[Action] = []
     if not world.account.spec.manual_sts_mode and not world.known.admin_secret:
-        actions.append(admin_user(world))
+        actions.append(_admin_user(world))
     if world.known.regions is None and not world.config.fedramp:
         actions.append(list_regions(world))
     return actions
@@ -52,7 +52,7 @@ def recreated_user(world: AccountWorld) -> Decision | None:
     if not account.status.reused or account.spec.iam_user_secret or account.spec.claim_link or only_shown(world):
         return None
     if not world.known.admin_secret:
-        return world.working("recreate the IAM user", admin_user(world))
+        return world.working("recreate the IAM user", _admin_user(world))
     return world.working("record the Secret", secret_recorded(world))
 
 

@@ -1,10 +1,6 @@
-"""ARNs of roles and policies. The ConfigMap's key `fedramp` chooses the partition of AWS with which they begin."""
+"""ARNs of roles and policies."""
 
 from __future__ import annotations
-
-
-def partition_of(*, fedramp: bool) -> str:
-    return "aws-us-gov" if fedramp else "aws"
 
 
 def role_arn(partition: str, account_id: str, name: str) -> str:

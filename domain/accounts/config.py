@@ -12,7 +12,6 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from domain.accounts.arns import partition_of
 from domain.accounts.constants import CCS_ACCESS_KEY, CONFIG_MAP, OPERATOR_NAMESPACE
 from domain.accounts.resources import ServiceQuota
 from domain.model import Model
@@ -72,7 +71,7 @@ class OperatorConfig(Model):
 
     @property
     def partition(self) -> str:
-        return partition_of(fedramp=self.fedramp)
+        return "aws-us-gov" if self.fedramp else "aws"
 
     def missing(self, *keys: str) -> tuple[str, ...]:
         return tuple(key for key in keys if key in self.problems or self._value(key) in (None, ""))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from domain.accounts.federated.resources import CustomPolicy, PolicyStatement
 
-MOST_VERSIONS = 5  # of a policy (IAM API reference: CreatePolicyVersion)
+_MOST_VERSIONS = 5  # of a policy (IAM API reference: CreatePolicyVersion)
 
 
 def document(policy: CustomPolicy) -> str:
@@ -25,7 +25,7 @@ def differs(default_version: Mapping[str, object] | str, wanted: str) -> bool:
 
 def versions_to_delete(spare: Sequence[str]) -> Sequence[str]:
     """The versions that make room for another one, of all but the default version, oldest first."""
-    return spare[: max(0, len(spare) + 2 - MOST_VERSIONS)]
+    return spare[: max(0, len(spare) + 2 - _MOST_VERSIONS)]
 
 
 def _statement(statement: PolicyStatement) -> dict[str, object]:
