@@ -26,13 +26,14 @@ class Crowd:
 
     def begin(self) -> None:
         """A claim whose account the access opens, and an account that fleet managers' claims get again and again."""
-        self._federation.ready_to("grant")
-        self._fleet.begin()
-        self._fleet.ready_to_strip()
-        self._fleet.strip()
         self._lab.oracle.others = [
             turns.violations for turns in (self._federation, self._customers, self._pretenders, self._fleet)
         ]
+        self._federation.ready_to_grant()
+        self._fleet.begin()
+        self._fleet.equip()
+        self._lab.agree()
+        self._fleet.strip()
         self._lab.agree()
 
     def end(self) -> None:

@@ -32,17 +32,6 @@ class Customers:
         self._brought: CustomerAccount | None = None
         self.name = ""
 
-    def ready_to(self, turn: str) -> None:
-        """Take an undisturbed turn if it is the other one's."""
-        if turn == "bring" and self.name:
-            self.end()
-            self._lab.agree()
-        if turn == "take away" and not self._brought:
-            self.ready_to("bring")
-            self.bring()
-            self._lab.agree()
-        self._lab.oracle.forget()
-
     def bring(self) -> None:
         """Claim a customer's account."""
         customer = self._lab.emulator.customer()
@@ -61,6 +50,7 @@ class Customers:
     def begin_to_bring(self) -> None:
         """Claim a customer's account; the worker dies while an instance of ours is pending there."""
         lab = self._lab
+        lab.oracle.forget()
         lab.emulator.config(run_instances_seconds=100_000)
         self.bring()
         until(self._launched, "an instance is pending in the customer's account", SETTLE_SECONDS)

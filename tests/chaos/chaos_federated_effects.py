@@ -59,6 +59,8 @@ _STAMP = KubeCall(
     lambda request: request.of("PATCH", ACCESSES) and "lastRoleUpdate" in (_meta(request, "annotations") or {}),
 )
 
+# An access asks whose key its customer gave.
+ASKING = (_effect(AwsCall("sts", "GetCallerIdentity"), "aws.identify_customer"),)
 GRANTING: tuple[tuple[Effect, ...], ...] = (
     (
         _effect(_get(ROLES), "accounts.observe_federated_role"),
@@ -67,7 +69,7 @@ GRANTING: tuple[tuple[Effect, ...], ...] = (
     (_effect(_finalized(ROLES)), _effect(_labelled("uid"))),
     (_iam("CreatePolicy", "aws.validate_policies", JUDGED),),
     (_iam("DeletePolicy", "aws.validate_policies", JUDGED),),
-    (_effect(AwsCall("sts", "GetCallerIdentity"), "aws.identify_customer"),),
+    ASKING,
     (_effect(_labelled("awsAccountID")), _effect(_STAMP, "accounts.stamp_accesses")),
     (_iam("CreatePolicy", "aws.ensure_access_policy", f"PolicyName={POLICY}"), _effect(_state(ROLES, "Valid"))),
     (_iam("CreateRole", "aws.ensure_access_role", ROLE),),

@@ -25,17 +25,13 @@ class Federation:
         self._lab = lab
         self._renewals = 0
 
-    def ready_to(self, turn: str) -> None:
-        """Take undisturbed turns until this one is next."""
+    def ready_to_grant(self) -> None:
+        """Have a claim whose account an access can open, and no access."""
         if self._lab.tenant is None:
             self._lab.take()
             self._lab.agree()
-        granted = bool(self._lab.cluster.list(ROLES))
-        if turn == "grant" and granted:
+        if self._lab.cluster.list(ROLES):
             self.end()
-            self._lab.agree()
-        if turn != "grant" and not granted:
-            self.grant()
             self._lab.agree()
         self._lab.oracle.forget()
 

@@ -30,25 +30,9 @@ class FleetManagers:
     def begin(self) -> None:
         """Such claims are served from now on, and have a pool; both stay."""
         lab = self._lab
-        lab.oracle.others = [self.violations]
-        if POOL in lab.expected.pool_sizes:
-            return
         lab.cluster.patch("configmaps", OPERATOR, CONFIG_MAP, {"data": {FLAG: "true"}})
         lab.make_pool(POOL, 1)
         lab.agree()
-
-    def end(self) -> None:
-        """No claim is left."""
-        if self.name:
-            self.strip()
-            self._lab.agree()
-        self._lab.oracle.others = []
-
-    def ready_to_strip(self) -> None:
-        """Take an undisturbed turn."""
-        self.equip()
-        self._lab.agree()
-        self._lab.oracle.forget()
 
     def equip(self) -> None:
         """Make a claim."""

@@ -32,6 +32,5 @@ def customers(lab: Lab) -> Iterator[Customers]:
 def test_nothing_keeps_running_in_a_customers_account_after_two_worker_crashes(
     customers: Customers, death: Death
 ) -> None:
-    customers.ready_to("bring")
     customers.begin_to_bring()
     death.amidst(customers.cut_short)

@@ -75,6 +75,8 @@ def test_an_account_that_is_not_active_yet_is_observed_again(lab: Lab) -> None:
     with pytest.raises(Pending) as pending:
         lab.run(lab.activities.list_regions, ListRegions(account_id=account_id))
     assert pending.value.code == "OptInRequired"
+    assert pending.value.delay is None  # the pauses are the action's
+    assert (ListRegions.first_retry, ListRegions.longest_retry) == (timedelta(seconds=5), timedelta(minutes=1))
 
 
 def test_a_region_costs_two_calls_and_leaves_nothing(lab: Lab) -> None:

@@ -214,8 +214,10 @@ async def test_an_unclaimed_handle_ends_a_fixed_time_after_its_creation_exactly(
     handle = await pool_of_one(ground, lifespan={"unclaimed": "1h", "default": "2h", "maximum": "3h"})
     birth = moment(handle, "metadata.creationTimestamp")
     # A second write corrects the end if the API server notes the birth in the next second.
-    ends = lambda: moment(ground.free_handles()[0], "spec.lifespan.end") - birth  # noqa: E731
-    await ground.until("the handle ends an hour after its creation", lambda: ends() == HOUR)
+    await ground.until(
+        "the handle ends an hour after its creation",
+        lambda: moment(ground.free_handles()[0], "spec.lifespan.end") - birth == HOUR,
+    )
     assert look(handle, "spec.lifespan.default") == "2h"
     await ground.ask("mine", provider="lab")
     await ground.ready()
