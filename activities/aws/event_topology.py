@@ -11,14 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, cast
 
 from activities.aws.session import Services
+from domain.instances.cluster_queue_names import cluster_of_queue, cluster_rule_name, provider_clusters
 from domain.instances.event_topology import TAGS, Queue, Rule, queue_arn_of
 from domain.instances.event_topology_upkeep import differing_attributes, missing_targets, rule_differs, wanted
-from domain.instances.provider_queue_takeover import (
-    cluster_of_queue,
-    cluster_rule_name,
-    provider_clusters,
-    rules_of_policy,
-)
+from domain.instances.provider_queue_takeover import rules_of_policy
 from domain.instances.served_queues import Place
 from engine.errors import Absent, Denied, Invalid
 from engine.kube.json import mapping, sequence, text

@@ -19,8 +19,8 @@ from domain.claims.claim_preparation import Claim
 from domain.claims.evaluator_interface import BindingQuestion
 from domain.claims.faults import FAULTS, Faulty, fault_of, handle_refused
 from domain.claims.handle_creation import claim_labels, new_handle
+from domain.claims.handle_names import claim_handle_name
 from domain.claims.json_objects import JsonObject, is_deleting, text_at, with_added
-from domain.claims.names import claim_handle_name
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.references import handle_name, holder_of
 from domain.identity import Key

@@ -21,9 +21,9 @@ from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.evaluator_interface import PoolQuestion
 from domain.claims.faults import Faulty, fault_of, handle_refused
 from domain.claims.handle_creation import new_handle, with_end_from_creation
+from domain.claims.handle_names import pool_handle_name
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.json_objects import JsonObject, is_deleting, key_of, object_at, objects_at, text_at
-from domain.claims.names import pool_handle_name
 from domain.claims.passes import ObjectMemory, ObjectWorld, PassPool, PoolWorld
 from domain.claims.pool_lifecycle import (
     DeleteHandle,
@@ -35,8 +35,8 @@ from domain.claims.pool_lifecycle import (
     WriteScalings,
     decide,
 )
-from domain.claims.pool_plan import pool_handle, rest
-from domain.claims.pool_scaling import Scaling, owned_scaling, scaling_of, scaling_status
+from domain.claims.pool_replenishment import pool_handle, rest
+from domain.claims.pool_scaling_progress import Scaling, owned_scaling, scaling_of, scaling_status
 from domain.identity import Key
 from engine.clock import now
 from engine.errors import ApiError, Conflict, Denied, Invalid

@@ -41,7 +41,6 @@ from domain.accounts.state_conditions import failure_of, released, with_conditio
 from domain.accounts.support_role import support_role, without_jump_role
 from domain.control_annotations import retry_wanted
 from domain.decision import Action, Decision, Outcome
-from domain.resource import condition_of
 from domain.writes import JsonPatch
 
 # States with work inside the AWS account.
@@ -160,8 +159,6 @@ def _credential_actions(world: AccountWorld) -> list[Action]:
 
 
 def _initialized(world: AccountWorld, now: datetime) -> Decision:
-    if condition_of(world.account.status.conditions, AccountState.READY) is not None:
-        return world.entering(AccountState.READY, "Account support case already resolved; Account Ready", now)
     return to_pending_verification(world, now, regions_done(world))
 
 

@@ -57,7 +57,7 @@ def initializing(world: AccountWorld, now: datetime, done: Done) -> Decision:
         actions = tuple(_region(world, region, entered) for region in open_regions)
         why = f"initialise regions: {len(wanted) - len(open_regions)} of {len(wanted)} done"
         return world.working(why, *actions, deadline=deadline, at=at)
-    return _none_initialized(world, now) or done(world, now)
+    return _none_initialized(world, now) or _ready_again(world, now) or done(world, now)
 
 
 def _region(world: AccountWorld, region: str, entered: datetime) -> InitializeRegion:
@@ -90,6 +90,14 @@ def _refused_regions(world: AccountWorld) -> dict[str, str]:
 def regions_done(world: AccountWorld) -> str:
     refused = _refused_regions(world)
     return "regions are initialised" + (f" ({len(refused)} regions refused: {', '.join(refused)})" if refused else "")
+
+
+def _ready_again(world: AccountWorld, now: datetime) -> Decision | None:
+    """A pool's account that was Ready before needs no second support case."""
+    account = world.account
+    if account.customers or condition_of(account.status.conditions, AccountState.READY) is None:
+        return None
+    return world.entering(AccountState.READY, "Account support case already resolved; Account Ready", now)
 
 
 def _none_initialized(world: AccountWorld, now: datetime) -> Decision | None:

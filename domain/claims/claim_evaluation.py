@@ -30,7 +30,7 @@ from domain.claims.json_objects import (
     with_spec,
     without,
 )
-from domain.claims.parameter_validation import provider_status, recorded_provider, settle_parameters
+from domain.claims.parameter_values import provider_status, recorded_provider, settle_parameters
 from domain.claims.periodic_evaluation import claim_by_clock
 from domain.claims.references import provider_name
 from domain.claims.resource_defaults import with_defaults

@@ -20,10 +20,10 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from domain.claims.auto_delete_and_detach import condition_holds
-from domain.claims.claim_edits import claim_edits
 from domain.claims.claim_status import claim_status, with_handle_named
 from domain.claims.evaluator_interface import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.faults import collected_in, each_once, summed
+from domain.claims.handle_edits import claim_edits
 from domain.claims.handle_lifespan import HandleLifespan, claim_lifespan, ended, handle_lifespan
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.lifespan_templates import handle_terms

@@ -8,7 +8,7 @@ from typing import Any
 
 from domain.claims.evaluator_interface import ClaimPlan, Fault, Halt, HandlePlan
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.pool_plan import PoolHandle, Wants
+from domain.claims.pool_replenishment import PoolHandle, Wants
 from domain.decision import Decision, Outcome, earliest
 from domain.refusal import FIRST_RETRY, LONGEST_RETRY, doubled
 

@@ -23,8 +23,8 @@ from domain.claims.finalizers import in_hand
 from domain.claims.ignore_label import is_left_alone
 from domain.claims.json_objects import GivenObject, JsonObject, is_deleting, object_at
 from domain.claims.passes import ObjectWorld, PoolMemory
-from domain.claims.pool_plan import PoolHandle, PoolPlan, plan, pool_status, wants_of
-from domain.claims.pool_scaling import NewHandle, Scaling
+from domain.claims.pool_replenishment import PoolHandle, PoolPlan, plan, pool_status, wants_of
+from domain.claims.pool_scaling_progress import NewHandle, Scaling
 from domain.claims.stalled_condition import with_stalled
 from domain.claims.writes import ClaimsAction, ObjectsWorld, PutObject, PutStatus, let_go
 from domain.decision import Action, Decision, World, earliest

@@ -18,9 +18,9 @@ from pydantic import JsonValue
 from domain.claims.deep_merge import TooDeep, merge
 from domain.claims.domain_names import DomainNames
 from domain.claims.evaluator_interface import Fault, Requester
+from domain.claims.handle_names import guid_of
 from domain.claims.json_objects import JsonObject, name_of, object_at, text_at, value_at
 from domain.claims.linked_providers import Lent, Resources, lent_by_links
-from domain.claims.names import guid_of, resource_name
 from domain.claims.references import provider_name, reference_of
 from domain.claims.resources.shared import WaitingFor
 
@@ -29,6 +29,10 @@ _KIND = ("apiVersion", "kind")
 
 class DefinitionError(Exception):
     pass
+
+
+def resource_name(name: str, generate_name: str, *, guid: str, index: int) -> str:
+    return name or (generate_name or f"guid{index}-") + guid
 
 
 def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:

@@ -14,10 +14,11 @@ from typing import ClassVar
 
 from domain.decision import Decision, Outcome, Queue
 from domain.identity import Key
+from domain.instances.cluster_queue_names import provider_clusters
 from domain.instances.constants import TOPOLOGY_WORKFLOW
 from domain.instances.event_topology import Attributes, Rule, Target, Topology, same_document, topology
 from domain.instances.event_topology import Queue as EventQueue
-from domain.instances.provider_queue_takeover import provider_clusters, provider_topology
+from domain.instances.provider_queue_takeover import provider_topology
 from domain.instances.served_queues import Place
 from domain.model import Model
 from domain.passes import Observation, PassedWorld

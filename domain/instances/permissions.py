@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from domain.instances.arns import partition_of
+from domain.instances.cluster_queue_names import cluster_of_queue, cluster_queue_name, cluster_rule_name
 from domain.instances.event_topology import Topology, rule_arn_of, topology
-from domain.instances.provider_queue_takeover import cluster_of_queue, cluster_queue_name, cluster_rule_name
 from domain.instances.served_queues import Place
 from domain.schema import Document
 

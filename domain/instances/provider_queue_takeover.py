@@ -1,16 +1,16 @@
 """Clusters that the AWS provider set up: the queue and rule of each cluster, under the provider's names.
 
-The names derive from the Cluster's name. In the queue's name dots become dashes, so `a.b` and `a-b` share a queue.
-After the takeover the rule has no list of instances (and no limit of 86) and matches all six states; its shape stays
-one that the provider can read and extend if it is switched on again. Notices of Spot, Auto Scaling and Health arrive by
-the region's own rules (`event_topology.py`).
+The names derive from the Cluster's (`cluster_queue_names.py`). After the takeover the rule has no list of instances
+(and no limit of 86) and matches all six states; its shape stays one that the provider can read and extend if it is
+switched on again. Notices of Spot, Auto Scaling and Health arrive by the region's own rules (`event_topology.py`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
+from domain.instances.cluster_queue_names import cluster_queue_name, cluster_rule_name
 from domain.instances.constants import EC2_SOURCE, STATE_CHANGE
 from domain.instances.event_topology import (
     Queue,
@@ -26,33 +26,12 @@ from domain.instances.event_topology import (
 from domain.instances.events import InstanceState
 from domain.schema import Document
 
-_QUEUE_SUFFIX = "-queue"
-_RULE_SUFFIX = "-ec2-rule"
 _SID_PREFIX = "CAPAEvents_"
 _PATTERN: Document = {
     "source": [EC2_SOURCE],
     "detail-type": [STATE_CHANGE],
     "detail": {"state": [state.value for state in InstanceState]},
 }
-
-
-def cluster_queue_name(cluster: str) -> str:
-    return f"{cluster.replace('.', '-')}{_QUEUE_SUFFIX}"
-
-
-def cluster_rule_name(cluster: str) -> str:
-    return f"{cluster}{_RULE_SUFFIX}"
-
-
-def cluster_of_queue(queue: str) -> str:
-    """The Cluster that may have this queue, with dashes for dots; empty if the provider gives no queue such a name."""
-    cluster = queue.removesuffix(_QUEUE_SUFFIX)
-    return cluster if cluster_queue_name(cluster) == queue else ""
-
-
-def provider_clusters(queue: str, rules: Iterable[str]) -> tuple[str, ...]:
-    named = (rule.removesuffix(_RULE_SUFFIX) for rule in rules if rule.endswith(_RULE_SUFFIX))
-    return tuple(sorted({cluster for cluster in named if cluster_queue_name(cluster) == queue}))
 
 
 def rules_of_policy(queue: str, policy: str) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from domain.instances.arns import partition_of
+from domain.instances.cluster_queue_names import cluster_queue_name
 from domain.instances.event_topology import PREFIX
-from domain.instances.provider_queue_takeover import cluster_queue_name
 from domain.instances.served_queues import QUEUE_NAME, Place, place_of, places
 from domain.model import Model
 

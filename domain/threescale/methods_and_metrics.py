@@ -16,8 +16,7 @@ from domain.schema import Json
 from domain.threescale.calls import Resource, Write, change, creation, deletion
 from domain.threescale.normalize import bare_name, described, same_text
 from domain.threescale.remote_state import FoundMetric
-from domain.threescale.resources.shared import Metric, ProductMethod
-from domain.threescale.spec_defaults import HITS
+from domain.threescale.resources.shared import HITS, Metric, ProductMethod
 from domain.threescale.swapped_values import ASIDE, in_turn
 
 

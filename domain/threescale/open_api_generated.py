@@ -24,7 +24,7 @@ from domain.threescale.open_api_document import OPERATION_EXTENSION, PRODUCT_EXT
 from domain.threescale.resources import ApplicationPlan, BackendSpec, MappingRule, Metric, Policy, ProductSpec
 from domain.threescale.resources.documents import OpenApiSpec
 from domain.threescale.resources.product import Authentication, BackendUsage, Deployment, Hosted, SelfManaged
-from domain.threescale.resources.shared import ProductMethod
+from domain.threescale.resources.shared import HITS, ProductMethod
 from domain.writes import merge
 
 _NOT_WORD = re.compile(r"\W", re.ASCII)
@@ -144,7 +144,7 @@ def _named(calls: Iterable[Call]) -> list[tuple[str, Call]]:
         other = by_name.setdefault(id_, call) if id_ else call
         if other is not call:
             raise Unreadable(f"{call.verb} {call.path} and {other.verb} {other.path} have the same operationId {id_!r}")
-        if name == spec_defaults.HITS:
+        if name == HITS:
             raise Unreadable(f"{call.verb} {call.path} gets the built-in name {name!r}: set its operationId")
         named.append((name, call))
     return named

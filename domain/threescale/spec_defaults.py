@@ -1,23 +1,20 @@
 """The defaults that are written into a spec, so that the effective values are visible in the object.
 
 Each function returns fields to merge into `spec`; lists are replaced as a whole. A name without letters or digits
-yields no system name (`spec_validation.py`). Without a name there are no defaults: the API server would refuse the
+yields no system name (`system_names.py`). Without a name there are no defaults: the API server would refuse the
 object.
 """
 
 from __future__ import annotations
-
-import re
 
 from domain.schema import JsonObject
 from domain.threescale.policy_chain import with_apicast
 from domain.threescale.resources.backend import BackendSpec
 from domain.threescale.resources.documents import ActiveDoc
 from domain.threescale.resources.product import ProductSpec
+from domain.threescale.resources.shared import HITS
 from domain.threescale.resources.tenant import Tenant
-
-HITS = "hits"  # the metric that 3scale gives to each product and backend
-_FORBIDDEN = re.compile(r"[^a-zA-Z0-9]")
+from domain.threescale.system_names import system_name_from
 
 
 def of_product(spec: ProductSpec) -> JsonObject:
@@ -36,7 +33,7 @@ def of_backend(spec: BackendSpec) -> JsonObject:
 
 def of_active_doc(document: ActiveDoc) -> JsonObject:
     spec, fields = document.spec, JsonObject()
-    made = _FORBIDDEN.sub("", spec.name).lower()
+    made = system_name_from(spec.name).lower()
     if made and not spec.system_name:
         fields["systemName"] = made
     secret = spec.active_doc_open_api_ref.secret_ref
@@ -58,7 +55,7 @@ def _system_name_and_hits(spec: ProductSpec | BackendSpec) -> JsonObject:
     fields: JsonObject = {}
     if not spec.name:
         return fields
-    made = _FORBIDDEN.sub("", spec.name)
+    made = system_name_from(spec.name)
     if made and not spec.system_name:
         fields["systemName"] = made
     if HITS not in spec.metrics:

@@ -15,8 +15,7 @@ from domain.model import Model
 from domain.threescale.normalize import same_path
 from domain.threescale.resources.backend import BackendSpec
 from domain.threescale.resources.product import ApplicationPlan, PricingRule, ProductSpec
-from domain.threescale.resources.shared import MappingRule, Metric, MetricReference, ProductMethod
-from domain.threescale.spec_defaults import HITS
+from domain.threescale.resources.shared import HITS, MappingRule, Metric, MetricReference, ProductMethod
 
 # One `@`, preceded by something and followed by a host with at least two characters.
 _ADDRESS = re.compile(r"[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,253}[a-zA-Z0-9])")

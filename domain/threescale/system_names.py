@@ -1,4 +1,4 @@
-"""System names, which are unique in a tenant and cannot be changed in 3scale.
+"""System names, which are unique in a tenant and cannot be changed in 3scale. By default they derive from the name.
 
 The younger of two objects with one name is Invalid, and so is a Product or Backend whose name was changed. The document
 of a renamed ActiveDoc is created again.
@@ -6,6 +6,7 @@ of a renamed ActiveDoc is created again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from domain.resource import ObjectMeta
@@ -13,6 +14,13 @@ from domain.threescale.duplicate_owners import elder
 from domain.threescale.observed import Blocker, ObservedOwner, invalid
 from domain.threescale.resources import ActiveDoc, Backend, Product
 from domain.threescale.spec_validation import Fault
+
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9]")
+
+
+def system_name_from(name: str) -> str:
+    """The system name of an object that gives none: its name without what is neither a letter nor a digit."""
+    return _FORBIDDEN.sub("", name)
 
 
 def taken_name(resource: Product | Backend | ActiveDoc, siblings: Iterable[ObjectMeta]) -> Blocker | None:

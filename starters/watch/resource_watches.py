@@ -7,6 +7,8 @@ watcher creates missing ones under Poolboy's names, so that lists stay informati
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import logging
 import time
 from collections.abc import Iterator
@@ -14,7 +16,6 @@ from functools import partial
 from typing import cast
 
 from domain.claims import RESOURCE_HANDLE, RESOURCE_WATCH
-from domain.claims.names import watch_name
 from domain.relations import Scope
 from engine.errors import ApiError, Conflict
 from engine.kube.api import KubeApi
@@ -34,6 +35,8 @@ AFTER_FAILURE = 300.0
 LIST_AGAIN = 600.0
 
 MANAGED_BY = {"app.kubernetes.io/managed-by": "perdure"}
+
+_NAME_SUFFIX_LENGTH = 12
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +84,12 @@ def _recorded(handle: Projection) -> Iterator[tuple[str, str, str]]:
             for api_version, kind, namespace, name in cast(tuple[tuple[str, str, str, str], ...], shown.names):
                 if name:
                     yield api_version, kind, namespace
+
+
+def watch_name(api_version: str, kind: str, namespace: str = "") -> str:
+    digest = hashlib.sha256(f"{api_version}:{kind}:{namespace}".encode()).digest()
+    name = base64.urlsafe_b64encode(digest).decode().translate({ord(char): None for char in "=-_"}).lower()
+    return f"{namespace or 'cluster'}-{name[:_NAME_SUFFIX_LENGTH]}"
 
 
 async def _existing(api: KubeApi, namespace: str) -> set[str]:

@@ -23,7 +23,7 @@ from domain.claims import (
     RESOURCE_PROVIDER,
     RESOURCE_WATCH,
 )
-from domain.claims.names import claim_handle_name, guid_of
+from domain.claims.handle_names import claim_handle_name, guid_of
 from domain.identity import Kind
 from engine.errors import Absent, Conflict, Invalid
 from engine.kube import KubeApi

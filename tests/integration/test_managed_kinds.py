@@ -18,7 +18,6 @@ from waiting import PATIENT, eventually
 from domain.built_in_kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CUSTOM_RESOURCE_DEFINITION
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_WATCH
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
-from domain.claims.names import watch_name
 from domain.identity import Key, Kind
 from domain.relations import Scope
 from engine.errors import Absent
@@ -32,6 +31,7 @@ from starters.watch import resource_watches
 from starters.watch.claims import watched_for
 from starters.watch.projection import Projection, Shown, Side
 from starters.watch.projection_index import Index
+from starters.watch.resource_watches import watch_name
 from starters.watch.watcher import Watcher
 
 pytestmark = pytest.mark.integration

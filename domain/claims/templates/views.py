@@ -12,8 +12,8 @@ from typing import ClassVar
 
 from pydantic import JsonValue
 
+from domain.claims.handle_names import guid_of
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.names import guid_of
 from domain.claims.templates.datetimes import FORMAT
 
 

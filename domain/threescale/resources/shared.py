@@ -16,6 +16,8 @@ Money = Annotated[str, Marker(pattern=r"^\d+(\.\d{2})?$")]
 Method = Annotated[str, Marker(enum=("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "CONNECT"))]
 CredentialsLocation = Annotated[str | None, Marker(enum=("headers", "query", "authorization"))]
 
+HITS = "hits"  # the metric that 3scale gives to each product and backend
+
 
 class StatusCondition(KubeModel):
     """The state of one aspect of the object; the list is kept sorted by type."""

@@ -59,7 +59,7 @@ HELD: dict[str, tuple[str, ...]] = {
         f"{CLAIMS}/test_claims.py::test_a_claim_whose_handle_is_being_deleted_takes_no_other",
     ),
     "D13 a refused provider's template is taken": (
-        f"{DECISIONS}/test_claim_edits.py::test_another_provider_at_an_index_is_refused_template_and_all",
+        f"{DECISIONS}/test_handle_edits.py::test_another_provider_at_an_index_is_refused_template_and_all",
         f"{CLAIMS}/test_claim_faults.py::test_a_resource_keeps_its_provider_and_its_template_when_the_claim_lists_another",
     ),
     "D14 a handle whose claim is gone goes on": (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from claim_scenes import asking, claim, config_map, entry, handle, provider, reference, scene
 
-from domain.claims.claim_edits import ClaimEdits, claim_edits
+from domain.claims.handle_edits import ClaimEdits, claim_edits
 from domain.claims.template_variables import ProviderMissing
 
 

@@ -14,9 +14,11 @@ import pytest
 from claim_domain import NAMES
 
 from domain.claims.domain_names import DomainNames
-from domain.claims.names import claim_handle_name, guid_of, pool_handle_name, resource_name, watch_name
+from domain.claims.handle_names import claim_handle_name, guid_of, pool_handle_name
+from domain.claims.resource_definitions import resource_name
 from domain.operator_domain import DEFAULT as DEFAULT_DOMAIN
 from domain.operator_domain import parse
+from starters.watch.resource_watches import watch_name
 
 ROOT = Path(__file__).parents[3]
 OTHER = DomainNames(domain="a.example.org")

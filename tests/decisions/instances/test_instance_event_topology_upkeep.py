@@ -9,6 +9,7 @@ import pytest
 
 from activities.aws.event_topology import EventTopology
 from activities.aws.session import Services
+from domain.instances.cluster_queue_names import provider_clusters
 from domain.instances.event_topology import topology
 from domain.instances.event_topology_upkeep import (
     differing_attributes,
@@ -18,7 +19,7 @@ from domain.instances.event_topology_upkeep import (
     rule_differs,
     wanted,
 )
-from domain.instances.provider_queue_takeover import provider_clusters, provider_topology, rules_of_policy
+from domain.instances.provider_queue_takeover import provider_topology, rules_of_policy
 from domain.instances.served_queues import Place
 from engine.errors import Absent
 

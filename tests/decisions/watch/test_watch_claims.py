@@ -13,7 +13,6 @@ from claim_scenes import BOUND, POOLED, claim, config_map, entry, handle, provid
 from edited_documents import edited
 
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION, RESOURCE_FIELD_MANAGER
-from domain.claims.names import watch_name
 from domain.control_annotations import PAUSED
 from domain.identity import Key
 from engine.kube.api import KubeApi
@@ -22,7 +21,7 @@ from starters.watch.claims import watched_for
 from starters.watch.gauges import families
 from starters.watch.projection import Projection
 from starters.watch.projection_index import Index
-from starters.watch.resource_watches import wanted_views
+from starters.watch.resource_watches import wanted_views, watch_name
 from starters.watch.watched_kinds import Watched
 from starters.watch.watcher import Watcher
 

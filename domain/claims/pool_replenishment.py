@@ -16,7 +16,7 @@ from domain.claims.domain_names import DomainNames
 from domain.claims.durations import whole_seconds
 from domain.claims.ignore_label import is_left_alone
 from domain.claims.json_objects import JsonObject, flag_at, is_deleting, number_at, object_at, paused, present, text_at
-from domain.claims.pool_scaling import NewHandle, Scaling, advanced, given_back, still_lacking, with_created
+from domain.claims.pool_scaling_progress import NewHandle, Scaling, advanced, given_back, still_lacking, with_created
 from domain.claims.references import holder_of
 from domain.claims.timestamps import born
 from domain.decision import earliest

@@ -13,8 +13,8 @@ from pydantic import JsonValue
 
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.json_objects import JsonObject
-from domain.claims.pool_plan import PoolHandle, PoolPlan, Wants, plan, pool_handle, pool_status, rest, wants_of
-from domain.claims.pool_scaling import NewHandle, Scaling, scaling_of, scaling_status
+from domain.claims.pool_replenishment import PoolHandle, PoolPlan, Wants, plan, pool_handle, pool_status, rest, wants_of
+from domain.claims.pool_scaling_progress import NewHandle, Scaling, scaling_of, scaling_status
 from domain.resource import timestamp
 
 NOW = datetime(2025, 1, 31, 12, 0, 0, tzinfo=UTC)
