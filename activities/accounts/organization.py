@@ -13,7 +13,7 @@ from temporalio.client import Client
 from activities.accounts.cache import Reader
 from activities.accounts.metrics import organization_seen
 from activities.activity_class import Activities
-from activities.aws.account_creation import foreign
+from activities.aws.existing_accounts import foreign
 from activities.aws.organization import (
     ccs_access_arn,
     census,

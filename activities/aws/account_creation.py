@@ -1,4 +1,5 @@
-"""Creates accounts. CreateAccount has no idempotency token: a later attempt first searches by the account's name.
+"""Creates accounts. CreateAccount has no idempotency token: a later attempt first searches by the account's name
+(`existing_accounts.py`).
 
 AWS's lists lag by seconds, but e-mail addresses are unique: a second request fails with EMAIL_ALREADY_EXISTS, and the
 existing account is adopted if it may be ours.
@@ -7,13 +8,12 @@ existing account is adopted if it may be ours.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from datetime import timedelta
 
 from activities import attempt
-from activities.aws.organization import FAILED, IN_PROGRESS, SUCCEEDED, list_accounts, list_attempts, set_tags, tags_of
+from activities.aws.existing_accounts import account_of, existing, owner_of
+from activities.aws.organization import FAILED, IN_PROGRESS, set_tags
 from activities.aws.session import Sessions
-from domain.accounts import ACCOUNT
 from domain.accounts.actions.account_creation import (
     PERMIT_EXPIRED,
     TRANSIENT_REASONS,
@@ -24,9 +24,7 @@ from domain.accounts.actions.account_creation import (
     TagAccount,
 )
 from domain.accounts.constants import OWNER_TAG
-from domain.accounts.organization import MemberAccount
 from engine.errors import Absent, ApiError, Conflict, Invalid, Pending, Throttled, Unavailable
-from engine.kube.json import text
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +41,7 @@ _TAGGING_ATTEMPTS = 5
 
 def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
     if action.search or attempt.repeated():
-        found = _existing(sessions, action.name, action.email)
+        found = existing(sessions, action.name, action.email)
         if found is not None:
             return found
     _refuse_expired(action)
@@ -54,7 +52,7 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
         # The request may have reached AWS. Check now, because no attempt follows if the Account is deleted meanwhile.
         # Otherwise the next attempt checks again, because AWS's list may lag.
         attempt.pause_regardless(_LISTED_AFTER_SECONDS)
-        found = _existing(sessions, action.name, action.email)
+        found = existing(sessions, action.name, action.email)
         if found is not None:
             return found
         error.delay = error.delay or attempt.growing(_LOST)
@@ -114,17 +112,6 @@ def _left_to_tag(sessions: Sessions, action: TagAccount) -> dict[str, str]:
     return {name: value for name, value in action.tags.items() if value or name != OWNER_TAG}
 
 
-def owner_of(sessions: Sessions, account_id: str) -> str | None:
-    """The `shard-name` of the installation in the account's tags; None if no tag names one."""
-    return tags_of(sessions, account_id).get(OWNER_TAG)
-
-
-def foreign(sessions: Sessions, account_ids: Iterable[str]) -> set[str]:
-    """The accounts whose tags name another installation; one call per account."""
-    ours = sessions.config().shard_name or ""
-    return {account_id for account_id in account_ids if owner_of(sessions, account_id) not in {None, ours}}
-
-
 def _refuse_expired(action: CreateAccount) -> None:
     """Raise Invalid for an expired permit, because it no longer counts towards the organization's limits."""
     if attempt.started_at() >= action.until:
@@ -135,36 +122,10 @@ def _refuse_expired(action: CreateAccount) -> None:
         )
 
 
-def _existing(sessions: Sessions, name: str, email: str) -> CreateRequest | None:
-    """The oldest pending or successful request of this name, else the account of this name; None if neither may be
-    ours.
-    """
-    for known in list_attempts(sessions, IN_PROGRESS, SUCCEEDED):
-        if known.name == name and (
-            not known.account_id or _may_be_ours(sessions, known.account_id, list_accounts(sessions))
-        ):
-            return CreateRequest(request_id=known.request_id, created_account_id=known.account_id)
-    account_id = _account_of(sessions, name, email)
-    return CreateRequest(created_account_id=account_id) if account_id else None
-
-
-def _account_of(sessions: Sessions, name: str, email: str) -> str:
-    accounts = list_accounts(sessions)
-    matches = (each.id for each in accounts if each.name == name and each.email.lower() == email.lower())
-    return next((account_id for account_id in matches if _may_be_ours(sessions, account_id, accounts)), "")
-
-
-def _may_be_ours(sessions: Sessions, account_id: str, accounts: Iterable[MemberAccount]) -> bool:
-    if any(each.id == account_id and not each.active for each in accounts):
-        return False
-    recorded = (text(each, "spec", "awsAccountID") for each in sessions.kube.list(ACCOUNT).items)
-    return account_id not in recorded and not foreign(sessions, [account_id])
-
-
 def _failed(sessions: Sessions, action: AwaitAccount, reason: str) -> CreatedAccount:
     what = f"request {action.request_id} for account {action.name} ({action.email}) failed: {reason}"
     if reason == EMAIL_ALREADY_EXISTS:
-        account_id = _account_of(sessions, action.name, action.email)
+        account_id = account_of(sessions, action.name, action.email)
         if account_id:
             return CreatedAccount(created_account_id=account_id)
         raise Invalid(

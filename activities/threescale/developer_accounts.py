@@ -5,8 +5,9 @@ from typing import Any
 
 from activities.threescale.subjects import Subject
 from domain.threescale.actions import ClusterWrite, WriteSecret
-from domain.threescale.application import ObservedApplication, credentials
-from domain.threescale.application_auth import APPLICATION_ID, ObservedAuth, SecretContent
+from domain.threescale.application import ObservedApplication
+from domain.threescale.application_auth import ObservedAuth, SecretContent
+from domain.threescale.application_credentials import APPLICATION_ID, credentials
 from domain.threescale.calls import Read, Resource
 from domain.threescale.developer_account import ObservedAccount, admin_of
 from domain.threescale.developer_user import ObservedUser, password_of

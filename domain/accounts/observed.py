@@ -20,7 +20,7 @@ from domain.accounts.resources import (
     ServiceQuota,
 )
 from domain.accounts.state_conditions import with_account_state, with_claim_state, with_condition, with_failure
-from domain.accounts.unrecorded_results import still_unwritten
+from domain.accounts.unrecorded_regions_and_quotas import still_unwritten
 from domain.control_annotations import paused
 from domain.decision import Action, Decision
 from domain.model import Model

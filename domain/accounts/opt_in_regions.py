@@ -19,7 +19,7 @@ from domain.accounts.config import OperatorConfig
 from domain.accounts.observed import AccountWorld
 from domain.accounts.resources import Account, AccountState, AccountStatus, OptInRegion
 from domain.accounts.state_conditions import with_condition
-from domain.accounts.unrecorded_results import with_news
+from domain.accounts.unrecorded_regions_and_quotas import with_news
 from domain.control_annotations import paused
 from domain.decision import Decision
 from domain.refusal import ErrorType

@@ -23,7 +23,7 @@ from domain.accounts.quota_codes import SERVICE_OF, VCPUS
 from domain.accounts.region_initialization import list_regions
 from domain.accounts.resources import Account, AccountSpec, AccountStatus, ServiceQuota
 from domain.accounts.state_conditions import probed_at, with_condition
-from domain.accounts.unrecorded_results import ACCOUNT_WIDE, Quotas, quotas_of, with_news, with_quotas
+from domain.accounts.unrecorded_regions_and_quotas import ACCOUNT_WIDE, Quotas, quotas_of, with_news, with_quotas
 from domain.decision import Action
 from domain.model import Model
 

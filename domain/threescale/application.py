@@ -20,13 +20,13 @@ from typing import ClassVar, Self
 from domain.decision import Decision
 from domain.schema import Json
 from domain.threescale import DEVELOPER_ACCOUNT
+from domain.threescale.application_credentials import credentials
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.cascading_deletion import bereft, finalizer_removed, goes_with_product, takes_its_own
 from domain.threescale.conditions import INVALID
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import Holder, elder
-from domain.threescale.gateway_configuration import backend_version
 from domain.threescale.idempotent_creations import OTHERS, created
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, finalizer_set, invalid, is_true, waiting
 from domain.threescale.owner_references import owned
@@ -39,13 +39,6 @@ from domain.threescale.resources.shared import Digests
 from domain.threescale.usable_referents import id_of_account
 
 LIVE, SUSPENDED = "live", "suspended"
-
-# 3scale's parameters and the Secret's keys, by the product's authentication.
-CREDENTIALS = {
-    "1": {"user_key": "UserKey"},
-    "2": {"application_id": "ApplicationID", "application_key": "ApplicationKey"},
-    "oidc": {"application_id": "ClientID", "application_key": "ClientSecret"},
-}
 
 
 class ObservedApplication(ObservedOne):
@@ -282,15 +275,6 @@ def sync_application(
         about = f"{application.spec.name}, of another product"
         return Sync(writes=(deletion(Resource.APPLICATION, path, found.item.id, about),))
     return Sync(writes=tuple(_changes(application, found.item, plan, path)))
-
-
-def credentials(application: Application, product: Product) -> dict[str, SecretKey]:
-    reference = application.spec.auth_secret_ref
-    if reference is None or not reference.name:
-        return {}
-    keys = CREDENTIALS[backend_version(product.spec.deployment) or "1"]
-    namespace = application.metadata.namespace
-    return {name: SecretKey(namespace=namespace, name=reference.name, key=key) for name, key in keys.items()}
 
 
 def _creation(application: Application, product: Product, plan: FoundPlan, path: str) -> Write:

@@ -9,24 +9,21 @@ that 3scale refuses because the application already has the key counts as writte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import ClassVar, Self
 
 from domain.decision import Decision
 from domain.model import Model
 from domain.threescale.actions import WriteSecret
+from domain.threescale.application_credentials import APPLICATION_ID, APPLICATION_KEY, USER_KEY, keys_of_auth
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, unless_refused
 from domain.threescale.conditions import INVALID, READY
-from domain.threescale.gateway_configuration import backend_version
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, invalid, is_true, waiting
 from domain.threescale.provider_account import known_at
 from domain.threescale.refused_calls import TAKEN
 from domain.threescale.remote_object import One
 from domain.threescale.remote_state import FoundApplication
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product
-
-USER_KEY, APPLICATION_ID, APPLICATION_KEY = "UserKey", "ApplicationID", "ApplicationKey"
 
 
 class SecretContent(Model):
@@ -74,7 +71,7 @@ def _decided(observed: ObservedAuth, now: datetime) -> Decision:
     product, secret = observed.product, observed.secret
     if blocker is not None or product is None or secret is None:
         return observed.blocked(blocker or _absent(observed), now)
-    wanted = _wanted(product)
+    wanted = keys_of_auth(product)
     if auth.spec.generate_secret:
         # Clients of the replaced operator also read an application key for products with user keys.
         made_up = tuple(dict.fromkeys((*wanted, APPLICATION_KEY)))
@@ -131,12 +128,6 @@ def _sync(observed: ObservedAuth, keys: tuple[str, ...]) -> Sync:
             Write(resource=Resource.KEY, method="POST", path=f"{path}/keys", secrets=secrets, about=APPLICATION_KEY)
         )
     return Sync(writes=unless_refused(writes, observed.done))
-
-
-def _wanted(product: Product) -> tuple[str, ...]:
-    version = backend_version(product.spec.deployment)
-    keys: Mapping[str | None, tuple[str, ...]] = {"1": (USER_KEY,), "2": (APPLICATION_KEY,), "oidc": (APPLICATION_KEY,)}
-    return keys.get(version, (USER_KEY, APPLICATION_KEY))
 
 
 def _blocker(observed: ObservedAuth) -> Blocker | None:

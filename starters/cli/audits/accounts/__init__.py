@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from activities.aws.account_creation import owner_of
+from activities.aws.existing_accounts import owner_of
 from activities.aws.organization import list_accounts, list_attempts
 from activities.aws.session import Member, Sessions
 from domain.accounts import ACCOUNT
