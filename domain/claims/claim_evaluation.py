@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from domain.claims.claim_approval import approved, pending_status
 from domain.claims.claim_metadata import missing_on_claim
-from domain.claims.claim_validation import check_spec, validation_errors
+from domain.claims.claim_spec_validation import check_spec, validation_errors
 from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Fault, Halt, WantedEntry
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
@@ -30,7 +30,7 @@ from domain.claims.json_objects import (
     with_spec,
     without,
 )
-from domain.claims.parameter_values import provider_status, recorded_provider, settle_parameters
+from domain.claims.parameter_acceptance import provider_status, recorded_provider, settle_parameters
 from domain.claims.periodic_evaluation import claim_by_clock
 from domain.claims.references import provider_name
 from domain.claims.resource_defaults import with_defaults

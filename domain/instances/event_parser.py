@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from domain.instances import constants as c
-from domain.instances.auto_scaling_messages import activity_result, direct_header, is_test, lifecycle_action
+from domain.instances.auto_scaling_parser import activity_result, direct_header, is_test, lifecycle_action
 from domain.instances.event_envelope import Fields, Header, InvalidError, clean, instance_id, known_text
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
-from domain.instances.health_messages import health_notices
+from domain.instances.health_parser import health_notices
 from domain.instances.message_unwrapping import (
     Ignored,
     Invalid,

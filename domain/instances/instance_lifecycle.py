@@ -46,7 +46,7 @@ from domain.instances.reactions import (
     unproven,
     withdrawal_unproven,
 )
-from domain.instances.scheduled_maintenance import end_of, open_planned
+from domain.instances.scheduled_event_timing import end_of, open_planned
 from domain.instances.unmatched_events import UNMATCHED_AFTER
 from domain.model import Model
 from domain.notices import Notice, warning

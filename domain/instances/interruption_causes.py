@@ -1,7 +1,7 @@
 """The causes of reactions to an instance: Spot notices, scheduled events, its own stop or end.
 
     Spot                at once; over once EC2 reports the instance running ten minutes after the deadline
-    scheduled           see `scheduled_maintenance.py`
+    scheduled           see `scheduled_event_timing.py`
     ended, stopped      at once; over once EC2 reports the instance running
 
 Rebalance recommendations and capacity reservation notices only set labels: EC2 has no call that confirms them, so they
@@ -18,8 +18,8 @@ from domain.instances.event_record import STOPPED, InstanceRecord, Interruption
 from domain.instances.event_verification import STOPPED_STATES, Facts, Verdict, verify_end, verify_spot, verify_stop
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
+from domain.instances.scheduled_event_timing import begins_at, open_planned, verdict_of
 from domain.instances.scheduled_event_types import effect_of, expedited
-from domain.instances.scheduled_maintenance import begins_at, open_planned, verdict_of
 from domain.model import Model
 
 # The time for reactions on a Node whose instance stops; afterwards Pods cannot end gracefully.

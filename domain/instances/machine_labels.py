@@ -19,8 +19,8 @@ from domain.instances.events import EventKind, InstanceState, reckonable
 from domain.instances.hook_timeouts import LONGEST_HOOK
 from domain.instances.interruption_causes import nearest_end, open_interruptions
 from domain.instances.resources import AWSMachine, Node
+from domain.instances.scheduled_event_timing import open_planned
 from domain.instances.scheduled_event_types import Effect, effect_of
-from domain.instances.scheduled_maintenance import open_planned
 from domain.instances.state_ordering import LastState
 from domain.model import Model
 from domain.resource import ObjectMeta

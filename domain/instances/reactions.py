@@ -39,7 +39,7 @@ from domain.instances.notices import about, about_node, on_each
 from domain.instances.observed import InstanceWorld
 from domain.instances.replacements import deployment_of, is_replaced
 from domain.instances.resources import Machine, Node
-from domain.instances.scheduled_maintenance import unlisted_plans
+from domain.instances.scheduled_event_timing import unlisted_plans
 from domain.notices import warning
 
 _OPEN_VERDICTS = (Verdict.UNASKED, Verdict.NOT_YET)

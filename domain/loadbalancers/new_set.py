@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET
 from domain.loadbalancers.constants import API_VERSION, REVISION_ANNOTATION, SET_FINALIZER, TEMPLATE_HASH_LABEL
-from domain.loadbalancers.resources import LoadBalancer, LoadBalancerReference, MachineSpec
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerReference, LoadBalancerSet, MachineSpec
 from domain.schema import Document
 
 
 def set_name(load_balancer: str, template_hash: str) -> str:
     return f"{load_balancer}-{template_hash}"
+
+
+def revision_number(revision: str) -> int | None:
+    return int(revision) or None if revision.isascii() and revision.isdigit() and len(revision) < 19 else None
+
+
+def highest_revision(sets: Iterable[LoadBalancerSet]) -> int:
+    return max((revision_number(each.revision) or 0 for each in sets), default=0)
+
+
+def next_revision(sets: Iterable[LoadBalancerSet]) -> int:
+    return highest_revision(sets) + 1
 
 
 def set_document(balancer: LoadBalancer, hash_: str, revision: int) -> Document:

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 
 from domain.loadbalancers.balancer_world import CreateSet, PatchSet
 from domain.loadbalancers.constants import READY_SINCE_ANNOTATION, REVISION_ANNOTATION
-from domain.loadbalancers.new_set import set_document, set_name
+from domain.loadbalancers.new_set import highest_revision, next_revision, revision_number, set_document, set_name
 from domain.loadbalancers.resources import HAS_MASTER, LoadBalancer, LoadBalancerSet
 from domain.loadbalancers.selectors import belongs
 from domain.loadbalancers.template_hash import template_hash
@@ -65,7 +65,7 @@ class Gate(Model):
 def sets_of(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> tuple[LoadBalancerSet, ...]:
     """The LoadBalancer's sets, newest revision first."""
     own = (each for each in sets if belongs(each, balancer))
-    return tuple(sorted(own, key=lambda each: (-(_number(each.revision) or 0), each.metadata.name)))
+    return tuple(sorted(own, key=lambda each: (-(revision_number(each.revision) or 0), each.metadata.name)))
 
 
 def plan_rollout(
@@ -79,7 +79,7 @@ def plan_rollout(
     scaled to zero; empty if they may.
     """
     counts = _counts(balancer, sets)
-    if balancer.revision and _number(balancer.revision) is None:
+    if balancer.revision and revision_number(balancer.revision) is None:
         problem = f"annotation {REVISION_ANNOTATION} is {balancer.revision!r}, which is not a revision"
         return Rollout(status=counts, problem=problem)
     if not balancer.status.port_id:
@@ -91,7 +91,7 @@ def plan_rollout(
     if current is None:
         if frozen:
             return Rollout(status=counts, problem=frozen, why=frozen)
-        revision = _top(sets) + 1
+        revision = next_revision(sets)
         why = "create machines from the new template" if sets else "create machines"
         meta, document = balancer.metadata, set_document(balancer, hash_, revision)
         create = CreateSet(namespace=meta.namespace, name=set_name(meta.name, hash_), document=document)
@@ -140,17 +140,9 @@ def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> 
     return Gate(open=False, why=why, opens_at=opens_at)
 
 
-def _number(revision: str) -> int | None:
-    return int(revision) or None if revision.isascii() and revision.isdigit() and len(revision) < 19 else None
-
-
-def _top(sets: Sequence[LoadBalancerSet]) -> int:
-    return max((_number(each.revision) or 0 for each in sets), default=0)
-
-
 def _revision(balancer: LoadBalancer, current: LoadBalancerSet, sets: Sequence[LoadBalancerSet]) -> int:
-    own, others = _number(current.revision) or 0, _top([each for each in sets if each is not current])
-    mine = _number(balancer.revision) or 0
+    own, others = revision_number(current.revision) or 0, highest_revision(each for each in sets if each is not current)
+    mine = revision_number(balancer.revision) or 0
     if own > others:
         return max(own, mine)
     return mine if mine > others else others + 1
@@ -189,7 +181,7 @@ def _emptied(current: LoadBalancerSet, others: Sequence[LoadBalancerSet], gate: 
 
 def _serves(each: LoadBalancerSet) -> tuple[bool, int, int]:
     master = any(found.type == HAS_MASTER and found.status == "True" for found in each.status.conditions)
-    return (master, each.status.ready_replicas or 0, -(_number(each.revision) or 0))
+    return (master, each.status.ready_replicas or 0, -(revision_number(each.revision) or 0))
 
 
 def _to_zero(each: LoadBalancerSet) -> PatchSet:
@@ -204,7 +196,7 @@ def _forgotten(others: Sequence[LoadBalancerSet]) -> tuple[str, ...]:
     empty = [
         each for each in others if not (each.spec.replicas or each.status.ready_replicas or each.metadata.deleting)
     ]
-    ranked = sorted(empty, key=lambda each: -(_number(each.revision) or 0))
+    ranked = sorted(empty, key=lambda each: -(revision_number(each.revision) or 0))
     return tuple(each.metadata.name for each in ranked[_SETS_KEPT:])
 
 

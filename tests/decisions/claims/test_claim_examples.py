@@ -11,10 +11,10 @@ from definitions import Json
 from manifests import dropped, manifests
 
 from domain.claims import KINDS, RESOURCE_CLAIM, RESOURCE_POOL, RESOURCE_PROVIDER
-from domain.claims.claim_validation import validation_errors
+from domain.claims.claim_spec_validation import validation_errors
 from domain.claims.evaluator_interface import Question
 from domain.claims.json_objects import value_at
-from domain.claims.parameter_values import settle_parameters
+from domain.claims.parameter_acceptance import settle_parameters
 from domain.claims.provider_assignment import matching_providers
 from domain.claims.provider_resources import resource_list
 from domain.claims.resource_defaults import with_defaults

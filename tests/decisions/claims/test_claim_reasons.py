@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from activities.claims.evaluation import BUG, TOO_MUCH
-from domain.claims import claim_preparation, claim_validation, faults, provider_assignment, stalled_condition
+from domain.claims import claim_preparation, claim_spec_validation, faults, provider_assignment, stalled_condition
 
 ROOT = Path(__file__).parents[3]
 
@@ -24,8 +24,8 @@ def test_every_reason_is_documented() -> None:
         provider_assignment.INVALID_RESOURCES,
         provider_assignment.NO_PROVIDER,
         provider_assignment.SEVERAL_PROVIDERS,
-        claim_validation.INVALID_SPEC,
-        claim_validation.PROVIDER_IMMUTABLE,
+        claim_spec_validation.INVALID_SPEC,
+        claim_spec_validation.PROVIDER_IMMUTABLE,
         claim_preparation.CLAIM_REFUSED,
         stalled_condition.HANDLE_STALLED,
         BUG,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from claim_scenes import claim, handle, provider, scene
 
-from domain.claims.claim_validation import validation_errors
+from domain.claims.claim_spec_validation import validation_errors
 
 
 def error(template: Any, **spec: Any) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from claim_scenes import asking, claim, handle, provider, scene
 
-from domain.claims.parameter_values import Settled, provider_status, settle_parameters
+from domain.claims.parameter_acceptance import Settled, provider_status, settle_parameters
 
 POSITIVE = {"name": "positive", "check": "value > 0"}
 SMALL = {"name": "small", "check": "value < 10"}

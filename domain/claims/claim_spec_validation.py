@@ -1,4 +1,4 @@
-"""Which claims have an invalid spec; in list mode also templates. Parameters: `parameter_values.py`.
+"""Which claims have an invalid spec; in list mode also templates. Parameters: `parameter_acceptance.py`.
 
 Clients compare the templates' errors in `status.resources[].validationError`.
 """
