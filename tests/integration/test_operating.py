@@ -45,6 +45,11 @@ class Installation:
     async def perdure(self, *arguments: str) -> Ended:
         return await typed(self.deployment, *arguments, **ENVIRONMENT)
 
+    async def why(self, path: str) -> Any:
+        """The explanation of an Account; empty while its lifecycle has not begun."""
+        code, out, _ = await self.perdure("why", "account", path, "-o", "json")
+        return json.loads(out) if code == 0 else {}
+
     async def account(self, name: str, *, state: str = "") -> str:
         return await make_account(self.kube, PLACE, name, state, "999900002222")
 
@@ -130,9 +135,8 @@ async def _held(installation: Installation) -> None:
     path = await installation.account("held")
 
     async def explained() -> Any:
-        _, out, _ = await installation.perdure("why", "account", path, "-o", "json")
-        answer = json.loads(out)
-        return answer if answer["planned"] else None
+        answer = await installation.why(path)
+        return answer if answer.get("planned") else None
 
     message = await eventually(explained, "its lifecycle has looked at it")
     assert "the payer's key leaked" in message["hold"]
@@ -148,15 +152,13 @@ async def _not_retried(installation: Installation) -> None:
     path = await installation.account("failed", state="Failed")
 
     async def looked_at() -> bool:
-        _, out, _ = await installation.perdure("why", "account", path, "-o", "json")
-        return bool(json.loads(out)["outcome"] == "failed")
+        return bool((await installation.why(path)).get("outcome") == "failed")
 
     await eventually(looked_at, "its lifecycle knows that it has failed")
     code, _, err = await installation.perdure("retry", "account", path)
     assert code == 1
     assert "not sent, accounts is paused by ann" in err
-    hindered = json.loads((await installation.perdure("why", "account", path, "-o", "json"))[1])["hindrances"]
-    assert hindered == []
+    assert (await installation.why(path))["hindrances"] == []
     await installation.remove("failed")
 
 
