@@ -23,6 +23,7 @@ from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.document_sources import Text, fetched_again
 from domain.threescale.duplicate_owners import Holder, seniority
+from domain.threescale.faults import message_of
 from domain.threescale.idempotent_creations import created
 from domain.threescale.normalize import same_json
 from domain.threescale.observed import Blocker, ObservedOne, invalid, is_true, waiting
@@ -32,7 +33,7 @@ from domain.threescale.remote_state import FoundDocument
 from domain.threescale.resources import ActiveDoc, Product
 from domain.threescale.resources.shared import Digests, LocalReference
 from domain.threescale.spec_defaults import of_active_doc
-from domain.threescale.spec_validation import fault_of_system_name, message_of
+from domain.threescale.spec_validation import fault_of_system_name
 from domain.threescale.system_names import taken_name
 from domain.threescale.usable_referents import usable
 

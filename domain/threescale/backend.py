@@ -23,6 +23,7 @@ from domain.threescale.apply_response import read_backend, wrote_backend
 from domain.threescale.calls import Read, Resource, Sync, Write, change, creation, read_entry, unless_refused
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_owner
 from domain.threescale.digests import digest, digests_of, remembering
+from domain.threescale.faults import message_of
 from domain.threescale.managed_by import MANAGED_BY, missing_mark
 from domain.threescale.mapping_rules import order, without
 from domain.threescale.methods_and_metrics import Owner, count
@@ -35,7 +36,7 @@ from domain.threescale.resources import Backend, Product
 from domain.threescale.resources.backend import BackendSpec
 from domain.threescale.resources.shared import Digests
 from domain.threescale.spec_defaults import of_backend
-from domain.threescale.spec_validation import faults_of_backend, message_of
+from domain.threescale.spec_validation import faults_of_backend
 from domain.threescale.system_names import changed_name, taken_name
 from domain.threescale.usable_referents import users_of
 

@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from domain.decision import Decision, earliest
 from domain.model import Model
 from domain.threescale.conditions import SyncState
+from domain.threescale.faults import Fault
 from domain.threescale.observed import Blocker, invalid
 from domain.threescale.open_api_document import Unreadable, parsed, read_api
 from domain.threescale.resources.shared import Document
-from domain.threescale.spec_validation import Fault
 
 FETCH_EVERY = timedelta(minutes=5)
 NOT_FOUND = "Secret not found"

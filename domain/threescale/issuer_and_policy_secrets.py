@@ -13,10 +13,10 @@ from domain.model import Model
 from domain.schema import Json
 from domain.threescale.calls import SecretKey
 from domain.threescale.conditions import SyncState
+from domain.threescale.faults import Fault, message_of
 from domain.threescale.observed import Blocker
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import OpenIdConnect, Policy, SecretReference
-from domain.threescale.spec_validation import Fault, message_of
 from domain.writes import merge
 
 ISSUER_KEY = "issuerEndpoint"

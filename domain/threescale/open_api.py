@@ -30,6 +30,7 @@ from domain.threescale.conditions import FAILED, INVALID, SyncState
 from domain.threescale.deletion import RETAIN
 from domain.threescale.document_sources import Text, fetched_again, text_at
 from domain.threescale.duplicate_owners import seniority
+from domain.threescale.faults import Fault, message_of
 from domain.threescale.notices import left_aside
 from domain.threescale.observed import Blocker, Observed, Phase, acts, failed, finalizer_set, invalid, is_true
 from domain.threescale.open_api_document import Unreadable, read_api
@@ -38,7 +39,7 @@ from domain.threescale.owner_references import owned
 from domain.threescale.remote_ids import combined
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.resources.shared import LocalReference
-from domain.threescale.spec_validation import Fault, faults_of_backend, faults_of_product, message_of
+from domain.threescale.spec_validation import faults_of_backend, faults_of_product
 from domain.threescale.tls_verification import INSECURE
 from domain.threescale.usable_referents import usable
 from domain.writes import JsonPatch, difference

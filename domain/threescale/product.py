@@ -23,6 +23,7 @@ from domain.threescale.calls import Read, Resource, Sync, Write
 from domain.threescale.cascading_deletion import waits_for_applications
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_owner
 from domain.threescale.digests import digest, digests_of, remembering
+from domain.threescale.faults import message_of
 from domain.threescale.issuer_and_policy_secrets import SecretText, with_secrets
 from domain.threescale.observed import Blocker, ObservedOwner, blocking, calls, invalid, status_patch, waiting
 from domain.threescale.product_sync import Wanted, sync_product, touches_gateway
@@ -32,7 +33,7 @@ from domain.threescale.resources import Application, Backend, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Digests
 from domain.threescale.spec_defaults import of_product
-from domain.threescale.spec_validation import faults_of_paths, faults_of_product, message_of
+from domain.threescale.spec_validation import faults_of_paths, faults_of_product
 from domain.threescale.system_names import changed_name, taken_name
 from domain.threescale.usable_referents import backends_by_name, blocker_of_product
 

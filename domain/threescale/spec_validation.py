@@ -1,8 +1,7 @@
 """Validation of Product and Backend specs and of a DeveloperUser's e-mail address, in the replaced operator's words.
 
-Faults have a fixed order, so that their order never changes a status. Two rules differ from the operator's rules:
-friendly names are compared with friendly names, not with system names; and price ranges that share an end are refused,
-as 3scale refuses them.
+Faults have a fixed order, so that their order never changes a status. Unlike the operator, Perdure compares friendly
+names with friendly names, not with system names. Application plans: `application_plan_validation.py`.
 """
 
 from __future__ import annotations
@@ -11,31 +10,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from domain.model import Model
+from domain.threescale.application_plan_validation import faults_of_plan
+from domain.threescale.faults import Fault
 from domain.threescale.normalize import same_path
 from domain.threescale.resources.backend import BackendSpec
-from domain.threescale.resources.product import ApplicationPlan, PricingRule, ProductSpec
-from domain.threescale.resources.shared import HITS, MappingRule, Metric, MetricReference, ProductMethod
+from domain.threescale.resources.product import ProductSpec
+from domain.threescale.resources.shared import HITS, MappingRule, Metric, ProductMethod
 
 # One `@`, preceded by something and followed by a host with at least two characters.
 _ADDRESS = re.compile(r"[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,253}[a-zA-Z0-9])")
-
-
-class Fault(Model):
-    path: str
-    value: str | None
-    """The faulty value; None if a required value is missing."""
-    detail: str
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return f"{self.path}: Required value: {self.detail}"
-        return f'{self.path}: Invalid value: "{self.value}": {self.detail}'
-
-
-def message_of(faults: Iterable[Fault]) -> str:
-    texts = [str(fault) for fault in faults]
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def faults_of_product(spec: ProductSpec) -> tuple[Fault, ...]:
@@ -45,7 +28,7 @@ def faults_of_product(spec: ProductSpec) -> tuple[Fault, ...]:
     local = {*spec.metrics, *spec.methods}
     found += _rules(spec.mapping_rules, local)
     for name, plan in sorted(spec.application_plans.items()):
-        found += _plan(f"spec.applicationPlans[{name}]", plan, local)
+        found += faults_of_plan(f"spec.applicationPlans[{name}]", plan, local)
     return tuple(found)
 
 
@@ -102,37 +85,3 @@ def _rules(rules: Iterable[MappingRule], local: set[str]) -> Iterable[Fault]:
                 value=rule.metric_method_ref,
                 detail="mappingrule does not have valid metric or method reference.",
             )
-
-
-def _plan(path: str, plan: ApplicationPlan, local: set[str]) -> Iterable[Fault]:
-    seen: set[tuple[str, MetricReference]] = set()
-    for index, limit in enumerate(plan.limits):
-        where = f"{path}.limits[{index}]"
-        if _is_lost(limit.metric_method_ref, local):
-            detail = "limit does not have valid local metric or method reference."
-            yield Fault(path=where, value=limit.metric_method_ref.system_name, detail=detail)
-        if (limit.period, limit.metric_method_ref) in seen:
-            yield Fault(path=where, value=limit.period, detail="limit period is not unique for the same metric.")
-        seen.add((limit.period, limit.metric_method_ref))
-    earlier: list[PricingRule] = []
-    for index, rule in enumerate(plan.pricing_rules):
-        where = f"{path}.pricingRules[{index}]"
-        if _is_lost(rule.metric_method_ref, local):
-            detail = "Pricing rule does not have valid local metric or method reference."
-            yield Fault(path=where, value=rule.metric_method_ref.system_name, detail=detail)
-        if rule.from_ > rule.to:
-            detail = "'To' value cannot be less than your 'From' value."
-            yield Fault(path=where, value=str(rule.to), detail=detail)
-        elif any(_overlap(rule, other) for other in earlier):
-            detail = "'From' value cannot be less than 'To' values of current rules for the same metric."
-            yield Fault(path=where, value=str(rule.from_), detail=detail)
-        earlier.append(rule)
-
-
-def _is_lost(reference: MetricReference, local: set[str]) -> bool:
-    return not reference.backend and reference.system_name not in local
-
-
-def _overlap(one: PricingRule, other: PricingRule) -> bool:
-    same = one.metric_method_ref == other.metric_method_ref
-    return same and one.from_ <= other.to and other.from_ <= one.to

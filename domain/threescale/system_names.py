@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 from domain.resource import ObjectMeta
 from domain.threescale.duplicate_owners import elder
+from domain.threescale.faults import Fault
 from domain.threescale.observed import Blocker, ObservedOwner, invalid
 from domain.threescale.resources import ActiveDoc, Backend, Product
-from domain.threescale.spec_validation import Fault
 
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9]")
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from domain.threescale.application_plans import references
 from domain.threescale.conditions import INVALID, READY, SYNCED, SyncState
 from domain.threescale.duplicate_owners import seniority
+from domain.threescale.faults import Fault, message_of
 from domain.threescale.metrics_in_use import stays_usable
 from domain.threescale.observed import Blocker, is_true
 from domain.threescale.provider_account import known_at, same_tenant
@@ -19,7 +20,6 @@ from domain.threescale.remote_ids import host_of, remembered_id
 from domain.threescale.resources import Backend, DeveloperAccount, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Conditions
-from domain.threescale.spec_validation import Fault, message_of
 
 _NO_BACKEND = "backend usage does not have valid backend reference."
 _NO_METRIC = "plan does not have valid backend metric or method reference."

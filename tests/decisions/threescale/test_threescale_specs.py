@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from domain.threescale import spec_defaults
+from domain.threescale.faults import Fault, message_of
 from domain.threescale.resources import ActiveDoc, Backend, Product, Tenant
-from domain.threescale.spec_validation import Fault, faults_of_backend, faults_of_product, message_of
+from domain.threescale.spec_validation import faults_of_backend, faults_of_product
 
 HITS = {"friendlyName": "Hits", "unit": "hit"}
 
