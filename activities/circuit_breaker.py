@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 from datetime import timedelta
 
-# A call that ends without an answer after this many seconds counts as silence; connecting may take as long.
+# A call without an answer counts as silence if it took at least this many seconds (AWS's connect timeout).
 SILENT_SECONDS = 5.0
 SILENCES = 5
 PAUSE = timedelta(seconds=30)
@@ -35,7 +35,7 @@ class CircuitBreaker:
         return spread(self._tried_delay) if self.silences >= SILENCES and calling else None
 
     def _after_pause(self) -> timedelta:
-        """A refused caller's delay after the pause: zero for one chosen caller, later for another one."""
+        """A refused caller's delay after the pause: zero for one chosen caller, longer for the others."""
         if self._clock() - self._chosen < CHOSEN_SECONDS:
             return spread(self._tried_delay)
         self._chosen = self._clock()

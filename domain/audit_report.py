@@ -1,7 +1,7 @@
 """The report of a scheduled audit: the ConfigMap `perdure-audit`, with one key for each area.
 
-Each area's audit writes only its own key, so that different jobs may audit areas. A failed audit keeps the results of
-the last successful one.
+Each area's audit writes only its own key, so that separate jobs can audit different areas. A failed audit keeps the
+results of the last successful one.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ class Queue(StrEnum):
     INSTANCES_AWS = "instances-aws"
     INSTANCES_NOTIFICATIONS = "instances-notifications"  # webhooks; a hanging webhook must not delay reactions
     THREESCALE = "threescale-passes"
-    # Changes by Organizations and Support, whose low call limits all accounts share. Reads pause between each other by
-    # themselves: one pass at a time, and an AwaitAccount for each of five permits.
+    # Changes by Organizations and Support, whose low call limits all accounts share. Reads use another queue, as
+    # they are few: one pass at a time, and one AwaitAccount for each of at most five permits.
     AWS_ORGANIZATION = "aws-organization"
 
 
@@ -177,7 +177,7 @@ class World(Model):
 
 
 class Outcome(StrEnum):
-    """How far a lifecycle has come. A `failed` one can be retried by the `retry` lever."""
+    """How far a lifecycle has come. A `failed` one can be retried (`perdure retry`)."""
 
     WORKING = "working"
     SETTLED = "settled"
@@ -189,8 +189,8 @@ class Outcome(StrEnum):
 class Decision(Model):
     """What a lifecycle is to do next.
 
-    `phase` is a word of the kind, which `kubectl get` shows; `why` is a sentence for people. `deadline` (UTC) is the
-    next time at which the decision may change without a wake, and `at_deadline` says what happens then. If another
+    `phase` is one of the kind's phases, which `kubectl get` shows; `why` is a sentence for people. `deadline` (UTC) is
+    the next time at which the decision may change without a wake, and `at_deadline` says what happens then. If another
     lifecycle handles the deadline for many objects, this lifecycle decides again only when `patience` has passed since
     the deadline.
     """

@@ -12,7 +12,7 @@ from domain.writes import DropFinalizer, JsonPatch, Patch, patched
 class ObjectWorld(World):
     """A world with an object in the field that `about` names.
 
-    Its writes carry the observed resourceVersion: the API server refuses them if the object has changed since.
+    Writes carry the observed resourceVersion: the API server refuses them if the object has changed since.
     """
 
     about: ClassVar[str]
@@ -53,7 +53,7 @@ class ObjectWorld(World):
         deadline: datetime | None = None,
         at: str = "",
     ) -> Decision:
-        """A decision to start the actions in this order; `waits_for` names what they wait for."""
+        """A decision to start the actions in this order; `waits_for` names what the lifecycle waits for."""
         return self._decision(Outcome.WORKING, why, actions, waits_for, deadline, at)
 
     def waiting(
@@ -119,7 +119,7 @@ class ObjectWorld(World):
         return self.write(patch, note or f"status {status.state or 'without a state'}", "status")
 
     def status_change(self, status: Any, note: str = "") -> tuple[Patch, ...]:
-        """The write of the status; empty if the object has this status."""
+        """The write of the status; empty if the object already has this status."""
         present = self.resource.status  # type: ignore[attr-defined]
         return (self.write_status(status, note),) if status != present else ()
 

@@ -1,10 +1,10 @@
 """Failures of actions: one vocabulary for every API.
 
 `activities/<api>/` maps the errors of each client library to these types. Temporal's server retries *throttled*,
-*unavailable* and *pending* errors with growing delays, without limit and without history. Other errors end the activity
-and reach the decision as a `Refusal`. The decision may wait for a change (*Waiting*), give up (*Failed*), or leave the
-action to the loop. The loop tries again after a delay that doubles from five seconds to ten minutes, and at once on a
-wake.
+*unavailable* and *pending* errors with growing delays, without limit and without history events. Other errors end the
+activity and reach the decision as a `Refusal`. The decision may wait for a change (*Waiting*), give up (*Failed*), or
+leave the action to the loop, which retries it after a delay that doubles from five seconds to ten minutes, and at once
+on a wake.
 """
 
 from __future__ import annotations

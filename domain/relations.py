@@ -150,7 +150,7 @@ class Relation:
         required: whether a starting watcher wakes referrers whose referent is missing, perhaps deleted unnoticed.
         watched: how referents are watched, if the watcher has no entry of its own for them.
         trait: what `News.among` compares at either end.
-        transitive: what refers to a referrer also counts as referring to its referent.
+        transitive: if A refers to B and B to C, A also refers to C.
     """
 
     of: End | tuple[End, ...]

@@ -127,7 +127,7 @@ class CustomResource(KubeModel):
 
     @property
     def delegate(self) -> str:
-        """The object (`Kind/namespace/name`) whose workflow does the work for this one; empty if it has its own."""
+        """The object (`Kind/namespace/name`) whose workflow works for this one; empty if this one has its own."""
         return ""
 
     @property

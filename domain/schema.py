@@ -98,7 +98,7 @@ def _marked(schema: Document, metadata: Iterable[object]) -> Document:
     return schema
 
 
-# The keyword of the schema for each field of a marker that becomes one unchanged.
+# The fields of a marker whose values the schema takes over unchanged, each with the schema's keyword.
 _KEYWORDS = {
     "format": "format",
     "enum": "enum",

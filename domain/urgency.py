@@ -4,7 +4,7 @@
 |---|---|
 | wakes (`starters/watch/wake_queue.py`) | deletions; people's retries and pauses |
 | activities | observations at a deadline; writes for which a person waits |
-| EC2's events (`domain/instances/event_urgency.py`) | notices of Spot, hooks, ends |
+| EC2's events (`domain/instances/event_urgency.py`) | Spot and capacity notices, lifecycle hooks, ended instances |
 | workflow tasks | lifecycles that many objects wait for |
 """
 

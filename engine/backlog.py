@@ -1,7 +1,7 @@
 """The backlog: tasks that no worker has taken yet, and late lifecycles that serve a whole area.
 
-If a worker has a workflow in its cache, DescribeTaskQueue counts the workflow's task only after ten seconds. A
-lifecycle without an object, such as the claims' binder, therefore reports in `OpWaitsFor` how long claims wait.
+If a worker has a workflow in its cache, DescribeTaskQueue counts the workflow's task only after ten seconds. The
+claims' binder, a lifecycle without an object, therefore reports in `OpWaitsFor` how long claims wait.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The time in an activity: the attempt's start by the server's clock, plus the time that has passed here since.
+"""The time in an activity: the attempt's start by Temporal's clock, plus the time that this process has measured since.
 
 No decision depends on a machine's own clock.
 """

@@ -18,7 +18,7 @@ from temporalio.service import RPCError
 from domain.refusal import RETRIED_BY_SERVER, ErrorType, Refusal
 
 T = TypeVar("T")
-# No answer of another system stops an object for longer.
+# The longest delay that an answer of another system can impose on an object.
 LONGEST_ASKED = timedelta(hours=1)
 
 
@@ -86,7 +86,7 @@ async def unless_absent(answer: Awaitable[T]) -> T | None:
 
 
 def asked_delay(retry_after: str) -> timedelta | None:
-    """The delay that a Retry-After header asks for, at most an hour. None if it is absent, a date, or nonsense."""
+    """The delay that a Retry-After header asks for, at most an hour. None without a positive number of seconds."""
     seconds = int(retry_after) if retry_after.isdecimal() and len(retry_after) < 10 else 0
     return min(timedelta(seconds=seconds), LONGEST_ASKED) if seconds else None
 

@@ -1,7 +1,7 @@
 """Ends a process that has loaded Temporal's Rust core.
 
 The core's threads crash while the interpreter is finalised (5 of 32 clean exits; sdk-python #300). So the process does
-the necessary clean-up itself and exits without finalisation.
+the clean-up itself and exits without finalisation.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Hooks by which areas count requests, activities and writes, and the metrics that all areas share.
 
-An area that exports these numbers under the replaced system's names registers a `Listener`; its exceptions are only
-logged. `Histogram` writes bucket bounds as Go does (`le="60"`), since the replaced systems' dashboards select by them,
-and Python's `_created` series are left out.
+An area that exports these numbers under the replaced system's names registers a `Listener`, whose exceptions are only
+logged. `Histogram` writes bucket bounds as Go does (`le="60"`), since the replaced systems' dashboards select by them.
+Python's `_created` series are left out.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def forget(listener: Listener) -> None:
 
 @contextmanager
 def requesting(method: str, resource: str, called: str = "") -> Iterator[Request]:
-    """Time and trace an exchange in the block, which sets the answer's status on the yielded request.
+    """Time and trace the block's exchange; the block sets the answer's status on the yielded request.
 
-    `called` is the span's name, such as `aws iam.CreateUser`; `kubernetes GET` if empty.
+    `called` is the span's name, such as `aws iam.CreateUser`; if empty, `kubernetes METHOD`.
     """
     request = Request(subject(), method, resource)
     began = time.perf_counter()

@@ -31,7 +31,7 @@ class MissingWorker(Model):
     build_id: str = ""
     """The version whose workers are needed; empty for workers without a version."""
     open: int | None = None
-    """The number of lifecycles pinned to an older version; None if the version takes new lifecycles."""
+    """The number of open lifecycles pinned to this version; counted only for older versions, else None."""
 
     @property
     def message(self) -> str:
@@ -68,7 +68,7 @@ async def missing_workers(
 
 
 async def missing_worker_of(client: Client, key: Key) -> MissingWorker | None:
-    """The missing worker of a lifecycle; None if a worker polls its queue, or if it was not found. Raises RPCError."""
+    """The missing worker of a lifecycle; None if none is missing or the lifecycle does not exist. Raises RPCError."""
     area = all_kinds()[key.kind].area
     queue = task_queue(area, key.cluster)
     found = await described(client, key)

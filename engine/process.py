@@ -71,6 +71,6 @@ async def first_of(stop: Awaitable[object], work: Awaitable[object]) -> None:
 
 
 def ungrouped(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first exception in nested groups. Inside `except*`, Python 3.11.2 would wrap it again, so raise it after."""
+    """The first exception in nested groups. Raise it outside `except*`: inside, Python 3.11.2 would wrap it again."""
     first = group.exceptions[0]
     return ungrouped(first) if isinstance(first, BaseExceptionGroup) else first

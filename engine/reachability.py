@@ -127,7 +127,7 @@ async def api_server_reached(health: Health, api: KubeApi, process: str) -> Asyn
     reachability = Reachability(server, ask, due)
 
     def starved() -> Iterable[str]:
-        """Watches without a list or stream. Empty while the API server does not answer at all: that explains them."""
+        """Watches without a list or stream. Empty during an outage of the API server, which explains them."""
         return () if reachability.failing else api.starved_watches()
 
     async with _reported(health, f"{process}, {server}", reachability):

@@ -23,7 +23,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from domain import operator_domain
 
 _PREFIX = "PERDURE_"
-# Variables that are no settings; the command line, the local deployment and the tests read them. Names and prefixes.
+# Variables that are not settings, by name and by prefix; the command line, the local deployment and tests read them.
 NOT_SETTINGS = {
     "PERDURE_DOWNLOADS",
     "PERDURE_STATE",
@@ -460,7 +460,7 @@ class InvalidSettings(ValueError):  # noqa: N818
 
 
 def unknown_variables(environment: Iterable[str]) -> dict[str, str]:
-    """The unknown variables, each with the name of the nearest setting; empty if no name is near.
+    """The unknown variables, each with the most similar setting's name or an empty string.
 
     The variables that Kubernetes adds for a Service whose name begins with `perdure` are not included.
     """
@@ -497,7 +497,7 @@ def no_setting(variable: str, nearest: str) -> str:
 
 
 def range_of(field: str) -> str:
-    """The values that a setting accepts: `act or observe`, `at least 5s`, `0 to 65535`; empty if any of its type."""
+    """The values that a setting accepts: `act or observe`, `at least 5s`, `0 to 65535`; empty if there is no limit."""
     found = Settings.model_fields[field]
     if get_origin(found.annotation) is Literal:
         return " or ".join(each for each in get_args(found.annotation) if each)

@@ -1,6 +1,6 @@
 """Logs of a process, and its version.
 
-Logs are lines of JSON on standard error (text on a terminal). A line about a lifecycle gets its `object`,
+Logs are lines of JSON on standard error (text on a terminal). A line about a lifecycle gets the fields `object`,
 `workflow_id`, `run_id`, activity, attempt and trace from the context or a `Key` among the line's arguments.
 """
 
@@ -22,7 +22,7 @@ from engine.tracing import ids
 
 # The attributes of a record in which Temporal's adapters keep their details.
 _TEMPORAL_EXTRAS = ("temporal_workflow", "temporal_activity")
-# Libraries that log each request at INFO, or headers of answers at DEBUG: a redirect may repeat a secret address.
+# Libraries that log each request at INFO, or response headers at DEBUG: a redirect's header may contain a secret URL.
 _CHATTY = ("aiohttp.access", "botocore", "boto3", "urllib3", "httpx", "httpcore", "kubernetes", "asyncio")
 
 

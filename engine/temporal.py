@@ -1,6 +1,6 @@
 """Temporal's client for every process: one way to connect, one way to wake, the search attributes.
 
-All processes use `connect`, so all have the same data converter: a different one fails workflow tasks for ever.
+All processes use `connect`, so all have the same data converter: with another one, workflow tasks fail for ever.
 
 `wake` is signal-with-start: it means "observe again", and at most names the versions to observe, so lost, doubled and
 reordered wakes are harmless. `signal_with_start`, `ask` and `open_with` pass what an observation would not find, or
@@ -79,7 +79,8 @@ REPORTED_PROBLEMS: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_ke
 async def connect(settings: Settings, process: str = "perdure", *, log_core: bool = False) -> Client:
     """Connect to Temporal.
 
-    `process` is part of the identity in the web UI; with `log_core` the SDK's core may log to standard output.
+    `process` is part of the identity in the web UI. With `log_core`, the SDK's core logs, on a terminal to standard
+    output.
 
     Raises:
         TemporalRefused: the server cannot be reached, or refuses us.
@@ -153,7 +154,7 @@ async def is_open(client: Client, key: Key) -> bool:
 
 
 async def open_with(client: Client, key: Key, world: PassedWorld, *, signal: str = "") -> None:
-    """Start the lifecycle with a first pass's result. If `signal` is given, an open lifecycle gets the result by it."""
+    """Start the lifecycle with a first pass's result. If it is open already, send the result as `signal`, if given."""
     known_by = _known_by(key, shown(State(world).phase(world.decision), world.decision))
     carry = Carry(key=key, world=world.model_dump(mode="json"))
     while True:
@@ -228,7 +229,7 @@ def _metrics_address(settings: Settings) -> str:
 
 
 def silent_runtime() -> Runtime:
-    """A runtime without logs and metrics, for replays, whose warnings are results."""
+    """A runtime without logs and metrics, for replays, which return their warnings."""
     return _runtime("", json_logs=None)
 
 

@@ -53,7 +53,7 @@ class Connection(ServiceClient):
 
     @property
     def worker_service_client(self) -> Any:
-        """The client for the SDK's workers, which have to be told (`follow`) when this client is replaced."""
+        """The client for the SDK's workers. When it is replaced, they have to be notified (`follow`)."""
         return self._made.worker_service_client
 
     def update_rpc_metadata(self, metadata: Mapping[str, str | bytes]) -> None:
@@ -149,7 +149,8 @@ _MEANINGS = (
     ("BadSignature", "has a certificate of an unknown authority (TEMPORAL_TLS_SERVER_CA_CERT_PATH)"),
     ("NotValidForName", "has a certificate for another name (TEMPORAL_TLS_SERVER_NAME)"),
     ("Expired", "has an expired certificate, or refuses the client certificate as expired"),
-    # In TLS 1.3 a server checks our certificate after the handshake has succeeded for us, and then only closes.
+    # In TLS 1.3 a server checks our certificate after the handshake has succeeded on our side. If it refuses the
+    # certificate, it only closes the connection.
     ("connection closed", _WANTS_CERTIFICATE),
     ("fatal alert", _WANTS_CERTIFICATE),
     ("h2 protocol error", _WANTS_TLS),

@@ -1,7 +1,7 @@
 """Creates the Temporal namespace of the lifecycles, its retention and search attributes.
 
-It adds what is missing and leaves the rest; it can be run at any time and concurrently. If these credentials do not
-suffice, the error names the commands for an administrator.
+It adds what is missing and changes at most the retention; it can be run at any time and concurrently. If the client
+lacks permissions, the error says what an administrator can do.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SEARCH_ATTRIBUTES: dict[str, IndexedValueType.ValueType] = {
 
 
 class NamespaceUnfit(Exception):  # noqa: N818
-    """The message says what these credentials may not add, and who may."""
+    """The message says what is missing or wrong in the namespace, and why."""
 
 
 class Bootstrapped(Model):

@@ -1,11 +1,11 @@
-"""Traces: from the change of an object over its wake and its workflow to each call of a cloud.
+"""Traces: from an object's change, through its wake and its workflow, to each call to a cloud.
 
     watch Account ns/name ─► SignalWithStartWorkflow ─► RunWorkflow, HandleSignal
                                        └─► StartActivity ─► RunActivity ─► aws iam.CreateUser, kubernetes PATCH ...
 
-A workflow lives for months, and Temporal's interceptor would keep it in the trace of its first wake. Here its work
-belongs, for an hour, to the trace of its newest message. Work that a deadline starts later gets a trace of its own,
-which begins at the activity. Both rules depend on the history alone, so a replay gives the same traces.
+A workflow lives for months, and Temporal's interceptor would keep it in the trace of its first wake. Here a workflow's
+work belongs to the trace of its newest message, for an hour after it. Work that a deadline starts later gets a trace of
+its own, which begins at the activity. Both rules depend on the history alone, so a replay gives the same traces.
 
 A span names the call without its arguments, and an error by its type alone.
 """
@@ -66,7 +66,7 @@ def begin_tracing(tracer: Tracer) -> TracingInterceptor:
 
 
 def end_tracing() -> None:
-    """Send the remaining spans, as the process may end at once."""
+    """Send the remaining spans, because the process may end right afterwards."""
     _tracers.clear()
     flush = getattr(trace.get_tracer_provider(), "force_flush", None)
     if flush is not None:
@@ -110,7 +110,7 @@ def ids() -> Mapping[str, str]:
 
 @dataclass
 class _Change:
-    """A change being traced. `context` is the context of its span, which is made for the first wake."""
+    """A change being traced. `context` is that of the change's span, which the first wake creates."""
 
     name: str
     attributes: Mapping[str, str]

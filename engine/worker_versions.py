@@ -135,7 +135,7 @@ async def count_pinned(client: Client, deployment: str, build_id: str, queue: st
 
 
 async def wake_pinned(client: Client, deployment: str, build_ids: Iterable[str], *, per_second: float) -> int:
-    """Wake every lifecycle pinned to these versions, so that it moves; returns their number.
+    """Wake every lifecycle pinned to these versions, so that it moves; returns how many were woken.
 
     A lifecycle that ends meanwhile is no failure.
     """

@@ -1,1 +1,1 @@
-"""The processes that execute: task queues, clients, health, drain."""
+"""The worker process: task queues, clients, health, drain."""

@@ -1,4 +1,4 @@
-"""Wraps every activity: starts the engine's clock and the heartbeats, maps errors, and counts the attempt.
+"""Wraps every activity: starts `engine.clock` and the heartbeats, maps errors, and counts the attempt.
 
 Only here do exceptions become failures in Temporal (`engine/errors.py`). A cancelled activity stays cancelled.
 """

@@ -5,7 +5,8 @@
 
 The limit of workflow tasks never falls below one, that of activities never below an eighth of its maximum: activities
 that wait for another system must not block all others. A poll needs a free slot, so other tasks stay with Temporal.
-The SDK's resource-based supplier measures the whole machine's CPU, which shows neither a quota nor a neighbour.
+The SDK's resource-based supplier measures the machine's CPU, which reveals neither a process's quota nor its
+neighbours' share.
 """
 
 from __future__ import annotations

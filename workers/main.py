@@ -60,7 +60,7 @@ async def run_worker(
 ) -> None:
     """Run workflows and activities until `stop` is set; without it, until SIGTERM or SIGINT.
 
-    `only` are the areas to run (those of the settings if empty). A process with several parts passes its `health`.
+    `only` are the areas to run; if empty, those of the settings. A process with several parts passes its `health`.
     """
     async with AsyncExitStack() as stack:
         stopped = await stack.enter_async_context(stopped_by_signals(stop))
@@ -91,7 +91,7 @@ async def run_worker(
 
 
 def served_areas(settings: Settings) -> Sequence[str]:
-    """The areas to run, `instances` only if the settings name its queues; raises ValueError for an unknown area."""
+    """The areas to run, `instances` only if `instances_queues` is set; raises ValueError for an unknown area."""
     if unknown := set(settings.areas) - set(areas()):
         raise ValueError(f"PERDURE_AREAS names {', '.join(sorted(unknown))}; the areas are: {', '.join(areas())}")
     wanted = settings.areas or areas()

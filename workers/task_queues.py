@@ -1,6 +1,7 @@
-"""The task queues: one per area for workflow tasks; one per API family (for accounts) or area for activities.
+"""The task queues: one per area for workflow tasks, and one per area (in `accounts` and `instances` several) for
+activities.
 
-Each has its own slots, so that a hanging API never takes another API's. The server enforces the rate limit of
+Each has its own slots, so that a hanging API never takes another API's. Temporal enforces the rate limit of
 Organizations and Support over all workers.
 """
 
@@ -38,7 +39,7 @@ def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequen
     """The activities by the plain name of their task queue.
 
     Raises:
-        KeyError: no action names one of the activities.
+        KeyError: an activity belongs to no action.
     """
     known = actions()
     queues: dict[str, list[Callable[..., object]]] = defaultdict(list)

@@ -98,7 +98,7 @@ class AccountClaimWorkflow(Entity[ClaimWorld]):
 
 @lifecycle("AccountPool", world=PoolWorld, observe=PassPool)
 class AccountPoolWorkflow(Passes[PoolWorld]):
-    """An AccountPool: each pass counts, creates missing Accounts, binds claims to accounts and writes the status.
+    """An AccountPool: each pass counts Accounts, creates missing ones, binds claims to accounts and writes the status.
 
         woken --> pass --> wait for a wake, the end of a pause after failures, or room in the creation budget
 
@@ -204,7 +204,7 @@ class AccountValidationWorkflow(Passes[ValidationWorld]):
 
 @lifecycle("AWSFederatedRole", world=FederatedRoleWorld, observe=ObserveFederatedRole, decide=decide_role)
 class FederatedRoleWorkflow(Entity[FederatedRoleWorld]):
-    """An AWSFederatedRole: each generation's policies are validated, then its accesses are woken.
+    """An AWSFederatedRole: each generation's policies are validated, then the role's accesses are woken.
 
     New --validated by IAM--> Valid | Invalid        deleted --> accesses gone --> gone
     """

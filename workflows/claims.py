@@ -46,7 +46,7 @@ class ClaimBinderWorkflow(Passes[BinderWorld]):
     has_object: ClassVar[bool] = False
 
     def begin(self) -> None:
-        self._queued = set(self.world.known.asked)  # for quick look-ups; the same claims as the tuple
+        self._queued = set(self.world.known.asked)  # the claims of `known.asked`, for quick look-ups
         self._given: set[Key] = set()  # claims in the current batch that have not asked again
 
     def observation(self, *, dry_run: bool = False) -> Action:
@@ -100,7 +100,7 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
 class ResourceHandleWorkflow(Passes[ObjectWorld]):
     """A ResourceHandle, while it is not bound to a claim.
 
-    While it is bound, the claim's lifecycle reconciles both, and this one waits for a wake.
+    While it is bound, the claim's lifecycle reconciles claim and handle, and the handle's waits for a wake.
     """
 
     retryable_phases = RETRYABLE

@@ -1,4 +1,4 @@
-"""A run ends if its history is long or another version of the workers is current: while no activity runs, and after all
+"""If its history is long or another version of the workers is current, a run ends as soon as no activity runs and all
 handlers have finished, so that no message is lost.
 """
 
@@ -27,7 +27,7 @@ def may_leave_observation() -> bool:
 
 
 async def handlers_finished(unless: Callable[[], bool]) -> bool:
-    """Wait for the handlers. False if `unless` comes first: a handler may itself wait for an observation."""
+    """Wait for the handlers. False if `unless` holds first: a handler may itself wait for an observation."""
     await workflow.wait_condition(lambda: workflow.all_handlers_finished() or unless())
     return workflow.all_handlers_finished()
 

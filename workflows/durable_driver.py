@@ -44,7 +44,7 @@ MISSED_HEARTBEAT = "TemporalTimeout:Heartbeat"
 LONGEST_HEARTBEAT = timedelta(minutes=2)
 # `plan` runs at most this many rounds of reads, and then shows what it knows so far.
 MOST_READS = 10
-# How long after a missed heartbeat the lifecycle's actions get longer timeouts.
+# For how long after a missed heartbeat the lifecycle's actions get longer heartbeat timeouts.
 SLOW_FOR = timedelta(minutes=10)
 
 
@@ -64,13 +64,13 @@ class Timer:
 class Entity(Generic[W]):
     """A lifecycle: the loop above for one object.
 
-    With `looks_at_deadline`, it observes again at each deadline; kinds whose pass is one activity need this.
+    If `looks_at_deadline` is set, it observes again at each deadline; kinds whose pass is one activity need this.
     """
 
     observe: ClassVar[type[Action]]
     looks_at_deadline: ClassVar[bool] = False
     has_object: ClassVar[bool] = True  # False: there is no custom resource that could be annotated
-    retryable_phases: ClassVar[Container[str]] = ()  # phases whose cause a person may repair without an event
+    retryable_phases: ClassVar[Container[str]] = ()  # phases whose cause a person can repair without causing an event
 
     def __init__(self, carry: Carry, before: W, decide: Callable[[W, datetime], Decision]) -> None:
         self.key: Key = carry.key
@@ -216,7 +216,7 @@ class Entity(Generic[W]):
         )
 
     def _set_timer(self, step: Step) -> None:
-        """Set the timer, unless it already runs until then. A new timer for each result would fill the history."""
+        """Set the timer for `step.until`, unless it is set already: a timer for each result would fill the history."""
         until = step.until
         if self._timer and self._timer.until != until:
             self._timer.task.cancel()
@@ -350,7 +350,7 @@ class Entity(Generic[W]):
         self.state = self.state.wake()
 
     def replace_world(self, world: W) -> None:
-        """Replace the world by the world after a message."""
+        """`world` is the current world after a message."""
         self.world = world
         self._world_replaced = self._unheard = True
 

@@ -100,13 +100,13 @@ class AutoScalingGroupWorkflow(Passes[GroupWorld]):
 
 @lifecycle(SWEEP_WORKFLOW, world=SweptWorld, observe=SweepInstances)
 class InstanceSweepWorkflow(Passes[SweptWorld]):
-    """The sweep over the instances of all accounts and regions, every few minutes while there are AWSMachines.
+    """The sweep over the instances and groups of all accounts and regions, every few minutes while there are any.
 
         woken by a new AWSMachine or AWSMachinePool
           --> sweep (one activity, two calls for 200 instances, one for 100 groups) --> wait for the next one
 
-    An instance whose state or scheduled events differ from its AWSMachine gets AWS's answer, which opens its
-    lifecycle: events may be lost, but states are not. A group that differs from its AWSMachinePool is woken.
+    If an instance's state or scheduled events differ from its AWSMachine or Node, its lifecycle gets AWS's answer,
+    which opens it: events can be lost, states cannot. A group that differs from its AWSMachinePool is woken.
     """
 
     has_object: ClassVar[bool] = False

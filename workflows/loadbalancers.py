@@ -26,7 +26,7 @@ from workflows.passes import Passes
 
 @lifecycle("Service", world=LoadBalancerWorld, observe=PassService)
 class ServiceWorkflow(Passes[LoadBalancerWorld]):
-    """A Service of type LoadBalancer: it gets a LoadBalancer and shows its address.
+    """A Service of type LoadBalancer: it gets a LoadBalancer and shows the LoadBalancer's address.
 
         Creating ──► Ready ──► Releasing ──► (end)
             └──► Unservable ◄──┘

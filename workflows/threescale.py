@@ -73,7 +73,7 @@ class DeveloperAccountWorkflow(_Object):
 
 @lifecycle("DeveloperUser", world=ThreescaleWorld, observe=PassObject)
 class DeveloperUserWorkflow(_Object):
-    """A person of an organisation. It waits for its account, and is deleted with its account."""
+    """A person in an organisation. It waits for its account, and is deleted with its account."""
 
 
 @lifecycle("Application", world=ThreescaleWorld, observe=PassObject)

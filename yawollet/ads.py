@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 class Answer(NamedTuple):
-    """Envoy's response to an answer; `refusal` is empty if Envoy accepts it."""
+    """Envoy's response to an answer of the agent; `refusal` is empty if Envoy accepts that answer."""
 
     type_url: str
     version: int

@@ -7,8 +7,8 @@
 Each pass updates the LoadBalancerMachine, so an update of this object starts no pass; its creation or deletion does. A
 pass that sends something new to Envoy waits a moment for the response, so that its report is current.
 
-Without an API server passes fail, and Envoy continues with its last snapshot. The report is written with the object's
-resourceVersion, so that no condition of another client is lost.
+Without an API server, passes fail, and Envoy continues with its last snapshot. The report is written only if the
+machine's resourceVersion is unchanged, so that no condition of another client is lost.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Agent:
         return not fault
 
     async def make_pass(self) -> str:
-        """Make a pass. Returns why the next pass must follow soon; empty if all is well."""
+        """Make a pass. Returns why the next must follow soon; empty if all is well."""
         options = self._options
         balancer_object = self.balancers.get(options.namespace, options.load_balancer)
         machine_object = self.machines.get(options.namespace, options.machine)
@@ -170,7 +170,7 @@ class Agent:
                     {"status": status},
                     subresource="status",
                     resource_version=machine.metadata.resource_version,
-                    # The controllers ignore writes of their own field manager, so this one has another name.
+                    # The controllers ignore writes of their own field manager, so the agent uses another name.
                     field_manager=FIELD_MANAGER,
                 )
             except Conflict:

@@ -1,7 +1,6 @@
 """Turns LoadBalancers into snapshots for Envoy, handles Envoy's responses, and keeps the accepted snapshot in a file.
 
-It starts with the snapshot that Envoy accepted last, from the file. A new snapshot replaces the file once Envoy has
-accepted it as a whole.
+The agent starts with the snapshot from the file. A new snapshot is saved once Envoy has accepted all of it.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Conversation:
             self._on_answer()
 
     async def serve(self, balancer: LoadBalancer, listen_address: str, cpus: int) -> tuple[bool, tuple[Notice, ...]]:
-        """Serve the LoadBalancer to Envoy. Returns whether anything was new, and notices about what had to be left out.
+        """Serve the LoadBalancer to Envoy. Returns whether anything was new, and notices about what was left out.
 
         If Envoy refuses resources, they are set aside, and the rest is served.
         """

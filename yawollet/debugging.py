@@ -1,7 +1,7 @@
 """Ad-hoc debugging: adds an SSH key from the LoadBalancer's annotations to a running machine.
 
 The machine image lets the agent's user run exactly two commands as root. They are written here exactly as in the
-image's sudoers file. As in yawol, the agent never revokes the access: the machine is replaced afterwards.
+image's sudoers file. As in yawol, the agent never revokes the access, so the machine should be replaced afterwards.
 """
 
 from __future__ import annotations

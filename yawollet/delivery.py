@@ -1,4 +1,4 @@
-"""The resources that Envoy is served, and the handling of resources that it refuses.
+"""The resources that Envoy is served, and those that it refuses.
 
     wanted ──► proposed ──accepted──► good (saved on disk)
                   │

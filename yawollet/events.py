@@ -1,4 +1,4 @@
-"""Kubernetes Events about the machine, as a person reads them in `kubectl describe`.
+"""Kubernetes Events about the machine, as `kubectl describe` shows them.
 
 The machine's role may create and patch Events, but not read them. So a repeated message increases the count of the
 Event that was created for it.

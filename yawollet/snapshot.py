@@ -1,8 +1,8 @@
 """A snapshot of Envoy's configuration, and the file that keeps it across restarts.
 
-The file is read first, so an agent that starts without an API server serves what Envoy accepted last. It is replaced by
-rename, so it is always complete. An unreadable file, or one of another LoadBalancer, counts as missing: without a
-snapshot Envoy keeps its configuration.
+The file is read first, so an agent that starts without an API server serves what Envoy accepted last. Writes replace
+the file by a rename, so it is always complete. An unreadable file, or one of another LoadBalancer, counts as missing:
+without a snapshot Envoy keeps its configuration.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Reader:
         return type(resource).model_validate(answer)
 
     async def write_status(self, resource: R, status: Model, **cleared: None) -> R:
-        """Patch the object's status, and remove the fields `cleared`. Raises Conflict as `write` does."""
+        """Patch the object's status, and remove the fields in `cleared`. Raises Conflict as `write` does."""
         shown = {**status.model_dump(mode="json", exclude_none=True), **cleared}
         return await self.write(resource, {"status": shown}, subresource="status")
 

@@ -86,7 +86,6 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=DeliverCredentials.activity)
     async def deliver_credentials(self, action: DeliverCredentials) -> None:
-        """Copy the key into the claim's Secret, unless it is the customer's own. Then write `supportRoleARN`."""
         account = await self._read.account(action.account)
         if account is None or not links_back(account, action.claim) or not account.customers:
             raise _not_the_holder(action.account)
@@ -118,7 +117,6 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=DeliverRole.activity)
     async def deliver_role(self, action: DeliverRole) -> None:
-        """Write the claim's Secret. Then delete the Account's Secret, whose IAM user no longer exists."""
         account = await self._read.account(action.account)
         if account is None or not links_back(account, action.claim):
             raise _not_the_holder(action.account)

@@ -130,7 +130,8 @@ class HandOver(Activities):
         except Absent as error:
             if error.code != UNIT_GONE:
                 raise
-            self.prepare(request.base, [request.legal_entity], unit)  # the organization still has the deleted OU's id
+            # The organization's workflow still remembers the deleted OU's id.
+            self.prepare(request.base, [request.legal_entity], unit)
             unit = await self.unit_of(request)
             await asyncio.to_thread(move, unit)
         return unit

@@ -46,7 +46,7 @@ class ObserveActivities(Activities):
         )
 
     async def _holder(self, account: Account) -> AccountClaim | None:
-        """An Account without a link is held by a claim that still names it, or whose release could not clean it."""
+        """An unlinked Account is held by a claim that still names it, or by one whose release could not clean it."""
         spec = account.spec
         if spec.claim_link:
             claim = await self._read.one(AccountClaim, spec.claim_link_namespace, spec.claim_link)
@@ -104,7 +104,8 @@ class ObserveActivities(Activities):
             return bool(text(await self._read.kube.get(NAMESPACE, "", namespace), "metadata", "deletionTimestamp"))
         except Absent:
             return True
-        except Denied:  # an older installation lacks this right: then no release waits for its namespace
+        except Denied:
+            # An older installation lacks this right: then a release waits only for accesses that are being deleted.
             return False
 
     async def _with_secrets(self, world: ClaimWorld) -> ClaimWorld:

@@ -121,7 +121,7 @@ class OrganizationActivities(Activities):
 
     async def _count(self, known: OrganizationMemory, seen: Mapping[str, str], *, notifies: bool) -> OrganizationMemory:
         accounts = await self._read.accounts(seen)
-        # The limit is read from the API server when it decides: here if no room is left, and before a permit is given.
+        # The limit is read from the API server when it is decisive: here if no room is left, and before a permit.
         near = known.room is None or known.room.limit is None or known.room.free <= 0
         config = await self._read.config(None if near else seen)
         young, old = open_cases(accounts, now())
@@ -314,7 +314,7 @@ def _busy(known: OrganizationMemory) -> bool:
 
 
 def _can_create(known: OrganizationMemory) -> bool:
-    """While AWS creates accounts and would create another one, the next Account need not wait for a pause."""
+    """Whether AWS could create another account now: then the next Account need not wait for a pause."""
     room = known.room
     if not known.wanting or room is None or min(room.free, room.budget) <= 0:
         return False

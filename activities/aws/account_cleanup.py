@@ -114,8 +114,7 @@ class Sweep:
         self._left = [item for item in self._left if item.kind != kind]
 
     def finished(self) -> Cleaned:
-        """The result. Raises Unavailable if a retry may delete the objects that are left, Conflict if a person has to
-        check them.
+        """Raises Unavailable if a retry may delete the objects that are left, Conflict if a person has to check them.
         """
         if self._left:
             named = "; ".join(f"{item.kind} {item.name}: {item.error.message}" for item in self._left[:_MOST_NAMED])
@@ -179,7 +178,7 @@ def _instance_states(ec2: EC2Client) -> dict[str, str]:
 
 
 def _delete_snapshots(ec2: EC2Client, sweep: Sweep, account_id: str) -> None:
-    """The replaced operator's filter `owner-alias` matches only Amazon's snapshots; hence the account's id."""
+    """The replaced operator's filter `owner-alias` matches only Amazon's snapshots, so the account's id is used."""
     pages = ec2.get_paginator("describe_snapshots").paginate(OwnerIds=[account_id])
     found = [item["SnapshotId"] for page in pages for item in page["Snapshots"] if item["OwnerId"] == account_id]
     if not found:

@@ -1,7 +1,7 @@
 """Closes AWS accounts. CloseAccount can be repeated: AWS answers with a conflict while it is closing the account, and
 with another error once the account is closed.
 
-A reached limit is a ConstraintViolationException with a Reason
+AWS reports a reached limit as a ConstraintViolationException with a Reason
 (https://docs.aws.amazon.com/organizations/latest/APIReference/API_CloseAccount.html).
 """
 

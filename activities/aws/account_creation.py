@@ -65,7 +65,7 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
 
 
 def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
-    """The created account. Raises Pending while AWS creates it, and in each first attempt; Temporal then retries."""
+    """Raises Pending while AWS creates the account, and always in the first attempt; Temporal retries."""
     if not attempt.repeated():
         raise _under_way(action, "requested just now")
     organizations = sessions.organizations()

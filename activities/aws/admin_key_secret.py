@@ -34,8 +34,8 @@ class KeySecret(Model):
     resource_version: str
 
     def foreign_to(self, owner: Key, user: str) -> bool:
-        """Whether the Secret is not this Account's, according to its owner. If it has no owner, the IAM user in it
-        decides.
+        """Whether the Secret is not this Account's, according to its ownerReferences or, without any, to the IAM user
+        in it.
         """
         return owner.uid not in self.owner_uids if self.owner_uids else self.user_name != user
 

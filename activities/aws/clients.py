@@ -123,7 +123,7 @@ class Caller:
         raise NotImplementedError
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Whether an unauthenticated call is worth repeating, because the credentials have changed."""
+        """Whether to repeat a call refused as unauthenticated, because the credentials have changed."""
         return False
 
     def client(self, service: str, region: str) -> BaseClient:

@@ -23,7 +23,9 @@ def entered(sessions: Sessions, action: MemberAction, *, settle: timedelta = tim
 def entered_by(
     sessions: Sessions, access: Access | None, account_id: str, partition: str, *, settle: timedelta = timedelta()
 ) -> Member:
-    """A session in the account, entered by `access`. `settle` and errors are as in `Sessions.member`."""
+    """A session in the account, entered by `access`. Errors are as in `Sessions.member`. So is `settle`, except that it
+    does not apply to the customer's key or STS role.
+    """
     if access is None:
         return sessions.member(account_id, partition, settle=settle)
     young = settle if access.support_role else timedelta()
@@ -50,7 +52,7 @@ def _caller(sessions: Sessions, access: Access, account_id: str, partition: str)
 class JumpRole(Assumed):
     def __init__(self, sessions: Sessions, arn: str) -> None:
         payer = sessions.payer()
-        # It only assumes roles, so it need not observe.
+        # It only assumes roles, which observe mode allows.
         super().__init__(sessions.clients, f"jump role {arn}", partition=payer.partition, observing=False)
         self._payer = payer
         self._arn = arn

@@ -16,7 +16,7 @@ WRONG_ACCOUNT = "IdentityMismatch"
 
 class Customer(Services):
     def __init__(self, sessions: Sessions, secret: SecretReference, partition: str) -> None:
-        """Raises Denied without the Secret or its keys."""
+        """Raises Denied if the Secret or its keys are missing."""
         name = f"the customer of Secret {secret.namespace}/{secret.name}"
         super().__init__(sessions.clients, name, partition=partition, observing=sessions.observing)
         self._keys = customers_keys(sessions, secret.namespace, secret.name)

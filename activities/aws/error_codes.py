@@ -1,7 +1,7 @@
 """Maps botocore's exceptions to our errors: by AWS's error code, else by the code's spelling, else by the HTTP status.
 
 The status says little: EC2 throttles with 503, Organizations with 400. The codes are from the "Common Errors" page of
-each service's API reference. A call that got no answer may have had its effect.
+each service's API reference. A call that got no answer may have taken effect.
 """
 
 from __future__ import annotations

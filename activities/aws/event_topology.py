@@ -1,7 +1,7 @@
-"""Compares the queues and rules of an account and region with AWS, and corrects one difference at a time.
+"""Compares the wanted queues and rules of an account and region with AWS, and corrects one difference at a time.
 
-Both codes of a missing queue are Absent (`error_codes.py`). A deleted queue cannot be created again for a minute.
-PutTargets answers for each target separately.
+Both codes for a missing queue become Absent (`error_codes.py`). A deleted queue cannot be created again for a minute.
+PutTargets reports a result for each target.
 """
 
 from __future__ import annotations

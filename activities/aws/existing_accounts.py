@@ -1,4 +1,4 @@
-"""Existing accounts and creation requests of a name, and whether they may be ours. Those that may are taken over."""
+"""Existing accounts and creation requests with a name, and whether they may be ours. If so, they are adopted."""
 
 from __future__ import annotations
 

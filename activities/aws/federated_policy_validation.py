@@ -26,7 +26,6 @@ def validate_policies(sessions: Sessions, action: ValidatePolicies) -> Verdict:
 
 
 def clear_validation(sessions: Sessions, action: ClearValidation) -> None:
-    """Delete the policy that an interrupted validation has left."""
     payer = sessions.payer()
     remove_policy(payer.iam(), _validation_arn(payer, action.uid))
 

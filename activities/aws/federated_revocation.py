@@ -73,7 +73,7 @@ def _support_role(kube: BlockingKube, account_id: str) -> str:
 
 
 def _closed(sessions: Sessions, account_id: str) -> bool:
-    """False also if the payer may not query whether AWS has closed the account."""
+    """False also if the payer is not allowed to query whether AWS has closed the account."""
     with suppress(Denied):
         return is_closed(sessions, account_id)
     return False

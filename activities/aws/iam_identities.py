@@ -1,7 +1,7 @@
 """Perdure's identities in a member account: the support role, and the admin user with its one key.
 
 Names are deterministic, so creation is tried first, and an object that exists is then read. Only CreateAccessKey's
-answer contains the secret half of a key. If that answer is lost, another key replaces the key.
+answer contains the secret half of a key. If that answer is lost, the key is replaced.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
 
 
 def _keeps_key(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
-    """Delete all keys except the Secret's key, because their secret half is lost. Returns False, and deletes nothing,
-    if IAM does not have the Secret's key.
+    """Delete all keys except the Secret's, because the other keys' secret halves are lost. Returns False, and deletes
+    nothing, if IAM does not have the Secret's key.
     """
     secret = admin_key_secret.read(kube, action.owner, action.secret)
     if secret is None or not secret.complete or secret.foreign_to(action.owner, user):
@@ -235,7 +235,7 @@ def _roles(iam: IAMClient) -> list[str]:
 
 
 def _delete_user(iam: IAMClient, user: str) -> None:
-    """IAM requires that the user's dependents are deleted first: before all, the keys, which open the account."""
+    """IAM requires that the user's dependents are deleted first. The keys come first, because they open the account."""
     _delete_keys(iam, user, _access_keys(iam, user))
     with suppress(Absent):
         iam.delete_login_profile(UserName=user)

@@ -24,7 +24,7 @@ _LONGEST_INTERVALS = 5
 
 
 def enable_regions(sessions: Sessions, action: EnableRegions) -> RegionStatuses:
-    """Enable regions that are not requested yet. Raises Pending until a status differs from `seen`."""
+    """Raises Pending until a status differs from `seen`."""
     member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
     account = member.account()
     stand = _stand(account, action.seen)

@@ -27,7 +27,7 @@ class _FullError(Exception):
 
 
 def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
-    """Make the requests that are missing. Raises Pending until a status has changed."""
+    """Raises Pending until a status has changed."""
     member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
     client = member.service_quotas(action.region)
     history = [
@@ -53,7 +53,7 @@ def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
 
 
 def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> bool:
-    """Request the vCPUs. Returns whether a request is open. A failure is only logged."""
+    """Returns whether a request is open. A failure is only logged."""
     try:
         service = SERVICE_OF[VCPUS]
         value = client.get_service_quota(ServiceCode=service, QuotaCode=VCPUS)["Quota"]["Value"]
@@ -88,7 +88,7 @@ def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> st
     try:
         client.request_service_quota_increase(ServiceCode=service, QuotaCode=code, DesiredValue=value)
     except Conflict:
-        return IN_PROGRESS  # a request is open; if it is for another value, that is handled when it has ended
+        return IN_PROGRESS  # a request is open; if it is for another value, ours is made after it has ended
     except Absent:
         return MANUAL_ACTION
     except Invalid as error:

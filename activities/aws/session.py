@@ -56,8 +56,8 @@ T = TypeVar("T")
 
 NO_CREDENTIALS = "NoCredentials"
 
-# Endpoints of the global services (IAM, Organizations, Route 53, Support) and of the regional STS, whose sessions are
-# valid in every region, unlike those of the global endpoint.
+# The regions of the endpoints used for global services (IAM, Organizations, Route 53, Support) and for STS. Sessions of
+# a regional STS endpoint are valid in every region, unlike those of the global one.
 DEFAULT_REGIONS = {
     "aws": "us-east-1",
     "aws-us-gov": "us-gov-east-1",
@@ -191,7 +191,7 @@ class Assumed(Services):
 
 
 def require_account(arn: str, account_id: str, by: str, remedy: str) -> None:
-    """Raise `Denied` if the ARN is of another account. `by` is the role or key that gave the session."""
+    """Raise `Denied` if the ARN belongs to another account. `by` is the role or key that gave the session."""
     if arn.split(":")[4:5] != [account_id]:
         raise Denied(
             f"{by} gave a session as {arn}, which is not in account {account_id}: nothing is done there. {remedy}",

@@ -1,4 +1,4 @@
-"""The regions that an account can use. OptInRequired means that it is not ready yet: retried after 5 s to 1 min."""
+"""The regions that an account can use. OptInRequired (the account is not ready yet) is retried after 5 s to 1 min."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
 
 
 def usable_regions(member: Member) -> tuple[str, ...]:
-    """Filtered again: not every API honours `AllRegions`."""
+    """The regions are filtered here too, because not every implementation of EC2's API honours `AllRegions`."""
     regions = member.ec2(member.default_region).describe_regions(AllRegions=False)["Regions"]
     return tuple(sorted(item["RegionName"] for item in regions if item.get("OptInStatus") != "not-opted-in"))

@@ -5,7 +5,7 @@
 
 A claim that cannot be bound never delays others: its own workflow is informed and asks again. If a limit or a person
 has moved a claim's end, or a hold applies, the claim's own workflow decides. If a batch is retried because its worker
-died, it wakes the claims that earlier attempts have bound, whose workflows may not be open.
+died, it wakes the claims that earlier attempts have bound, whose workflows might not be open.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ENDED_AT_LEAST = 4
 # Attempts of a batch at full size. From the next one on, each has half the size of the one before: a batch that never
 # completes may be too much for its worker.
 WHOLE_ATTEMPTS = 2
-# Seconds. Between batches, the workflows of bound claims are opened while waiting claims wait; so a burst should fit
+# Seconds. Between batches, claims wait until the workflows of bound claims are opened. A burst should therefore fit
 # into one batch, even on a busy machine. A claim that asks again during a batch waits for the next one.
 LONGEST_BATCH = 15.0
 MOST_SERVED = 400
@@ -145,7 +145,7 @@ class BinderActivities(Activities):
         return self._news(key, world)
 
     def still_waits(self, name: Name) -> bool:
-        """Whether the claim's workflow was answered, and still no free handle matches. If so, unqueue the claim."""
+        """Whether the claim's workflow was answered, and still no free handle matches. If so, dequeue the claim."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         answered = claim is not None and text_at(claim, "metadata", "uid") in self._answered
         if not answered or not self._queue.still_lacks(name, now()) or self._tools.hold(claim or {}):
@@ -154,7 +154,7 @@ class BinderActivities(Activities):
         return True
 
     def ending(self) -> Name | None:
-        """The next expired claim that the batch may delete, each once."""
+        """The next expired claim that the batch may delete, without repetition."""
         while (handle_name := self._queue.ends.take(now())) is not None:
             handle = self._cache.get(RESOURCE_HANDLE, self._cache.namespace, handle_name)
             name = holder_of(handle)
@@ -326,7 +326,7 @@ class Batch:
         event = self._queue.news if has_room else self._queue.nearer_end
         news = asyncio.create_task(event.wait())
         waits.add(news)
-        # An end that is due already waits for a free place, so it needs no timeout.
+        # An end that is already due waits for a free place, so it needs no timeout.
         done, _ = await asyncio.wait(waits, timeout=self._until_next_end(), return_when=asyncio.FIRST_COMPLETED)
         news.cancel()
         for task in done:

@@ -2,7 +2,7 @@
 
     ResourceClaim: unbound ones · ResourceHandle by its claim and by its pool · ResourcePoolScaling by its pool
 
-A pass waits until the cache has reached the versions that woke its lifecycle and those that its last pass wrote. An
+A pass waits until the cache has reached the versions that woke its lifecycle and those that the last pass wrote. An
 object that the cache lacks is looked up at the API server before it counts as missing.
 """
 

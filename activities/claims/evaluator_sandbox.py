@@ -3,13 +3,13 @@
     worker ── control ──► nursery (imports the functions, then only forks, kills and reaps)
        └───── requests ─► evaluator (one call at a time; JSON in, JSON out)
 
-The worker has threads and cannot fork, so it starts this file as a program, with a minimal environment. It is run by
-path, because importing the package around it would import the worker's dependencies.
+The worker has threads and cannot fork, so it starts this file as a program, with a minimal environment. The file is run
+by path, because importing the package around it would import the worker's dependencies.
 
 Before it reads any request, an evaluator limits its memory, files, processes and core dumps. It may make only the
 system calls that computing needs (seccomp, on x86-64 and arm64); others fail with EPERM. If a request exceeds its time,
-the kernel's timer kills the evaluator. An evaluator ends with the nursery and the worker. Before it renders a template,
-it writes the template's place ("ResourceProvider x, override") into memory shared with the worker.
+the kernel's timer kills the evaluator. An evaluator never outlives the nursery or the worker. Before it renders a
+template, it writes the template's place ("ResourceProvider x, override") into memory shared with the worker.
 """
 
 from __future__ import annotations

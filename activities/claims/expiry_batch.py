@@ -1,4 +1,4 @@
-"""Claims that expire together: all are marked (their deletion is requested) before a finalizer is removed.
+"""Claims that expire together: all are marked (their deletion is requested) before any finalizer is removed.
 
 So users see all deletion timestamps at once.
 """

@@ -21,7 +21,7 @@ class Ends:
         self._awaited: datetime | None = None
 
     def put(self, name: str, end: datetime | None) -> bool:
-        """Record the handle's end; None clears it. Returns True if the end is new and now the earliest."""
+        """Record the handle's end; None clears it. True for a new end if it or an overdue end is the earliest."""
         if end is None:
             self._of.pop(name, None)
             self._taken.pop(name, None)
@@ -75,7 +75,7 @@ class Ends:
         return self._awaited
 
     def await_sooner(self, now: datetime) -> bool:
-        """Record that the binder awaits the next end; False if there is none, or the awaited end is no later."""
+        """Record that the binder awaits the next end; False if none is left, or the end awaited so far is no later."""
         end, awaited = self.next_after(now), self._awaited
         if end is None or (awaited is not None and now < awaited <= end):
             return False

@@ -1,6 +1,6 @@
 """The resources that handles manage: objects of any kind, found by discovery, read when needed.
 
-`domain/claims/resource_adoption.py` decides whose an object is, also before each deletion.
+`domain/claims/resource_adoption.py` decides which handle owns an object, also before each deletion.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class PoolActivities(Activities):
         return passed.as_world(PoolWorld, known=known, rest=rest(len(passed.world.handles)))
 
     async def _observe(self, key: Key, fresh: bool) -> Pool:
-        """The handles of a deleted pool are read from the API server: a handle that the cache lacks would stay."""
+        """A deleted pool's handles are read from the API server: a handle missing in the cache would otherwise stay."""
         cache, settings = self._cache, self._tools.settings
         pool = await cache.own(RESOURCE_POOL, key, fresh=fresh)
         if pool is None:

@@ -1,4 +1,4 @@
-"""Writes the conditions of the ResourceProviders that a pass has used, when they change.
+"""Writes changed conditions of the ResourceProviders that a pass has used.
 
 A provider has no lifecycle, and its status is no subresource, so the condition is written by a patch of the object. An
 Event reports the same, because the CRD of an earlier installation may drop the status.

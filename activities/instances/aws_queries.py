@@ -101,7 +101,7 @@ class AskActivities(Activities):
 
     async def _call(self, where: tuple[str, str]) -> None:
         try:
-            await asyncio.sleep(0)  # queries of the same moment
+            await asyncio.sleep(0)  # lets queries of the same moment join
             while queries := self._waiting.pop(where, []):
                 if rest := queries[MOST_AT_ONCE:]:
                     self._waiting[where] = rest

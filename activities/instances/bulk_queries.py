@@ -75,8 +75,8 @@ async def ask_about_all(
 async def ask_about_groups(
     served: ServedPlaces, groups: Collection[GroupKey], progress: Callable[[str], object]
 ) -> BulkGroups:
-    """Query the groups. A group that Auto Scaling does not know has no instances. Groups of accounts and regions that
-    are not served are left out.
+    """Query the groups. A group that Auto Scaling does not know has no instances. Groups outside the served accounts
+    and regions are left out.
 
     `progress` is called before each call.
     """

@@ -77,7 +77,8 @@ class Disruptions:
         for _ in range(_ATTEMPTS):
             lease, ledger = await self._read()
             known = ledger.has(group, machine.metadata.uid, now())
-            # So far only its Node may be cordoned: in a control plane the others are checked again before the deletion.
+            # Perhaps only its Node has been cordoned so far: in a control plane the other machines are checked again
+            # before the deletion.
             if known and not machine.control_plane:
                 return Turn(at=now())
             # Listed after the ledger was read: a disruption that has begun meanwhile has changed the ledger.

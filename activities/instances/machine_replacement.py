@@ -1,7 +1,7 @@
 """Deletes Machines; if the policy wants it, replaces them first (`domain/instances/replacements.py`).
 
-Each step can be repeated after a lost answer or a crash: the mark shows what was requested, and every patch of a
-MachineDeployment has the resourceVersion on which it was decided.
+Each step can be repeated after a lost answer or a crash: a MachineDeployment's mark shows what was requested, and each
+patch of a MachineDeployment has the resourceVersion that was read before.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class MachineActivities(Activities):
                 marked = Replacement.model_validate({**named, "asked_at": one.at})
                 return Asked(turn=turn or Turn(at=now()), replacement=marked)
             if is_replaced(machine):
-                return Asked(turn=Turn(at=now()))  # the replicas are lowered again: only its deletion is left
+                return Asked(turn=Turn(at=now()))  # already scaled back: only the Machine's deletion is left
             mark = check_replaceable(machine, machine_set, deployment)
             if turn is None:
                 turn = await self._disruptions.begin(
@@ -217,7 +217,9 @@ class MachineActivities(Activities):
             raise
 
     async def _lowered(self, which: EndReplacement | DeleteOwner, notices: list[Notice], *, keep: bool = False) -> bool:
-        """Lower the replicas again. Returns True if the replacement is ready or the request was already withdrawn."""
+        """Scale the MachineDeployment back. Returns True if the replacement is ready or the request was already
+        withdrawn.
+        """
         for again in range(_ATTEMPTS):
             deployment = await self._deployment(which.namespace, which.deployment)
             before = _readable(deployment)

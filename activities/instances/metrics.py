@@ -13,7 +13,7 @@ REACTIONS = Counter(
     "Reactions to instances that AWS reclaims, by cause and result.",
     ["reaction", "cause", "outcome"],
 )
-# A Spot notice is worth two minutes; a drain may take hours.
+# A Spot notice leaves two minutes; a drain may take hours.
 REACTION_SECONDS = Histogram(
     "perdure_instances_reaction_seconds",
     "Seconds from the receipt of an event to the end of a reaction to it.",
@@ -35,7 +35,7 @@ class Outcome(StrEnum):
     DONE = "done"
     WAITS = "waits"  # for the budget of its node group; asked again every 20 seconds
     INCOMPLETE = "incomplete"  # time was over, and Pods were left on the Node, or the replacement was not ready
-    FORCED = "forced"  # time was over, and the Pods left were deleted
+    FORCED = "forced"  # time was over, and the remaining Pods were deleted
     REFUSED = "refused"  # no replacement could be requested before the deletion, or the instance was not terminated
     LATE = "late"  # Auto Scaling did not wait for the hook's completion any more
 

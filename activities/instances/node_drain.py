@@ -4,9 +4,9 @@ A Node is changed only while its providerID names the instance: with private DNS
 Node's name, and an edited annotation may name any Node.
 
 A drain (`domain/instances/drained_pods.py`) ends as soon as the last Pod has gone. A refused eviction (429: a budget
-delays it) does not stop the others, and is retried every five seconds until the drain's time is over. Pods that remain
-then stay without `Force`, since AWS reclaims the instance anyway. If something delays a drain, the activity returns the
-delay. It is started again once an Event has recorded the delay.
+delays it) does not stop the others, and is retried every five seconds until the drain's time is over. Without `Force`,
+Pods that remain then are left alone, since AWS reclaims the instance anyway. If something delays a drain, the activity
+returns the delay. It is started again once an Event has recorded the delay.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class NodeActivities(Activities):
         if begun.forced:
             return Emptied(at=now())
         if evicted or not attempt.repeated():
-            # An earlier attempt that emptied it has counted it.
+            # Otherwise an earlier attempt has emptied the Node, and counted the drain.
             metrics.reacted("drain", node.because, Outcome.DONE)
         message = f"{node.node} is drained because of {node.cause}"
         return Emptied(at=now(), notices=_on_each(node, normal, "NodeDrained", message) if left == [] else ())

@@ -2,7 +2,7 @@
 
 An event takes effect at once, because the label is only a trigger. But events may be late, doubled or forged. A check
 by each instance's own workflow would cost more than the event itself (measured). If a worker dies or a query fails, the
-sweep over all accounts and regions makes up for the checks.
+sweep over all accounts and regions makes up for lost checks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Terminates instances of drained Nodes.
 
-Before that, Node and instance are read again: the Node from the API server, with its uid and the instance and region in
-its provider id; the instance from EC2. AWS has confirmed the cause within the last minute.
+Before that, both are checked again: in the API server the Node's uid, and the instance and region in its provider id;
+in EC2 the instance. AWS has confirmed the cause within the last minute.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class KubeActivities(Activities):
         """Delete the object if it has the key's uid. A `dependent` lifecycle is signalled first."""
         key = deletion.key
         if deletion.dependent is not None:
-            # A lifecycle that has ended has lost its count anyway.
+            # If that lifecycle has ended, its count of such deletions is lost anyway.
             await signal_if_open(self._client, deletion.dependent, "died", key)
         kind = all_kinds()[key.kind]
         try:

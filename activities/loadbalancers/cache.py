@@ -1,7 +1,7 @@
 """The informer cache of LoadBalancers, sets and machines, indexed by their labels.
 
-A pass waits until the cache has reached the versions that woke its lifecycle. If a watch does not work, the pass reads
-from the API server.
+A pass waits until the cache has reached the resourceVersions named in its lifecycle's wakes. If a watch does not work,
+the pass reads from the API server.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _labels(obj: JsonObject) -> Iterable[Label]:
 
 
 class LoadBalancerCache(InformerCache):
-    """The cache. If no store is given, all reads go to the API server."""
+    """Without a store, all reads go to the API server."""
 
     def __init__(self, api: KubeApi, store: Store | None = None) -> None:
         super().__init__(api, [store.follow(Followed(kind), {_LABEL: _labels}) for kind in CUSTOM_KINDS if store])

@@ -52,7 +52,7 @@ class PassContext:
     # --- Kubernetes ---
 
     async def everywhere(self, model: type[R]) -> tuple[R, ...]:
-        """All objects of the kind in the installation. This is costly, so it is for rare passes only."""
+        """All objects of the kind in the installation: costly, so for rare passes only."""
         return tuple(model.model_validate(each) for each in await self._documents(model.kind_of))
 
     async def ask_fleet(self, ask: AskFleet) -> Fleet:

@@ -1,4 +1,4 @@
-"""Whether yawol's controller of a kind still leads; each of its four controllers has its own leader election.
+"""Whether yawol's controller of a kind still leads; each of yawol's four has its own leader election.
 
 While a controller leads, neither its kind's objects nor their resources in the cloud are changed or observed.
 """

@@ -100,8 +100,8 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=CreateBalancer.activity)
     async def create_load_balancer(self, create: CreateBalancer) -> FoundBalancer:
-        """Create the LoadBalancer. Raises Conflict if its name exists, Invalid if the API server refuses it or its
-        namespace does not exist.
+        """Create the LoadBalancer. Raises Conflict if one of this name exists, Invalid if the API server refuses the
+        document or the namespace does not exist.
         """
         try:
             made = await self._kube.create(LOAD_BALANCER, create.document, create.namespace)

@@ -1,6 +1,6 @@
-"""Limits this process's calls to each project, also by their number per second.
+"""Limits this process's calls to each project: how many run at once, and how many begin per second.
 
-After an idle time, a project may get five seconds' calls at once.
+After an idle time, five seconds' calls may begin at once.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 The entry is an INI file with a section `[Global]`: `auth-url`, `username`, `password`, `domain-name` or `domain-id` (of
 the user and the project), `project-name` (formerly `tenant-name`), `project-id`, `region`, `ca-file`. Values are
-trimmed and may be quoted; `#` has no meaning in a value. Empty values are taken from the environment (`OS_AUTH_URL`,
-...). `OS_CACERT` takes precedence over `ca-file`, and a LoadBalancer's project over the Secret's. No error quotes the
-file.
+trimmed and may be quoted; `#` has no meaning in a value. Empty or missing values are taken from the environment
+(`OS_AUTH_URL`, ...). `OS_CACERT` takes precedence over `ca-file`, and a LoadBalancer's project over the Secret's. No
+error quotes the file.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Credentials:
 
     @property
     def place(self) -> tuple[str, ...]:
-        """Identifies the project and its cloud, independent of the credentials."""
+        """Identifies the project and its cloud, not the user."""
         domain = "" if self.project_id else self.domain_id or self.domain_name
         return (self.auth_url, self.region, domain, self.project_id or self.project_name)
 
@@ -56,7 +56,9 @@ class Credentials:
 def read_credentials(
     content: Mapping[str, object], where: str, *, project_id: str = "", environment: Mapping[str, str]
 ) -> Credentials:
-    """The credentials; empty values come from `environment`. Raises Invalid if they are incomplete or contradictory."""
+    """The credentials in a Secret's data, with gaps filled from `environment`; raises Invalid if incomplete or
+    contradictory.
+    """
     section = _section(content, where)
 
     def given(key: str, variable: str) -> str:

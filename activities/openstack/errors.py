@@ -41,7 +41,7 @@ _HINTS: Mapping[str, str] = {
 
 
 class Call(Model):
-    """`what` is the object's name or id."""
+    """`object` is the kind, `what` an object's name or id, or a list's query."""
 
     api: str
     object: str

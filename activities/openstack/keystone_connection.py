@@ -1,7 +1,7 @@
 """The connection, token, catalog and services of one set of credentials.
 
 All threads share one token. It is renewed two minutes before it expires, and once after a 401: the refused request had
-no effect and is repeated. Refused credentials are not tried for a minute, because Keystone may lock a user out.
+no effect and is repeated. Refused credentials are not tried again for a minute, because Keystone may lock a user out.
 """
 
 from __future__ import annotations
@@ -56,9 +56,7 @@ class Connected:
         self._pool.close()
 
     def service(self, call: Call, service_type: str, access: AccessInfo) -> Service:
-        """The adapter of a service, at the address in the token's catalog; raises Invalid if the catalog has no
-        address.
-        """
+        """The adapter of a service, at the address in the token's catalog; raises Invalid if there is no address."""
         endpoint = self._endpoint(call, service_type, access)
         with self._lock:
             if (service_type, endpoint) not in self._services:

@@ -5,8 +5,8 @@ that use a group about to be deleted. A machine takes 2 calls, and a whole proje
 another call.
 
 Lists may lag. So for one load balancer or machine, a recorded cloud object that is missing from a list is read by its
-id, except a server group. Only this read shows whether it is gone. A failed call fails the observation: a missing
-answer never counts as absence.
+id, except a server group. Only this read shows whether the object is gone. A failed call fails the observation: a
+missing answer never counts as absence.
 """
 
 from __future__ import annotations

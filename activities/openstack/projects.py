@@ -1,7 +1,8 @@
 """The OpenStack projects that this process calls, by the Secrets that LoadBalancers name.
 
-A Secret is read again after a minute, or after five seconds if Keystone has refused it. A new resourceVersion means new
-credentials with their own token. All Secrets of one project share its limits (`call_limits.py`).
+A Secret is read again after a minute, or after five seconds if Keystone has refused its credentials. A new
+resourceVersion means new credentials with their own token. All Secrets of one project share its limits
+(`call_limits.py`).
 """
 
 from __future__ import annotations

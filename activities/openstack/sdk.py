@@ -54,7 +54,7 @@ def connection(credentials: Credentials, plugin: v3.Password, pool: requests.Ses
         # Redirects would carry the token elsewhere.
         session_constructor=cast(type[Session], partial(Session, session=pool, redirect=False)),
         app_name="perdure",
-        force_ipv4=True,  # else it scans all interfaces for a field that is never read
+        force_ipv4=True,  # else the SDK scans all interfaces for a field that is never read
     )
     return Connection(config=cloud)
 

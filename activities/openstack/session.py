@@ -1,4 +1,4 @@
-"""The calls of one project, over one connection and with one token (`keystone_connection.py`).
+"""The calls of one project, over one connection with one token (`keystone_connection.py`).
 
 A read that fails quickly is repeated once. Redirects are not followed: they would carry the token elsewhere. Nothing is
 logged: bodies contain user data.

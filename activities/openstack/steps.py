@@ -4,9 +4,9 @@ The first attempt relies on the plan's observation. A later attempt first looks 
 floating IP by its port, a server group by name and policy. A port has only one server and one floating IP, so the
 slower of two overlapping attempts to create one gets a conflict, and adopts the other's object.
 
-A creation is complete when it is answered, except that of a server, whose answer has only the id. A server's deletion
-takes up to minutes and may fail (ERROR), so retries check until the server is gone. Deleting a port that is attached to
-a server is refused with 403 or 409, depending on the release.
+A creation is complete when it is answered, except a server's, whose answer has only the id. A server's deletion can
+take minutes and may fail (ERROR), so retries check until the server is gone. Deleting a port that is attached to a
+server is refused with 403 or 409, depending on the release.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The informer cache of the 3scale kinds, indexed by names, by references, and by names in 3scale.
 
-Objects that cannot be parsed are not found. Secrets are not cached: a worker may not list them.
+Objects that cannot be parsed are not found. Secrets are not cached: a worker has no right to list them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The HTTP calls of one tenant of 3scale (`domain/threescale/calls.py`).
+"""The HTTP calls to one 3scale tenant (`domain/threescale/calls.py`).
 
 Redirects are not followed, because they would send the token to another server.
 """
@@ -42,7 +42,7 @@ class Tenant:
             raise
 
     async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool = False) -> object:
-        """3scale's answer; None if it is empty. `repeated` is True if an earlier attempt may have had an effect."""
+        """3scale's answer; None if empty. `repeated` is True if an earlier attempt may have had an effect."""
         if repeated and write.key:
             made = made_before(write, await self.read(search_for(write)))
             if made is not None:
@@ -127,8 +127,8 @@ def _may_be_absent(read: Read) -> bool:
 
 
 def _last_page(answer: object, number: int) -> int:
-    """3scale tells the number of pages if there are several, except for backend usages. Backend usages are read until a
-    page has at most one entry.
+    """3scale returns the number of pages if there are several, except for backend usages. Backend usages are read until
+    a page has at most one entry.
     """
     if isinstance(answer, list):
         return number + (len(answer) > 1)

@@ -1,4 +1,4 @@
-"""Compares a Product or Backend with all its parts in 3scale, without writing."""
+"""Compares a Product or Backend and all its parts with 3scale, without writing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Comparison:
     def __init__(self, context: PassContext, lists: Lists) -> None:
         self._context = context
         self._lists = lists
-        self._metrics: dict[str, object] = {}  # of backends, by path: their products need them as well
+        self._metrics: dict[str, object] = {}  # answers with metrics of backends, by path; Products need them, too
 
     async def differs(self, resource: CustomResource) -> bool:
         """Whether a pass over the object would write to 3scale. False if the object is not in sync, because its pass is

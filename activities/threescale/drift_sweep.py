@@ -51,8 +51,8 @@ _OF_THE_TENANT = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
 
 class Members(Model):
-    """A tenant's objects and provider accounts, each with its own token. `insecure` is True if an object trusts any
-    certificate.
+    """A tenant's objects, and its provider accounts, each with its own token. `insecure` is True if an object turns off
+    TLS verification.
     """
 
     accounts: tuple[ProviderAccount, ...]

@@ -1,6 +1,6 @@
 """What a pass over one object observes and does; `domain/threescale/reconciliation.py` decides.
 
-Calls are sequential, in a slot of the tenant.
+Calls are sequential, in a slot of the tenant (`tenant_concurrency.py`).
 """
 
 from __future__ import annotations

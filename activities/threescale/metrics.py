@@ -1,4 +1,4 @@
-"""The 3scale area's metrics that workers count as events happen; `docs/metrics.md` lists them.
+"""The 3scale area's metrics that workers update at each pass, call and sweep; `docs/metrics.md` lists them.
 
 `controller_runtime_*` and `threescale_version_info` have the replaced operator's names and labels; `controller` is the
 kind in lower case.

@@ -72,9 +72,9 @@ class PassContext:
         self._models = {model.kind_of.name: model for model in custom_resources()}
 
     async def operator_leads(self, namespace: str) -> str:
-        """Why nothing may be done; empty if the 3scale operator is not the leader.
+        """Why Perdure must not act; empty if the 3scale operator is not the leader.
 
-        It elects a leader only with `--enable-leader-election`, by a Lease in its own namespace.
+        The operator elects a leader only with `--enable-leader-election`, by a Lease in its own namespace.
         """
         where = self.settings.threescale_operator_namespace or namespace
         return await self._leaders.leads("the 3scale operator", where, LEADER_LEASE)

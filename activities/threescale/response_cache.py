@@ -24,7 +24,7 @@ class ResponseCache:
         self._known: OrderedDict[str, tuple[_Standing, object]] = OrderedDict()
 
     def recall(self, world: Observed) -> object:
-        """Remove and return what the last pass stored; None if nothing is stored or it is no longer valid."""
+        """Remove and return what the last pass stored; None if nothing valid is stored."""
         meta = world.resource.metadata
         before, known = self._known.pop(meta.uid, (("", None), None))
         return None if before != _standing(world) or meta.deleting else known

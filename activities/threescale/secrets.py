@@ -1,7 +1,7 @@
 """Reads Secrets for a pass from the API server, each Secret once. The content does not outlive the pass.
 
-Decisions get keys, and only values that they compare: a tenant's address, an application's id, documents, and values
-for a product's gateway.
+Decisions get keys, but of the values only those that they compare: a tenant's address, an application's id, documents,
+and values for a product's gateway.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Secrets:
         self._read.pop((namespace, name), None)
 
     async def may_put(self, namespace: str, name: str, keys: Iterable[str]) -> None:
-        """Check by a dry run that the Secret can be written. Raises ApiError if it cannot."""
+        """Check by a dry run that the Secret can be written. Raises ApiError otherwise."""
         secret = {"metadata": {"name": name, "namespace": namespace}, "stringData": dict.fromkeys(keys, "")}
         await self._kube.applied(SECRET, secret, namespace)
 

@@ -76,7 +76,7 @@ class Subject(ABC, Generic[R]):
         return {"siblings": tuple(each.metadata for each in siblings), "holders": holders}
 
     async def prepare(self, write: Write) -> None:
-        """Check before a write that its answer can be stored. Raises ApiError if it cannot."""
+        """Check before a write that its answer can be stored. Raises ApiError otherwise."""
 
     async def keep(self, write: Write, body: object) -> dict[str, Any]:
         return {}

@@ -29,6 +29,6 @@ class Homes:
         self._found[place] = (self._clock(), url)
 
     def get(self, place: Place) -> str:
-        """The tenant's address; empty if it was not read recently."""
+        """The tenant's address; empty if not read recently."""
         read, url = self._found.get(place, (float("-inf"), ""))
         return url if self._clock() - read < REMEMBERED_SECONDS else ""

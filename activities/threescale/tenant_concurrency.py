@@ -117,7 +117,7 @@ class Tenants:
         self._shares: dict[tuple[str, str, str], Share] = {}
 
     def calls(self, url: str, token: str, *, insecure: bool = False) -> Calls:
-        """The calls of a tenant. If `insecure`, any certificate is trusted."""
+        """The calls to a tenant. If `insecure`, any certificate is trusted."""
         share = self._shares.setdefault(plain(url), Share(url, self._slots))
         http = (self._unverified if insecure else self._connections).http
         return Calls(Tenant(http, url, token, share.guard), share, token)

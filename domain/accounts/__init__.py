@@ -1,12 +1,12 @@
 """AWS account pools and federated access: the API group aws.managed.openshift.io, as in the aws-account-operator.
 
-The workflow of an object writes it. The main exceptions:
+Each object is written by its own workflow. The main exceptions:
 
 | what is written | when | by |
 |---|---|---|
 | Account | created for a pool | the AccountPool's workflow |
 | Account `spec.claimLink`, `claimLinkNamespace`, `legalEntity` | binding | the AccountPool's workflow |
-| Account `spec.claimLink` and status | release of its claim | the AccountClaim's workflow, then it wakes the Account |
+| Account `spec.claimLink` and status | release of its claim | the AccountClaim's workflow, which wakes the Account |
 | AccountClaim `spec.accountLink` | binding | the AccountPool's workflow |
 | Account quotas: spec set, status emptied | they differ from the ConfigMap | the AccountValidation's workflow |
 """

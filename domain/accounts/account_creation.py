@@ -39,7 +39,7 @@ def create_account(world: AccountWorld, now: datetime) -> Decision:
         return world.entering(AccountState.CREATING, message, now, why="the AWS account exists", status=status)
     if created := DEVELOPMENT_ACCOUNT if world.dev_mode else known.created_account_id:
         # The name of the future Secret is recorded in the same write. In development mode the Secret may never exist,
-        # so its name is left out: claims get no account without it.
+        # so its name is left out, and claims do not get the account until a Secret is recorded.
         secret = account.spec.iam_user_secret if world.dev_mode else secret_of(account.metadata.name)
         spec = account.spec.model_copy(update={"aws_account_id": created, "iam_user_secret": secret})
         return world.working(f"record AWS account {created}", world.write_spec(spec, note="record awsAccountID"))
@@ -103,7 +103,7 @@ def creation_timed_out(world: AccountWorld, entered: datetime, now: datetime) ->
 
 
 def discard(world: AccountWorld, why: str) -> Decision:
-    """Delete the Account. Its pool then creates another one."""
+    """The pool then creates another Account."""
     return world.working(f"delete: {why}", Delete(key=world.key, dependent=_pool(world)))
 
 

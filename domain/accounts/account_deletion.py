@@ -4,7 +4,7 @@
             --> an open support case is resolved --> instances of interrupted launches are terminated
             --> our IAM users and roles are deleted --> finalizer removed
 
-The AWS account is not closed. A pool's closed account counts as cleaned
+Deletion leaves the AWS account open. A pool's account that AWS has closed counts as cleaned
 (`activities/aws/iam_identities.py`). Refusals are retried until a person forces the release (`force_release.py`). A
 customer's account is entered alternately with the customer's key and through the support role, because a role that
 deletes itself loses its permissions midway. If neither works, the release is forced after a day, or at once if neither
@@ -103,7 +103,7 @@ def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
     """The actions that terminate our instances after an initialisation was interrupted, for example by a killed worker.
 
     A region that refuses three times is skipped, for example in a suspended account; the audit reports it. Instances
-    without our tags are not terminated, because people add existing accounts by id.
+    without our tags are not terminated: people add existing accounts by id, and those may run other instances.
     """
     account, known = world.account, world.known
     reachable = bool(account.spec.aws_account_id) and (world.claim is not None or not account.customers)

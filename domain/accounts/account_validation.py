@@ -25,7 +25,7 @@ from domain.passes import Observation, PassedWorld
 TRIED_AGAIN = timedelta(minutes=5)
 # How many accounts with a failed correction are remembered for another attempt. Further ones wait for the next sweep.
 MOST_REMEMBERED = 100
-# The tolerated difference between our clock and the API server's, which writes timestamps in whole seconds.
+# The tolerated difference between our clock and the API server's timestamps, which are whole seconds.
 ALLOWED_FOR = timedelta(seconds=30)
 # The legal entity of an account that was never claimed. Such an account stays in the organization's root.
 ROOT = ""

@@ -1,4 +1,4 @@
-"""The admin user of an AWS account with its key: created, recreated, or refused by IAM."""
+"""The admin user of an AWS account, and its key: created, recreated, or refused by IAM."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def secret_recorded(world: AccountWorld) -> Patch:
 
 
 def recreated_user(world: AccountWorld) -> Decision | None:
-    """The next step to a free reused Account's new IAM user and Secret, if needed."""
+    """The next step to recreate a free, reused Account's IAM user and Secret; None if not needed."""
     account = world.account
     if not account.status.reused or account.spec.iam_user_secret or account.spec.claim_link or only_shown(world):
         return None

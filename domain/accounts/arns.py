@@ -1,5 +1,3 @@
-"""ARNs of roles and policies."""
-
 from __future__ import annotations
 
 

@@ -1,6 +1,6 @@
 """The tags of an AWS account: its owner and, with `feature.compliance_tags`, three from the ConfigMap.
 
-A creation writes an empty owner too. The validation (`account_validation.py`) writes none.
+If the owner is empty, a creation writes the tag, and the validation (`account_validation.py`) does not.
 """
 
 from __future__ import annotations

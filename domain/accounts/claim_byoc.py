@@ -27,7 +27,7 @@ from domain.decision import Action, Decision
 from domain.resource import condition_of
 from domain.writes import Delete
 
-# Conditions that become False once the problem is solved.
+# Conditions of the claim. Only SHUT_OUT becomes False once the problem is solved.
 SHUT_OUT = "AuthenticationFailed"
 BLOCKED = "ReleaseBlocked"
 FAILED = "CCSAccountClaimFailed"

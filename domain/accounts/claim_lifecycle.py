@@ -1,4 +1,4 @@
-"""The lifecycle of an AccountClaim: dispatch by its kind, and the lifecycle of a claim on a pool.
+"""The lifecycle of an AccountClaim: dispatch by type of claim, and the lifecycle of a claim on a pool.
 
     "" --> Pending --the pool's workflow binds an account--> (OU, Secret) --> Ready
     deleted --> released (`claim_release.py`) --> gone

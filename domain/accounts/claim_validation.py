@@ -1,7 +1,7 @@
-"""Validation of a claim's spec, with the replaced operator's reasons in its order. Only the first fault is reported.
+"""Validation of a claim's spec, in the replaced operator's order and with its reasons. Perdure's own checks follow.
 
-Perdure's own checks follow. Secrets must be in the claim's namespace, because the claim's authors may read Secrets in
-no other.
+Only the first fault is reported. Secrets must be in the claim's namespace, because the claim's authors may lack the
+right to read Secrets elsewhere.
 """
 
 from __future__ import annotations

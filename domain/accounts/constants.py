@@ -47,7 +47,7 @@ ADMINISTRATOR_POLICY = "AdministratorAccess"
 # Tag of an AWS account: the `shard-name` of the installation that created it.
 OWNER_TAG = "owner"
 
-# Annotation of an Account: until when AWS's limit postpones its closing. Its prefix is .io, PAUSE_ANNOTATION's is .com.
+# Annotation of an Account: until when AWS's limit postpones its closing. The prefix is .io, unlike PAUSE_ANNOTATION's.
 CLOSE_LIMITED_UNTIL = "aws.managed.openshift.io/close-rate-limited-until"
 # Annotation of an Account that is being closed: the uid of its claim. A workflow that has lost its memory needs this.
 CLOSING_FOR = "perdure.dev/closing-for"

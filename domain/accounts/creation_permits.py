@@ -44,8 +44,8 @@ def room_ages(known: OrganizationMemory, now: datetime) -> bool:
 
 
 def scarce(room: Room | None, unborn: int, budget: Budget) -> bool:
-    """Whether so little room is left that the pools need every change at once. `unborn` counts the Accounts without an
-    AWS account, which will use room.
+    """Whether so little room is left that the pools must hear of every change immediately. `unborn` counts the Accounts
+    without an AWS account, which will use room.
     """
     if room is None or room.limit is None:
         return True

@@ -5,8 +5,8 @@ stays. A pool's account is released only by a person, because its key may still 
 a claim, and is not reused before the AWS account is cleaned.
 
 To force a release, a person sets `perdure.dev/let-go: "<why>"` (`perdure abandon --skip-cleanup`) on the Account or,
-for a customer's account, on the claim. `perdure.dev/uncleaned` on a pool's Account keeps the reason. Remove it after a
-manual clean-up.
+for a customer's account, on the claim. `perdure.dev/uncleaned` on a pool's Account keeps the reason. Remove that
+annotation after a manual clean-up.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Chooses accounts of a pool for claims, or says why a claim gets no account.
 
-The accounts are indexed once per pass, because many claims at once may meet a large pool.
+The accounts are indexed once per pass, because a large pool may get many claims at once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Tags of IAM users, roles and instances in an account: `aws-managed-tags`, the claim's `customTags`, and both names.
+"""Tags of IAM users, roles and instances: `aws-managed-tags`, the claim's `customTags`, the names of Account and claim.
 
-Without the Account's name they are not Perdure's. The account's own tags: `aws_account_tags.py`.
+An object that is not tagged with the Account's name is not Perdure's. For tags of AWS accounts see
+`aws_account_tags.py`.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class AreaWorld(ObjectWorld):
 
 
 class AccountMemory(Model):
-    """What an Account's lifecycle remembers. Losing it costs queries, but never an object in AWS.
+    """What an Account's lifecycle remembers. Losing it repeats queries, but loses no object in AWS.
 
     `inherited`: the first observation found a lifecycle in progress, so even first attempts search for existing
     objects.
@@ -206,7 +206,7 @@ class AccountWorld(AreaWorld):
 
 
 class ClaimMemory(Model):
-    """What a claim's lifecycle remembers. Losing it costs repeated steps, but never an object in AWS.
+    """What a claim's lifecycle remembers. Losing it repeats steps, but loses no object in AWS.
 
     `fulfilled` names the Account that was handed over before the claim was Ready.
     """
@@ -238,7 +238,7 @@ class ClaimWorld(AreaWorld):
     rotate_keys: bool = True
     input_secret: InputSecret | None = None  # the customer's Secret that a BYOC claim names; None if it does not exist
     delivered: bool = False  # whether a BYOC claim's own Secret exists
-    accesses: tuple[str, ...] = ()  # names of federated accesses to a customer's account that end with the claim
+    accesses: tuple[str, ...] = ()  # names of federated accesses to revoke before a customer's account is released
     known: ClaimMemory = ClaimMemory()
 
     @property

@@ -1,7 +1,7 @@
 """Permits to opt in to regions: at most nine accounts of the organization at once, oldest Account first.
 
-A permit counts until it expires, or until its Account begins to opt in or no longer needs it. So a lifecycle that has
-lost its memory gives the same permits. Accounts that are not Ready yet precede Ready Accounts.
+A permit counts until it expires or its Account begins to opt in. Until then the Account still asks, so a lifecycle that
+has lost its memory gives the same permits. Accounts that are not Ready yet precede Ready Accounts.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from domain.accounts.organization import OrganizationMemory, ReleasedPermits
 from domain.accounts.resources import Account, AccountState, oldest_first
 from domain.model import Model
 
-# An Account that has not begun to opt in by then gets another permit later.
+# An Account that has not begun to opt in within this time gets another permit later.
 PERMIT_LIFETIME = timedelta(minutes=2)
 
 
-# The pause after a permit that a Ready Account did not use. This also happens if no worker ran.
+# The pause after a permit that a Ready Account did not use, for example because no worker ran.
 NOT_OFFERED_AGAIN = timedelta(hours=6)
 
 

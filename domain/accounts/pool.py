@@ -1,7 +1,8 @@
 """The lifecycle of an AccountPool. Only pools bind accounts to claims: an Account's `spec.claimLink` is authoritative.
 
-Accounts to create: poolSize - (available + progressing + pending + opting in). If an Account fails without an AWS
-account, the pool pauses for 1 minute, doubling to 1 hour, until one gets an AWS account.
+Accounts to create: poolSize - (available + progressing + pending + opting in). After an Account fails without an AWS
+account, the pool creates none for 1 minute. Each further failure doubles this pause, up to 1 hour, until an Account
+gets an AWS account.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from domain.resource import Condition, KubeModel, condition_of, timestamp
 
 FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(hours=1)
-# The minimum pause between passes, in which changes gather: `BRISK` while claims arrive or the organization is being
+# The minimum pause between passes, in which changes gather: `BRISK` while claims wait or the organization is being
 # counted, otherwise one of the next three values, but at most `BRISK` per Account, since a pass reads every Account.
 BRISK = timedelta(milliseconds=100)
 WITH_FREE_ACCOUNTS = timedelta(seconds=1)
@@ -43,7 +44,7 @@ ON_ITS_WAY = timedelta(seconds=8)
 
 
 class Room(Model):
-    """How many accounts may still be created, from the organization's workflow."""
+    """How many more accounts can be created, according to the organization's workflow."""
 
     # The pool's status shows `limit` - `active` - `creating` as awsLimitDelta.
     active: int
@@ -88,7 +89,7 @@ class NewAccount(KubeModel):
 
 
 class Binding(Model):
-    """`complete`: the account already names the claim, and only the claim's link is missing."""
+    """`complete` means: complete an interrupted binding, in which only the claim's link is missing."""
 
     account: Account
     claim: AccountClaim
@@ -141,7 +142,7 @@ def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool
 
 
 def offered(account: Account, pool: AccountPool, config: OperatorConfig, protected: Collection[str]) -> bool:
-    """Whether the pool's claims may get the Account, which may also have been created by a person.
+    """Whether the pool's claims can get the Account, even if a person created it.
 
     A payer's or protected account is offered only if it already names a claim, because it would block a new claim.
     """
@@ -237,7 +238,7 @@ def _at_limit(account: Account) -> bool:
 
 
 def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:
-    """Their names derive from the pass's id, so that a repeated creation finds the Accounts of the first one."""
+    """Account names derive from the pass's id, so that a repeated creation finds the Accounts of the first one."""
     taken = {account.metadata.name for account in view.accounts}
     suffixes = (suffix_of(view.pool.metadata.uid, view.token, str(serial)) for serial in range(number + len(taken)))
     free = [suffix for suffix in suffixes if account_name(suffix) not in taken]
@@ -293,7 +294,7 @@ def waits(claim: AccountClaim, pool: AccountPool, config: OperatorConfig) -> boo
 
 
 def moving(view: PoolView, decision: PoolDecision) -> bool:
-    """Whether accounts are on their way to Ready. Their changes come in bursts, so passes are batched."""
+    """Whether accounts are on their way to Ready. Their changes come in bursts, so one pass handles several."""
     opting_in = any(account.status.state in OPT_IN_STATES for account in view.accounts)
     return bool(decision.status.accounts_progressing or decision.status.accounts_pending or opting_in)
 
@@ -305,8 +306,8 @@ def has_free(view: PoolView) -> bool:
 def has_bound(view: PoolView, *, thorough: bool) -> bool:
     """Whether an Account names a claim whose own link may be missing.
 
-    Unless `thorough`, Accounts with `status.claimed` are skipped: it is set shortly after the binding, even if the
-    claim's link is missing.
+    Unless `thorough`, Accounts with `status.claimed` are skipped: that field is set shortly after the binding, even if
+    the claim's link is missing.
     """
     bound = (account for account in view.accounts if account.spec.claim_link)
     return any((thorough or not account.status.claimed) and _offered(account, view) for account in bound)

@@ -1,7 +1,7 @@
 """The area's custom resources, with all fields (group aws.managed.openshift.io, version v1alpha1).
 
-A field's alias is its name in JSON. Fields that Go's structs always emit (`awsAccountID: ""`, `legalEntity`) are
-required in the schema and empty by default here.
+A field's alias is its name in JSON. Fields that the replaced operator's Go structs always emit (`awsAccountID: ""`,
+`legalEntity`) are required in the schema and empty by default here.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Account(CustomResource):
 
     @property
     def customers(self) -> bool:
-        """Whether the account is a customer's. Then only what Perdure created in it is removed."""
+        """Whether the account is a customer's. Deletion removes only what Perdure created in it."""
         return self.spec.byoc or self.spec.manual_sts_mode
 
     @property
@@ -168,7 +168,7 @@ class Account(CustomResource):
 
     @property
     def iam_user_id(self) -> str:
-        """The id in the names of IAM user and support role, six characters; empty until it is set."""
+        """The six-character id in the names of the IAM user and support role; empty until it is set."""
         return self.metadata.labels.get(IAM_USER_ID_LABEL, "")
 
     @property

@@ -1,4 +1,4 @@
-"""Service quotas of a pool's account: what AWS's history of requests makes of each, and which may be requested now.
+"""Service quotas of a pool's account: each one's status by AWS's history of requests, and which to request now.
 
     TODO --asked for--> IN_PROGRESS --approved, or high enough already--> COMPLETED
       |                      +--denied, not approved--> DENIED
@@ -50,7 +50,7 @@ _MOST_NAMED = 5  # the number of quotas named in a message
 
 
 class Raising(Model):
-    """As region/code, `open` names the quotas in TODO or IN_PROGRESS, `denied` those in DENIED."""
+    """`open` names the quotas in TODO or IN_PROGRESS, `denied` those in DENIED, each as region/code."""
 
     status: AccountStatus
     actions: tuple[Action, ...] = ()
@@ -128,7 +128,7 @@ def scrubbed(status: AccountStatus, config: OperatorConfig) -> AccountStatus:
 
 
 def batches(world: AccountWorld, current: Quotas) -> tuple[RaiseQuotas, ...]:
-    """One action per region that has requests. It also makes as many new requests as AWS allows."""
+    """One action per region that has requests. Each also makes as many new requests as AWS allows."""
     account, config = world.account, world.config
     requested = _vcpus_beside(world, current)
     counts = [q.status for codes in current.values() for q in codes.values()]

@@ -33,7 +33,7 @@ def with_condition(
 def with_reason(
     conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with this one True, for this reason. Its lastProbeTime changes with its reason and message."""
+    """The conditions with this one True, for this reason. Its lastProbeTime changes only with its reason or message."""
     present = condition_of(conditions, type_)
     if present is None or present.status != TRUE:
         return with_condition(conditions, type_, reason, message, now)

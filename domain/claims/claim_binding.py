@@ -35,12 +35,13 @@ from domain.decision import Decision
 from domain.identity import Key
 from domain.model import Model
 
-# At most so many names are tried for a handle. A name ends in five characters of an alphabet of 27: among a thousand
-# claims, two get the same one with a probability of one in thirty.
+# At most this many names are tried for a handle. A name ends in five characters of an alphabet of 27: among a thousand
+# claims, the probability that two get the same name is one in thirty.
 MOST_SALTS = 8
 # How often one claim tries to bind the same handle while other clients write to it.
 MOST_TRIES = 3
-# A new handle exists within this time after its binding began. The time covers the clock difference to the API server.
+# The longest time from the start of a binding to the creation of its new handle, including the clock difference to the
+# API server.
 MADE_WITHIN = timedelta(seconds=10)
 
 _WITH_HANDLE = "status with its handle"
@@ -120,7 +121,7 @@ def _with_handle(world: Claim, handle: JsonObject) -> Claim:
 def _with_new_handle(world: Claim, handle: JsonObject, plan: HandlePlan | None) -> Claim:
     states = tuple(None for _ in objects_at(handle, "spec", "resources"))
     known: dict[str, object] = {"made": True, "states_known": True}
-    if plan is not None and not world.conditional:  # its conditions read the status, which is not written yet
+    if plan is not None and not world.conditional:  # autoDelete and autoDetach read a status that is not written yet
         known["answer"] = begun_with(plan, handle, world.names)
     return _with_handle(world, handle).asking(states=states).model_copy(update=known)
 
@@ -155,13 +156,13 @@ def decide(world: Claim, now: datetime) -> Decision:
         as_it_is = HandlePlan(handle_status=object_at(world.handle, "status"))
         return _settled(world.model_copy(update={"answer": as_it_is}), now)
     if world.over:
-        # The claim's own workflow deletes it, after it has read it from the API server.
+        # The claim's own workflow deletes the claim, after reading it from the API server.
         return phases.awaiting_binder(now).model_copy(update={"phase": "Bound", "why": "it has expired"})
     return reconciled(world, RECONCILING if world.answer is None else _settled(world, now))
 
 
 def lacks(world: Claim) -> Wanted | None:
-    """What the claim requires of a free handle; None if it waits for none, or if its requirements depend on time."""
+    """What the claim requires of a free handle; None if the claim awaits none, or its requirements depend on time."""
     waits = world.none_free and not world.handle and not world.halted and world.validation.creation is None
     return wanted_of(world.validation) if waits and not world.validation.by_clock else None
 

@@ -3,8 +3,8 @@
     its handle does not exist, and no other one names the claim --> claim deleted
     its handle is being deleted --> claim, handle and resources deleted
 
-A detached claim stays, and one that names another handle. A claim that names no handle stays if it was created after
-the handle's deletion, or in the same second.
+Detached claims and claims that name another handle stay. A claim that names no handle stays if it was created after the
+handle's deletion, or in the same second.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ class _Pass:
         return any(text is not None for text in errors)
 
     def _needs(self) -> None:
-        """If the body of a new handle cannot be computed, a free handle may still be bound."""
+        """If the body of a new handle cannot be computed, a free handle can still be bound."""
         scene = self._scene()
         resources = resources_wanted(scene, self.assigned)
         self.wanted = wanted_entries(scene, resources)

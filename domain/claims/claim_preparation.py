@@ -40,10 +40,10 @@ class Claim(HandleWorld):
     claim_plan: Annotated[ClaimPlan | None, SkipValidation] = None  # the claim's evaluation; None before it
     validated_again: bool = False  # validated twice in this pass, the second time from the written statuses
     plans_only: bool = False  # on hold, or a dry run: nothing is written; later steps use the desired objects
-    # Whether another handle names the claim if the handle in its status does not exist; None if not looked up.
+    # If the handle in the claim's status does not exist: whether another handle names the claim; None if not looked up.
     has_another: bool | None = None
     binds: bool = False  # the binder makes this pass
-    handle_hold: str = ""  # why the handle may not be changed
+    handle_hold: str = ""  # why the handle must not be changed
     made: bool = False  # the handle was created in this pass
     tries: dict[str, int] = {}  # failed attempts to bind, by name of the free handle
     unusable: tuple[Fault, ...] = ()  # why free handles cannot be bound

@@ -1,6 +1,6 @@
-"""Which claims have an invalid spec; in list mode also templates. Parameters: `parameter_acceptance.py`.
+"""Validates a claim's spec and, in list mode, its templates. Parameters: `parameter_acceptance.py`.
 
-Clients compare the templates' errors in `status.resources[].validationError`.
+Clients depend on the exact error texts in `status.resources[].validationError`.
 """
 
 from __future__ import annotations

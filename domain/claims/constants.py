@@ -1,4 +1,4 @@
-"""Poolboy's names and values, which Perdure keeps; those that contain its domain are in `domain_names.py`."""
+"""Poolboy's names and values, which Perdure keeps; those that contain OPERATOR_DOMAIN are in `domain_names.py`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEFAULT_ALLOWED_OPS = ("add", "remove", "replace")
 # How often Poolboy polled pools.
 MANAGE_POOLS_INTERVAL = timedelta(seconds=10)
 
-# Poolboy's variables that have no effect; one log line names those that are set.
+# Poolboy's environment variables that have no effect here; one log line names those that are set.
 IGNORED_VARIABLES = (
     "KOPF_OPTIONS",
     "METRICS_ENABLED",

@@ -1,7 +1,7 @@
 """Deep merge of templates, defaults and overrides, and the test whether one template contains another.
 
-Mappings merge by key, lists by index. Each surplus element of a list is appended once (Poolboy appends the whole list
-for each surplus element). Results share no object with the arguments. Nesting deeper than `DEEPEST` raises TooDeep.
+Mappings merge by key, lists by index. Extra elements of the longer list are appended once (Poolboy appends the whole
+list for each extra element). Results share no object with the arguments. Nesting deeper than `DEEPEST` raises TooDeep.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class TooDeep(ValueError):  # noqa: N818 - says what the object is
         super().__init__(f"nested deeper than {DEEPEST} levels")
 
 
-# The public functions are called without `depth`, which counts the levels of their own calls.
+# Callers of the public functions omit `depth`, which counts the levels of recursion.
 @overload
 def merge(
     target: dict[str, JsonValue], update: dict[str, JsonValue], *, overwrite: bool, depth: int = 0

@@ -1,4 +1,4 @@
-"""A claim with a future `spec.lifespan.start`: nothing is done or written before it."""
+"""A claim with a future `spec.lifespan.start`: nothing is done or written before then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from domain.decision import Decision, Outcome
 
 
 def start_of(claim: JsonObject) -> datetime:
-    """The binding, else the start in the spec, else the creation. Raises UnreadableMoment."""
+    """The binding time, else the start in the spec, else the creation time. Raises UnreadableMoment."""
     recorded, start = moment_at(claim, "status", "lifespan", "start"), text_at(claim, "spec", "lifespan", "start")
     return recorded or (parse_moment(start, "spec.lifespan.start") if start else born(claim))
 

@@ -37,7 +37,7 @@ class DomainNames(Model):
     pool_name_key: ClassVar[_Key] = _Key("resource-pool-name")
     pool_namespace_key: ClassVar[_Key] = _Key("resource-pool-namespace")
 
-    # The annotation of a claim that is present once defaults have been applied.
+    # An annotation of claims, present once defaults have been applied.
     init_timestamp_annotation: ClassVar[_Key] = _Key("resource-claim-init-timestamp")
 
     # Annotations of managed resources.

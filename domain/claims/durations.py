@@ -44,7 +44,7 @@ class UnreadableMoment(_Unreadable):
 
 
 def parse_duration(text: str, what: str = "duration") -> timedelta:
-    """Parse a duration. Raises UnreadableDuration, whose message names the field as `what`."""
+    """Parse a duration. Raises UnreadableDuration; `what` names the field in the message."""
     seconds = timeparse(text) if len(text) <= LONGEST_TEXT else None
     if seconds is None:
         raise UnreadableDuration(what, text)
@@ -77,7 +77,7 @@ def in_one_unit(text: str, what: str = "duration") -> str:
 
 
 def parse_moment(text: str, what: str = "moment") -> datetime:
-    """The time in UTC and whole seconds. Raises UnreadableMoment, whose message names the field as `what`."""
+    """The time in UTC and whole seconds. Raises UnreadableMoment; `what` names the field in the message."""
     try:
         moment = parse_timestamp(text.strip().upper())
         if moment is not None:

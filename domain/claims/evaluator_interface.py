@@ -4,7 +4,7 @@ Only four pure functions render templates, in a process that can do nothing else
 (`activities/claims/evaluator.py`):
 
     plan_claim(ClaimQuestion) -> ClaimPlan       the desired claim, and its requirements for a handle
-    plan_binding(BindingQuestion) -> HandleBody  the free handle once it is bound to this claim
+    plan_binding(BindingQuestion) -> HandleBody  the free handle once it is bound to the claim
     plan_pool_handle(PoolQuestion) -> HandleBody a pool's new handle
     plan_handle(HandleQuestion) -> HandlePlan    a handle's resources, its status and its claim's status
 
@@ -33,7 +33,7 @@ class Question(Model):
     now: datetime
     names: DomainNames
     providers: dict[str, JsonObject] = {}
-    newer: bool = False  # the template rules of Poolboy 1.13 and later
+    newer: bool = False  # whether the template rules of Poolboy 1.13 and later apply
 
 
 class ClaimQuestion(Question):
@@ -50,7 +50,7 @@ class ClaimQuestion(Question):
 
 
 class Halt(StrEnum):
-    """Why a claim gets no handle, or its edits do not reach its handle."""
+    """Why a claim gets no handle, or why its edits do not reach its handle."""
 
     NONE = ""
     APPROVAL = "approval"  # pending or rejected, see the status
@@ -129,7 +129,7 @@ class HandleQuestion(Question):
     honoured: RequestedEnd | None = None  # the `wish` of the last answer; None if unknown
     unserved: tuple[int, ...] = ()  # indices of resources whose recorded kind is served in no version
     outdated: tuple[int, ...] = ()  # indices of resources whose kind is served only in another version
-    unreadable: tuple[int, ...] = ()  # indices of resources that may not be read
+    unreadable: tuple[int, ...] = ()  # indices of resources that Perdure has no right to read
 
 
 class Operations(Model):
@@ -139,8 +139,8 @@ class Operations(Model):
 
 class HandlePlan(Model):
     """Apply `spec`, then `creations` (index and definition), then `updates`, and evaluate again with the new states,
-    until both are empty. Then write the statuses, the handle's first. `requested_end` goes into the claim's
-    `spec.lifespan.end`. If `auto_delete` or `auto_detach` is true, apply nothing else. Evaluate again at `look_at`.
+    until the last two are empty. Then write the statuses, the handle's first. `requested_end` goes into the claim's
+    `spec.lifespan.end`. If `auto_delete` or `auto_detach` is true, apply nothing. Evaluate again at `look_at`.
     """
 
     spec: JsonObject = {}

@@ -1,6 +1,6 @@
 """Events of claims and handles: refused values, faults, and changes of the lifespan's end.
 
-A fault that the object's conditions show was reported before.
+Faults already in the object's conditions are not reported again.
 """
 
 from __future__ import annotations

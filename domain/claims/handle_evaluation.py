@@ -4,7 +4,7 @@
                                                                                               └─► autoDelete, autoDetach
 
 Edits of the claim reach the handle only if the claim is accepted (`push`). Templates may read what the pass writes
-(readiness, end). If those values change, the steps except the first and the lifespan are repeated; only once, because
+(readiness, end). If those values change, all steps but the claim's edits and the lifespan are repeated, but only once:
 templates may change their result each time. A fault ends only its own step: a handle with failing templates still
 expires. `autoDelete` and `autoDetach` read the new statuses; a condition that cannot be evaluated is false.
 """
@@ -162,7 +162,7 @@ class _Pass:
         if self.scene.claim is None:
             return None
         question = self.question
-        # If the claim cannot record its first readiness, the lifespan would restart in each pass.
+        # If a claim that cannot record its first readiness counted as ready, its lifespan would restart in each pass.
         ready = question.shown and self._is_ready()
         lifespan = handle_lifespan(self.scene, ready=ready, accepted=question.push, honoured=question.honoured)
         self.faults += lifespan.faults
@@ -171,7 +171,7 @@ class _Pass:
         return lifespan
 
     def _is_ready(self) -> bool:
-        """This is computed before the status, because the lifespan's end may depend on it."""
+        """Computed before the status, because the lifespan's end may depend on readiness."""
         resources = self._resources()
         each = (health_at(resources, index) for index in range(len(resources.entries)))
         return overall(health.ready for health, _ in each) is True
@@ -241,7 +241,7 @@ class _Pass:
         return made.faults
 
     def _waiting_for(self, outcomes: Outcomes) -> list[str | None]:
-        if outcomes is None:  # the waits that the status shows
+        if outcomes is None:  # keep the waits that the status shows
             before = objects_at(self.handle, "status", "resources")
             return [text_at(entry, "waitingFor") or None for entry in before]
         return [outcome.value if isinstance(outcome, WaitingFor) else None for outcome in outcomes]

@@ -85,7 +85,7 @@ class EndHandle(ClaimsAction):
 
     handle: GivenObject
     why: str
-    as_seen: bool = False  # only if the handle has not changed since it was read
+    as_seen: bool = False  # delete only if the handle has not changed since it was read
     expired: bool = False
     claim: GivenObject | None = None  # the claim, if the pass has read it
     states: tuple[GivenObject | None, ...] = ()  # the resources, if the pass has read them

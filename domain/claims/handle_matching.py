@@ -2,8 +2,8 @@
 
 A claim gets the free handle with the fewest missing resources, then the fewest different names, then the fewest
 differences in templates, all of which the providers must tolerate (`matchIgnore`). Additional content, namespaces,
-labels, parameters and the top-level provider do not count. Equal handles are ordered by health, readiness, preference
-score (highest first), age (oldest first) and name.
+labels, parameters and the top-level provider do not count. Equally good handles are ordered by health, readiness,
+preference score (highest first), age (oldest first) and name.
 
 For speed with thousands of free handles, handles with equal providers, names, templates and pool form a shelf, which is
 compared once. Only a shelf whose list of providers is a prefix of the claim's list can match.
@@ -138,7 +138,7 @@ class FreeHandles:
                 if wanted.pool and wanted.pool != shelf.like.pool:
                     continue
                 if not held and shelf.like.provider and shelf.like.provider != wanted.provider:
-                    continue  # the handle's resources are not rendered yet, and may not match
+                    continue  # the handle's resources are not rendered yet, and might not match
                 tolerated = self._tolerated(wanted.resources, digests, shelf)
                 if tolerated is not None:
                     yield shelf, (len(providers) - held, _names_that_differ(wanted, shelf), tolerated)

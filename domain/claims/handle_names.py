@@ -1,7 +1,7 @@
 """Names of handles: derived, so that a repeated creation finds the handle.
 
-A handle's guid is the suffix of its name, and part of its resources' names. It derives from the uid of the claim or
-pool. There are only 14 million guids: if a handle of another owner has the name, the next salt is tried.
+A handle's guid is the suffix of its name, and part of its resources' names. It derives from the uid of the claim, pool
+or scaling. There are only 14 million guids: if a handle of another owner has the name, the next salt is tried.
 """
 
 from __future__ import annotations

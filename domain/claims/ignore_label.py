@@ -1,4 +1,4 @@
-"""The label `ignore`: Perdure leaves an object that has it alone, whatever the label's value."""
+"""The label `ignore`: Perdure ignores every object with this label, whatever its value."""
 
 from __future__ import annotations
 

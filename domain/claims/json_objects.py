@@ -1,4 +1,4 @@
-"""Access to free-form JSON: absent values, and values of unexpected types, read as empty."""
+"""Access to free-form JSON: absent values and values of unexpected types count as empty."""
 
 from __future__ import annotations
 

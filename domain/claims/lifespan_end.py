@@ -4,11 +4,11 @@
     bound or created for a claim: end = requested, else default --first ready: default restarts--> end --> deleted
 
 Providers, pools and handles have terms: a default, a maximum counted from first readiness (before that from the start),
-and a relative maximum: how far ahead of now the end may lie. Handles store the terms as templates, claims show the
+and a relative maximum: how far ahead of now the end may lie. Handles store the maxima as templates, claims show the
 result. A computation uses one `now`, in whole seconds: clients subtract the times from each other. Only a requested end
-is cut to the maxima; a requested end in the past means now. If a requested end lies beyond the relative maximum, the
-handle's end moves towards it in steps: when less than half of that maximum is left, or when the request or the terms
-have changed. After a long outage, compute the end before checking whether it has passed.
+is cut to the maxima; a requested end in the past means immediate expiry. If a requested end lies beyond the relative
+maximum, the handle's end moves towards it in steps: when less than half of that maximum is left, or when the request or
+the terms have changed. After a long outage, compute the end before checking whether it has passed.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class RequestedEnd(Model):
 
 
 class SettledEnd(Model):
-    """`news`: the end is earlier than requested, which was not reported yet. `moves_at`: when to compute it again."""
+    """`news`: the end is earlier than requested, and this is unreported. `moves_at`: when to compute the end again."""
 
     end: datetime
     wish: RequestedEnd
@@ -85,7 +85,7 @@ def terms_of(lifespan: JsonValue, rendered: Mapping[str, JsonValue]) -> Terms:
 
 
 def least(terms: Iterable[Terms]) -> Terms:
-    """For each setting the shortest value of all terms, with its original text. Raises UnreadableDuration."""
+    """The shortest default, maximum and relative maximum in `terms`, with their raw text. Raises UnreadableDuration."""
     several = tuple(terms)
     return Terms(
         default=_shortest((each.default for each in several), "lifespan.default"),

@@ -58,7 +58,7 @@ class LinkChain:
 
 @dataclass(frozen=True)
 class Resources:
-    """A handle's resources. `scene` has handle and claim as they will be written, `question` the live objects."""
+    """A handle's resources. `scene` has the desired handle and claim, `question` has the live objects."""
 
     scene: Scene
     question: HandleQuestion

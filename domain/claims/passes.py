@@ -40,7 +40,7 @@ class ObjectMemory(_Memory):
 
 
 class ObjectWorld(PassedWorld):
-    """A claim or handle after a pass that began `at`.
+    """A claim or handle after a pass that began at `at`.
 
     During binding the binder and the claim's own workflow report concurrently: the newer result counts, but a claim
     that has asked the binder adopts any result.

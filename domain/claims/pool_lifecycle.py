@@ -1,6 +1,6 @@
 """Replenishment of a ResourcePool: create missing and delete unhealthy handles, carry out scalings, write the status.
 
-    finalizer --> slots of scalings given back --> unhealthy handles deleted --> handles created, with their resources
+    finalizer --> scalings reopened --> unhealthy handles deleted --> handles created, with their resources
       --> statuses of scalings --> status of the pool --> lifecycles of the new handles started
     being deleted --> its free handles deleted --> finalizer removed
 

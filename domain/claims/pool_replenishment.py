@@ -22,7 +22,8 @@ from domain.claims.timestamps import born
 from domain.decision import earliest
 from domain.model import Model
 
-# From this many free handles on, passes are paced: a status of two hundred has 15 KB, which all watchers receive.
+# From this many free handles on, passes are paced: the status of two hundred handles has 15 KB, which all watchers
+# receive.
 MANY = 100
 REST_PER_HANDLE = timedelta(milliseconds=5)
 LONGEST_REST = timedelta(seconds=2)
@@ -121,7 +122,7 @@ def wants_of(pool: JsonObject) -> Wants:
 
 
 def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
-    """The handle as the pool counts it; None if it is of another pool, bound, being deleted or ignored."""
+    """The handle as the pool counts it; None if it is another pool's, bound, being deleted or ignored."""
     owner = object_at(handle, "spec", "resourcePool")
     ours = all(text_at(owner, field) == text_at(pool, "metadata", field) for field in ("name", "namespace"))
     labels = object_at(handle, "metadata", "labels")

@@ -1,10 +1,10 @@
-"""A ResourcePoolScaling adds `count` handles to its pool once, at its time, after the minimum is met.
+"""A ResourcePoolScaling adds `count` handles to its pool once, at `spec.at`, after the pool's minimum is met.
 
-    waiting --at--> scaling --count reached--> done        (deleting an unhealthy handle reopens it for one more)
+    waiting --at--> scaling --count reached--> done   (deleting an unhealthy handle reopens the scaling for one more)
 
-Its status counts created handles, because these may be claimed and deleted. To survive crashes, each handle's
-name derives from a serial number (`status.serials` is how many were used), and a handle is listed in `status.givenBack`
-before it is deleted, so that its deletion counts once.
+Its status counts creations, because handles may be claimed and deleted. For crash safety, each handle's name derives
+from a serial number (`status.serials` is how many were used), and a handle is listed in `status.givenBack` before it is
+deleted, so that its deletion counts once.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def scaling_status(scaling: Scaling) -> JsonObject:
 
 
 def given_back(scaling: Scaling, there: Collection[str], given_up: Mapping[str, str]) -> Scaling:
-    """`there` are the names of the pool's handles, `given_up` those to delete, each with its scaling."""
+    """`there` has the names of the pool's handles; `given_up` maps those to delete to their scalings."""
     new = tuple(name for name, of in given_up.items() if of == scaling.name and name not in scaling.given_back)
     if not new:
         return scaling

@@ -1,7 +1,7 @@
 """The resources that a provider yields: those of linked providers first, then its own.
 
-A provider has one own resource if it has an `override` or a `template.definition`. Linked providers get parameter
-values that the linking provider renders; they are not validated, as in Poolboy.
+A provider itself yields one resource if it has an `override` or a `template.definition`. Linked providers get parameter
+values that the linking provider renders; these values are not validated, as in Poolboy.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ ResourceClaim <──> ResourceHandle ──> ResourcePool <── ResourcePoolS
   |     claim, handle and pool ──> ResourceProvider ──> ResourceProvider ──> ...
   +──> Namespace
 
-A free handle or a provider that changes may match any claim without a handle: it wakes one of them, and so the binder,
-which handles all of them.
+A changed free handle or provider may match any claim without a handle. Only one such claim is woken: its wake goes to
+the binder, which handles them all.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from domain.identity import Kind
 from domain.relations import AnyObject, Linked, News, On, Relation, Scope, WhileNamed, Whom, always
 from domain.resource import KubeObject
 
-# Written by kubectl or by Perdure's levers; no decision reads them.
+# Written by kubectl, or when a retry is honoured or an object abandoned; no decision reads them.
 UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", RETRIED, ABANDONED})
 # Users write arbitrary text into templates: each character must match in one way only, or matching takes exponential
 # time.
@@ -201,7 +201,7 @@ def _fit(handle: KubeObject) -> Hashable:
 
 
 def _as_rendered(provider: KubeObject) -> Hashable:
-    """The parts of a provider that a pass reads. Its generation also counts status writes, so it is not used."""
+    """The parts of a provider that a pass reads. The generation also counts status writes, so it is not used."""
     meta = provider.metadata
     annotations = {name: value for name, value in meta.annotations.items() if name not in UNREAD_ANNOTATIONS}
     return _field(provider, "spec"), _sorted(meta.labels), _sorted(annotations)

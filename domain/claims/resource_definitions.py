@@ -1,12 +1,12 @@
 """The definition of each resource of a handle, or what it waits for.
 
-A provider may require a claim, and its links may wait and provide values (linked_providers.py). The provider's
+A provider may require a claim, and its links may impose waits and provide values (linked_providers.py). The provider's
 `override` is merged over the handle's template. Parameter values reach a resource only through `template.definition`.
 
 A resource is pinned to its recorded reference: edits of name and namespace are ignored, so that they never create a
-second object; a change of apiVersion or kind is an error while the recorded kind is served. If two entries have the
-same name, the first entry with a recorded reference owns the object, else the first entry; the other entry waits until
-it has another name.
+second object; a change of apiVersion or kind is an error while the recorded kind is served. If two entries define the
+same object, the first one with a recorded reference owns it, else the first one; the other entry waits until it has
+another name.
 """
 
 from __future__ import annotations

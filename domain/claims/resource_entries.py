@@ -1,8 +1,8 @@
 """The entries of a handle's `spec.resources`, and their changes by its provider.
 
-Each entry belongs to one object in the cluster. An entry is identified by provider and name (Poolboy's index mixed
-providers up), and is never moved, removed or given to another provider. New resources are appended; entries that the
-provider no longer yields stay.
+Each entry belongs to one object in the cluster. An entry is identified by provider and name (Poolboy used the index,
+and mixed providers up), and is never moved, removed or given to another provider. New resources are appended; entries
+that the provider no longer yields stay.
 """
 
 from __future__ import annotations

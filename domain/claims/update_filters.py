@@ -6,7 +6,7 @@ replace; a new subtree is one add at its top, which a filter for a leaf does not
 
 The first filter whose `pathMatch` matches the whole path decides; operations that no filter matches are dropped,
 because a live object has much that its definition lacks. An implied last filter allows the operator's annotations.
-Paths come partly from users, so patterns are matched with a timeout (then `BadPattern` is raised).
+Paths come partly from users, so patterns are matched with a timeout, which raises `BadPattern`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Backoff when another controller reverts a claim's or handle's changes of a live object.
 
-The first five identical changes are made at once, because a person may have reverted them; from the sixth on, the pause
-between passes grows. The same applies to objects that are deleted after each creation. Pauses never delay an expiry.
-Patches without effect on the API server do not count.
+The first five identical changes are made without a pause, because a person may have reverted them; from the sixth on,
+the pause between passes grows. The same applies to objects that are deleted after each creation. Pauses never delay an
+expiry. Patches without effect on the API server do not count.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class PutObject(ClaimsAction):
 
     @property
     def slot(self) -> str:
-        """One slot for each object, so that its writes run in sequence, each with the last one's resourceVersion."""
+        """One slot for each object: its writes run in sequence, each with the previous write's resourceVersion."""
         return f"write {self.kind.name} {text_at(self.before, 'metadata', 'name')}"
 
     @property

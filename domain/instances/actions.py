@@ -1,7 +1,7 @@
 """The actions of an instance's lifecycle.
 
-One action reads the instance's objects and writes the labels, so that an event costs one activity. Each other action
-runs by itself: a slow AWS or a Node that takes an hour to drain delays no label.
+One action reads the instance's objects and writes the labels, so that an event costs one activity. The other actions
+run by themselves: a slow AWS or a Node that takes an hour to drain delays no label.
 """
 
 from __future__ import annotations
@@ -68,9 +68,7 @@ class LookAtInstance(_InstanceAction):
 
     @property
     def most_attempts(self) -> int:
-        """The number of attempts. It is small, because the event consumer waits for the result and must learn of a
-        failure.
-        """
+        """Few attempts, because the event consumer waits for the result and must learn of a failure."""
         return 2
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
@@ -260,7 +258,7 @@ class _NodeAction(_InstanceAction):
 
 
 class FindNode(_NodeAction):
-    """Find an instance's Node by its provider id, because no Machine names the Node.
+    """Find the Node whose provider id names the instance, because no Machine names the Node.
 
     `node` is the Node's last known name, which is tried first; empty if no name is known.
     """
@@ -275,9 +273,7 @@ class FindNode(_NodeAction):
 
     @property
     def most_attempts(self) -> int:
-        """The number of attempts. It is limited so that a workload cluster that does not answer is reported. The
-        lifecycle tries again later.
-        """
+        """Limited so that a workload cluster that does not answer is reported. The lifecycle tries again later."""
         return 3
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
@@ -391,7 +387,7 @@ class ReleaseNode(_NodeAction):
 
 
 class Notify(_InstanceAction):
-    """Notify a channel of the InterruptionPolicy that AWS reclaims the instance.
+    """Notify an InterruptionPolicy's channel that AWS reclaims the instance.
 
     The channel's address, headers and format are read only when the notification is sent, because they may be secret.
     """
@@ -425,9 +421,7 @@ class Notify(_InstanceAction):
 
     @property
     def most_attempts(self) -> int:
-        """The number of attempts. With growing pauses they take three minutes; after that the notification is out of
-        date.
-        """
+        """With growing pauses the attempts take three minutes; after that the notification is out of date."""
         return 8
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]

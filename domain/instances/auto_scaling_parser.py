@@ -1,6 +1,6 @@
 """Auto Scaling's messages: lifecycle actions, results of launches and terminations, and tests, which are ignored.
 
-A lifecycle action may come directly, without EventBridge's envelope: its id is `RequestId` with the token.
+A lifecycle action may come directly, without EventBridge's envelope. Its id is then `RequestId` with the token.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def is_test(fields: Fields) -> bool:
 def direct_header(fields: Fields, part: Part, message: Message) -> Header:
     request, token = fields.get("RequestId"), fields.get("LifecycleActionToken")
     id_ = f"{request}.{token}" if isinstance(request, str) and request and isinstance(token, str) else token
-    # The group's region is missing: it is the queue's, since Auto Scaling sends only to queues of its region.
+    # The message lacks the region: it is the queue's, since Auto Scaling sends only to queues of the group's region.
     envelope = {"id": id_, "time": fields.get("Time"), "account": fields.get("AccountId"), "region": message.region}
     return Header(fields=envelope, part=part, message=message)
 

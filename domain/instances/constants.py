@@ -22,7 +22,8 @@ POOL_LABEL = f"{CLUSTER_GROUP}/pool-name"
 DEPLOYMENT_LABEL = f"{CLUSTER_GROUP}/deployment-name"
 SET_LABEL = f"{CLUSTER_GROUP}/set-name"
 CONTROL_PLANE_LABEL = f"{CLUSTER_GROUP}/control-plane"
-# The first of these labels names the node group of a Node without a Machine. EKS, Karpenter, kOps and eksctl set them.
+# EKS, Karpenter, kOps and eksctl set these labels. A Node without a Machine belongs to the node group that is named by
+# the first of them that the Node has.
 NODE_GROUP_LABELS = (
     "eks.amazonaws.com/nodegroup",
     "karpenter.sh/nodepool",

@@ -23,7 +23,7 @@ from domain.model import Model
 
 LONGEST_DISRUPTION = timedelta(hours=1)
 ASK_FOR_TURN_AGAIN = timedelta(seconds=20)
-# The most Machines that a reason to wait names. Lists show the reason, so it has to be short.
+# How many Machines a reason for waiting names at most. Lists show the reason, so it has to be short.
 _MOST_NAMED = 3
 
 
@@ -145,8 +145,8 @@ def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> in
 def _lasting(
     machine: Machine | Node, others: Sequence[Machine | Node], under_way: Sequence[Disruption], now: datetime
 ) -> list[Disruption]:
-    """The disruptions of other machines that are not over: the disrupted machine still exists, or the group has fewer
-    healthy machines than before.
+    """The unfinished disruptions of other machines: the disrupted machine still exists, or the group has fewer healthy
+    machines than before.
 
     If the group lacks two healthy machines, for example, the two latest deletions are not over. Machines that were
     deleted earlier have been replaced.

@@ -13,7 +13,7 @@ from domain.instances.constants import DO_NOT_DISRUPT
 from domain.instances.interruption_policy import Budgets, Draining
 from domain.resource import KubeModel, ObjectMeta, timestamp
 
-# A Pod that is this much late will hardly end by itself: a finalizer keeps it, or its kubelet is away.
+# A Pod that is overdue by this much is unlikely to end by itself: a finalizer keeps it, or its kubelet is away.
 _OVERDUE = timedelta(seconds=30)
 # The longest wait for a Pod whose kubelet is away: else a lifecycle hook would be held for hours. Cluster API, too,
 # waits five minutes.
@@ -70,8 +70,8 @@ class Pod(KubeModel):
 
 
 def end_of_drain(how: Draining, since: datetime, until: datetime | None, left: Sequence[Pod]) -> datetime | None:
-    """When the drain's time is over. With `Force`, the remaining Pods are deleted then: before `until` by their longest
-    grace period, or by half of the time if that is shorter.
+    """When the drain's time is over. With `Force`, the remaining Pods are deleted at that time. It is earlier than
+    `until` by their longest grace period or half of the time, whichever is shorter.
     """
     if until is not None and how.budgets is Budgets.FORCE:
         grace = max(pod.grace for pod in left) if how.pod_grace is None else how.pod_grace

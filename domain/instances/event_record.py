@@ -66,7 +66,9 @@ class Planned(Model):
 
     @property
     def cause(self) -> str:
-        """The name of its cause. It includes the date, so that an event with another date is another cause."""
+        """The scheduled event's name as a cause. It includes the date, so that an event with another date is another
+        cause.
+        """
         start = self.notice.start
         return f"{self.notice.arn or self.key}@{int(start.timestamp()) if start else 'now'}"
 
@@ -85,7 +87,7 @@ class HeldHook(Model):
 class Drain(Model):
     """A taint, cordon or drain of the Node because of `cause`. It is complete once `done_at` is set.
 
-    `recalled`: it is known only from the object's annotation. That proves nothing, because people can edit it.
+    `recalled`: it is known only from the object's annotation. That proves nothing, because people can edit annotations.
     """
 
     cause: str

@@ -1,7 +1,7 @@
-"""The workflows that an event goes to. `event_urgency.py` says which is first.
+"""The workflows that an event goes to. `event_urgency.py` orders the instances.
 
 An instance's workflow gets the events themselves. A group's workflow gets the results of launches and terminations. It
-is also woken, and then asks Auto Scaling for its instances' states and for further results. If the settings do not name
+is also woken, and then asks Auto Scaling for the instances' states and for further results. If the settings do not name
 the event's account and region, the event is ignored, whatever instance it names.
 """
 

@@ -40,8 +40,8 @@ class Queue(Model):
 
 
 class Target(Model):
-    """A rule's target. Events that cannot be delivered go to the queue with the ARN `dead_letters`; they are dropped if
-    it is empty.
+    """A rule's target. Events that cannot be delivered go to the queue whose ARN is `dead_letters`; without an ARN they
+    are dropped.
     """
 
     id: str

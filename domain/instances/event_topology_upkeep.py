@@ -1,7 +1,7 @@
 """The upkeep of a queue, its dead-letter queue and its rules in one account and region: drift is found and corrected.
 
-Attributes and targets are compared one by one, and only differences are written. If a rule with a name of the AWS
-provider delivers to the queue, the queue and its rules keep the provider's names (`provider_queue_takeover.py`).
+Attributes and targets are compared one by one, and only differences are written. If a rule with a name in the AWS
+provider's form delivers to the queue, the queue and its rules keep the provider's names (`provider_queue_takeover.py`).
 Nothing is ever deleted here, neither objects of others nor objects that are no longer wanted.
 """
 
@@ -100,7 +100,7 @@ def differing_attributes(queue: EventQueue, found: Mapping[str, str]) -> Attribu
     """The attributes that have to be set. If the queue has a customer's own KMS key, the key is kept, and SQS's
     encryption is not turned on.
 
-    AWS's own KMS key is removed: EventBridge may not use it, so it could deliver nothing.
+    AWS's own KMS key is removed: EventBridge may not use that key, and could deliver nothing.
     """
     key = found.get("KmsMasterKeyId", "")
     managed = key.endswith(_MANAGED_KEY)

@@ -149,7 +149,7 @@ def askable(facts: Facts | None, question: Question, claimed_at: datetime, now: 
     """Whether AWS may be asked now. A question about a new claim may be asked at once, then every ten seconds."""
     if facts is None or question not in facts.asked or now - facts.at >= ASK_AGAIN:
         return True
-    # A claim of the future, by a clock ahead of ours, would be asked about without a pause.
+    # A claim with a future time, from a clock ahead of ours, would be asked about without a pause.
     return facts.at < claimed_at <= now
 
 

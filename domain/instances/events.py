@@ -1,8 +1,8 @@
 """The canonical event: the part of an AWS event that workflows see, at most two kilobytes.
 
 `key` identifies an event: a second delivery with the same key has no effect. The key includes the instance. In the key
-of a Health event, the communication id replaces the event's id, because pages and backup copies share it. The dates and
-the withdrawal are part of this key, so that a moved date is a new event.
+of a Health event, the communication id, which pages and backup copies share, replaces the event's id. The dates and the
+withdrawal are part of this key, so that a moved date is a new event.
 
 Times are AWS's, in whole seconds. `degraded` names fields that were missing or wrong in the message. They were filled
 in from the transport (`id`, `time`, `account`, `region`, `envelope`) or left empty (`start`, `end`, `updated`).
@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from domain.model import Model
 
-# Leads and maxima are added to times and subtracted, so times too near the calendar's limits are invalid.
+# Durations are added to times and subtracted from them, so times too near the calendar's limits are invalid.
 _YEARS = range(1970, 9001)
 
 

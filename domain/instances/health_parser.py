@@ -55,8 +55,8 @@ def health_notices(detail: Fields, header: Header) -> tuple[InstanceEvent | Igno
 
 
 def _affected(entities: object, resources: object) -> tuple[dict[tuple[str, str], Fields], int]:
-    """The listed instances and hosts, each by InstanceEvent's field for it and its id, and the number of others. If
-    `entities` is empty, the envelope's `resources` are read instead.
+    """The listed instances and hosts, by (InstanceEvent's field, id), and the number of other entities. If `entities`
+    is empty, the envelope's `resources` are read instead.
     """
     listed = [each if isinstance(each, dict) else {} for each in (entities if isinstance(entities, list) else [])]
     if not listed:

@@ -297,7 +297,7 @@ def _deadline(
     moments += [notice.outlived_at for notice in announced(record)]
     if world.known.turn is not None and world.known.turn.why:
         moments.append(world.known.turn.at + ASK_FOR_TURN_AGAIN)
-    # A receipt lies ahead if the consumer's clock is ahead: AWS is asked from then on.
+    # If the consumer's clock is ahead, an event's time of receipt is in the future: AWS is asked from then on.
     moments += [moment for hook in hooks for moment in (hook.next_at, hook.held.received_at)]
     moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # when the annotation drops it
     open_claims = any(unproven(world, cause, now) for cause in found)

@@ -88,7 +88,7 @@ def causes(
 
 
 def nearest_end(record: InstanceRecord, now: datetime) -> datetime | None:
-    """When AWS next acts on the instance, by its notices and scheduled events; None if no time is known."""
+    """When AWS next acts on the instance, according to notices and scheduled events; None if no time is known."""
     starts = (planned.notice.start for planned in open_planned(record, now))
     return earliest([*(notice.deadline for notice in announced(record)), *starts])
 
@@ -100,7 +100,7 @@ def open_interruptions(record: InstanceRecord) -> Iterator[tuple[EventKind, Inte
 
 
 def announced(record: InstanceRecord) -> list[Interruption]:
-    """The open notices that AWS reclaims the instance, unlike a recommendation to rebalance."""
+    """The open notices that announce an interruption, unlike a recommendation to rebalance."""
     return [notice for kind, notice in open_interruptions(record) if kind is not EventKind.REBALANCE]
 
 
@@ -130,7 +130,7 @@ def _scheduled(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | No
     for planned in open_planned(record, now):
         notice, effect = planned.notice, effect_of(planned.notice.code)
         if effect is None or (notice.start is None and not expedited(notice.code)):
-            # An unreadable date is shown, but causes no reaction.
+            # An event with an unreadable date is shown, but causes no reaction.
             continue
         yield Cause(
             name=planned.cause,

@@ -104,8 +104,8 @@ class CauseSort(StrEnum):
 
 
 class Channel(Model):
-    """A webhook, and the causes of which it is notified. The InterruptionPolicy has its address and format under
-    `name`.
+    """A webhook, and the causes of which it is notified. The InterruptionPolicy has the webhook's address and format
+    under `name`.
     """
 
     name: str
@@ -138,7 +138,7 @@ class ReactionPolicy(Model):
     draining: Draining = Draining()
     most: int | None = None  # how many machines of a node group may be disrupted at a time; None: the setting applies
     channels: tuple[Channel, ...] = ()
-    replace_first: dict[str, timedelta] = {}  # how long each cause waits for a replacement; others do not wait
+    replace_first: dict[str, timedelta] = {}  # how long these causes wait for a replacement; others do not wait
 
     @property
     def needs_node(self) -> bool:

@@ -1,4 +1,4 @@
-"""Cordon and taint of a Node. Annotations record those of Perdure; those of others are never removed.
+"""The cordon and taints of a Node. Annotations record those that Perdure set; others are never removed.
 
 If the cause is over and the instance runs, a Node that Perdure cordoned is uncordoned.
 """

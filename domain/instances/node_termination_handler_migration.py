@@ -4,7 +4,7 @@ The handler's queue mode drains for every event that its rules deliver. Its othe
 own instance, which show Spot and scheduled events, recommendations to rebalance and Auto Scaling's target state. Each
 mode ignores the other mode's values. For a value that the chart leaves empty, the handler's default applies.
 
-Many people can read the policy, so addresses of webhooks, passwords and tokens are never printed, not even in errors.
+Many people can read the policy, so webhook addresses, passwords and tokens are never printed, not even in errors.
 """
 
 from __future__ import annotations

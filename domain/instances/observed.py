@@ -72,7 +72,7 @@ class InstanceWorld(World):
     owner: Machine | None = None
     # Its Node in Perdure's own cluster, if Nodes are served and neither AWSMachine nor pool names the instance.
     own_node: Node | None = None
-    replacement: Replacement | None = None  # the requested replacement, from the MachineDeployment's mark
+    replacement: Replacement | None = None  # the requested replacement, from the MachineDeployment's annotation
     policy: ReactionPolicy = ReactionPolicy()
     tag_keys: tuple[str, ...] = ()  # the tags that the policy's selection depends on
     chosen_by: dict[str, str | None] | None = None  # the `known.tags` by which the policy was selected
@@ -113,7 +113,7 @@ class InstanceWorld(World):
 
     @property
     def ask_at(self) -> datetime | None:
-        """When EC2 is to be asked; None if there is nothing to ask, or a bulk query for many instances asks it."""
+        """When EC2 is to be asked; None if there is nothing to ask, or if a bulk query includes the instance."""
         return None if self.record.only_to_check else self.record.ask_at
 
     @property
@@ -215,7 +215,7 @@ class InstanceWorld(World):
         return self.learn(record=record)
 
     def with_answer(self, facts: Facts, timings: Mapping[str, HookTiming]) -> Self:
-        """The world with AWS's answer, and with events that it implies but that never arrived."""
+        """The world with AWS's answer, and with events that the answer implies but that never arrived."""
         record = hooks_confirmed(answered(self.record, facts, absence_counts=self.absence_counts), facts)
         for event in missed_events(record, facts):
             record = fold(record, event)

@@ -1,9 +1,9 @@
 """The lifecycle of an Auto Scaling group, and the sweep over all accounts and regions.
 
 Both consist of passes (`domain.passes`): one activity observes, decides and acts. A group's label depends on Auto
-Scaling's answer when its workflow is woken, and on events of launches and terminations. The results of these events are
-remembered here, because Auto Scaling may list them only later. The sweep finds instances and groups whose state differs
-from their label, and wakes their workflows.
+Scaling's answer when the group's workflow is woken, and on events of launches and terminations. The results of these
+events are remembered here, because Auto Scaling may list them only later. The sweep finds instances and groups whose
+state differs from their label, and wakes their workflows.
 """
 
 from __future__ import annotations

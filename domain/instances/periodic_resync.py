@@ -1,6 +1,6 @@
 """Lost events, derived from EC2's answers: no event about Spot, Auto Scaling or state is guaranteed to arrive.
 
-EC2's states are folded directly (`ec2_answers.answered`); its scheduled events become the events that Health would
+EC2's states are recorded directly (`ec2_answers.answered`); its scheduled events become the events that Health would
 have sent, so that a workflow without memory knows of them. Such an event is withdrawn when EC2 no longer lists it. An
 event that Health reported is withdrawn when EC2 lists it as over or for another date. If EC2 does not list it at all,
 it is refuted (`reactions.py`), because anyone who may send to the queue can forge a notice.

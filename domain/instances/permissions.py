@@ -1,4 +1,4 @@
-"""The IAM documents with the least permissions of the consumer, the activities, and the setup of queues.
+"""The IAM documents with the least permissions that the consumer, the activities and the setup of queues need.
 
 EC2's and Auto Scaling's Describe calls cannot be limited to resources, so they are allowed for `*`.
 """
@@ -51,8 +51,8 @@ ASSUME = ("sts:AssumeRole",)
 
 
 def topologies(place: Place) -> tuple[Topology, ...]:
-    """The queue and rules of a place. If the queue may be the AWS provider's, the provider's rule is added: its name
-    has the Cluster's dots, which are dashes in the queue's name.
+    """The queue and rules of a place. If the queue may be the AWS provider's, the provider's rule is added: where the
+    queue's name has a dash, the rule's may have a dot.
     """
     own = topology(place.account, place.region, place.queue)
     cluster = cluster_of_queue(place.queue)

@@ -34,7 +34,7 @@ def region_of_provider_id(provider_id: str) -> str:
 
 
 def group_of_arn(text: str) -> GroupKey | None:
-    """The group in the ARN of an AWSMachinePool's provider id; None for another ARN."""
+    """The group in an AWSMachinePool's provider id, which is an ARN; None for another ARN."""
     arn = parse_arn(text)
     if arn is None or arn.service != "autoscaling" or "autoScalingGroupName/" not in arn.resource:
         return None

@@ -57,7 +57,7 @@ def hooks_of(world: InstanceWorld, now: datetime) -> tuple[HookWork, ...]:
 def reactions(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Action, ...]:
-    # Also causes without a reaction: a forged notice would stay in the label until its date.
+    # These include causes without a reaction: a forged notice would stay in the label until its date.
     unlisted = unlisted_plans(world.record, world.known.facts, now)
     forged = [hook.held.key for hook in hooks if hook.unproven and hook.verdict is Verdict.REFUTED]
     if world.blocker:
@@ -102,8 +102,8 @@ def end_replacement(world: InstanceWorld, wanted: Sequence[Cause]) -> tuple[Acti
 def replacement_in_doubt(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> bool:
-    """Whether AWS must be asked before a replacement is withdrawn: if the workflow was lost, its record may lack the
-    cause.
+    """Whether AWS must be asked before a replacement is withdrawn: after the loss of a workflow, the new record may
+    lack the cause.
     """
     unsure = _stays(world) is not None and not _plans_known(world)
     return unsure and _left_over(world, _wanted(world, found, hooks, now))
@@ -210,7 +210,7 @@ def _cause_of(hook: HookWork, world: InstanceWorld) -> Cause:
 
 
 def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
-    """The reaction's next action; None if it has no object, is complete, or waits for a replacement."""
+    """The reaction's next action; None if the reaction has no target, is complete, or waits for a replacement."""
     owner, record, policy = world.owner, world.record, world.policy
     if owner is not None and owner.metadata.deleting:
         # Cluster API is already deleting it.

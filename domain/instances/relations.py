@@ -6,7 +6,7 @@
 | new AWSMachine, AWSMachinePool or served Node | the sweep |
 | Node, if served | its instance: when it is paused or deleted, becomes ready, or Perdure's labels are edited |
 | Machine | its instance: when its Node has joined or becomes ready, when it is paused or deleted |
-| MachineDeployment | the instances whose Machines it replaces: when its replicas or Perdure's mark are edited |
+| MachineDeployment | the instances whose Machines it replaces: when its replicas or Perdure's annotation are edited |
 | Machine | the instances whose Machines its MachineDeployment replaces: when its Node becomes ready, at its deletion |
 | AWSMachinePool | its group: when it gets a group, is paused or deleted, or Perdure's label is edited |
 | AWSMachinePool | its instances: when it is paused or resumed |

@@ -93,7 +93,7 @@ class Mark(Model):
         return self.model_copy(update={"machines": (*self.machines, one)})
 
     def ended(self, uid: str, replacement: str = "") -> Self:
-        """The mark without the Machine of this uid; `replacement` is the uid of the Machine in its place."""
+        """The mark after removal of the Machine with this uid. `replacement` is the replacing Machine's uid, if any."""
         used = (*self.used, replacement) if replacement else self.used
         return self.model_copy(
             update={"machines": tuple(each for each in self.machines if each.uid != uid), "used": used}

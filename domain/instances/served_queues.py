@@ -8,8 +8,8 @@ PERDURE_INSTANCES_QUEUES has these entries:
 | `ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE]` | the second account and region's queue, which needs an entry too |
 | `clusters[/QUEUE][@ROLE]` | the queues of the provider's clusters (`queues_from_clusters.py`) |
 
-QUEUE is a name. ROLE is an ARN. It is needed if the process's own credentials belong to another account, and gives
-access to the first account of the entry.
+QUEUE is a name. ROLE is an ARN (after `clusters`, a name). It is needed if the process's own credentials belong to
+another account, and gives access to the first account of the entry.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ docs/loadbalancers.md describes how they work together. Each object is written b
 |---|---|---|
 | LoadBalancer | spec, annotation `serviceName` | the Service's workflow, and people (`kubectl scale`) |
 | LoadBalancerSet | creation, replicas, revision, deletion | the LoadBalancer's workflow; people may change replicas |
-| LoadBalancerMachine | creation, revision, mark, deletion | the set's workflow; people may delete a machine |
+| LoadBalancerMachine | creation, revision, deletion mark, deletion | the set's workflow; people may delete a machine |
 | LoadBalancer, LoadBalancerMachine | annotation `drift-seen-at` | the sweep sets it; the object's workflow removes it |
 | LoadBalancerMachine | conditions and metrics in its status | the agent on the machine replaces each list as a whole |
 """

@@ -6,8 +6,8 @@
                             `---------------------------------------+---------------------- RollingOut
     any --deletion--> Deleting: sets, then the cloud, then the finalizer
 
-Machines are scaled while drift in the cloud is repaired. Only a new set waits until the cloud is up to date, because
-its template contains ids of cloud objects.
+Machines are scaled while drift in the cloud is repaired. Only the rollout waits until the cloud is up to date, because
+a set's template contains ids of cloud objects.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     if not under_way:
         conditions = {} if world.known.drops_conditions else stalled_patch(balancer, problem, blocked.blocker, now)
         status = combined(status_migration(balancer), plan.status, rollout.status, conditions)
-    # The LoadBalancer is patched before the first step: if it still had the annotation `nothing-made`, objects that a
-    # worker created before it died would be leaked.
+    # The LoadBalancer is patched before the first step: if a worker died after a step while the annotation
+    # `nothing-made` was still set, the created object would be leaked.
     first = writes(world, patch)
     written = first or _status(world, status)
     actions = (
@@ -169,7 +169,7 @@ def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
 def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reached: bool) -> JsonPatch:
     """The patch that adds the finalizer and, if there is no revision and no set yet, the first revision.
 
-    If the project of a new LoadBalancer cannot be reached, an annotation records that no cloud object exists for it.
+    If the project of a new LoadBalancer cannot be reached, an annotation records that no cloud object exists.
     """
     metadata: JsonPatch = {"finalizers": [*balancer.metadata.finalizers, LOAD_BALANCER_FINALIZER]}
     if not balancer.revision and not sets:
@@ -179,7 +179,7 @@ def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reach
 
 
 def _without_outdated(world: BalancerWorld, *, settled: bool) -> JsonPatch:
-    """The patch that removes the annotations whose reason has ended."""
+    """The patch that removes the annotations that no longer apply."""
     cloud, annotations = world.current, world.balancer.metadata.annotations
     ended = {
         NOTHING_MADE_ANNOTATION: cloud is not None,

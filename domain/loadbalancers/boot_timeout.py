@@ -1,8 +1,8 @@
 """The boot timeout: a machine that has not reported within 10 minutes of its creation is marked, and then replaced.
 
-The annotation `creationTimeout` of a machine sets another time. While quota or an outage prevents the creation of its
-server, the time does not run. `machine_health.py` marks the machine for deletion; `boot_backoff.py` delays the creation
-of its set's next machines.
+A machine's annotation `creationTimeout` sets another timeout. The timeout does not run while quota or an outage
+prevents the creation of the machine's server. `machine_health.py` marks the machine for deletion; `boot_backoff.py`
+delays the set's next machines.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def waits_for_server(machine: LoadBalancerMachine) -> bool:
 def waiting_patch(
     machine: LoadBalancerMachine, blocker: Blocker | None, now: datetime, *, has_server: bool
 ) -> JsonPatch:
-    """The patch that records that a machine waits for quota or OpenStack, or that its boot time begins. Limits of this
-    process do not count.
+    """The patch that records that a machine waits for quota or OpenStack, or that its boot time begins. Waits for this
+    process's own limits are not recorded.
     """
     annotations = machine.metadata.annotations
     waits = tuple(each for each in (QUOTA_ANNOTATION, OUTAGE_ANNOTATION) if each in annotations)

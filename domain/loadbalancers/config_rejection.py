@@ -1,6 +1,6 @@
-"""While Envoy rejects the configuration, no machine is replaced, because a new one would have the same fault.
+"""A machine whose Envoy rejects the configuration is not replaced, because a new machine would have the same fault.
 
-But it is replaced if another machine of its set accepts the configuration, or if its own Envoy is not ready or not up
+It is still replaced if another machine of its set accepts the configuration, or if its own Envoy is not ready or not up
 to date.
 """
 
@@ -38,7 +38,7 @@ def rejection_of(machine: LoadBalancerMachine) -> str:
     config = found.get(CONFIG_READY)
     if config is None or config.status == TRUE or config.reason != CONFIG_REJECTED:
         return ""
-    # Only a rejection (NACK) counts: an Envoy that is not up to date without one is itself broken.
+    # An Envoy that is not ready or not up to date is itself broken, whatever it rejects.
     if any(type_ in found and found[type_].status != TRUE for type_ in (ENVOY_READY, ENVOY_UP_TO_DATE)):
         return ""
     return config.message or f"{CONFIG_READY} is {config.status}"

@@ -30,7 +30,7 @@ HASH_LENGTH = 16  # of every hash in names and labels
 # The class that is served if none is configured.
 DEFAULT_CLASS = "stackit.cloud/yawol"
 
-# Event recorders; Events of the first one on a LoadBalancer are forwarded to its Service.
+# Event recorders; Events that the first one records on a LoadBalancer are forwarded to its Service.
 LOAD_BALANCER_COMPONENT = "yawol-service"
 SERVICE_COMPONENT = "yawol-cloud-controller"
 

@@ -12,7 +12,7 @@ NODE_ID = "lb-id"
 _NODE_CLUSTER = "cluster-name"
 _AGENT = "xds_cluster"
 _HTTP = "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
-# Envoy's default backoff grows to 30 seconds, which would delay a machine whose agent starts slightly later.
+# Envoy's default backoff grows to 30 seconds, which would delay a machine whose agent starts slightly later than Envoy.
 _ASKING_AGAIN: Document = {"retry_back_off": {"base_interval": "0.25s", "max_interval": "2s"}}
 # Further client connections are refused, so that the machine does not run out of memory.
 _MOST_CONNECTIONS = 60000

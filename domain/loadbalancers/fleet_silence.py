@@ -2,9 +2,9 @@
 
 If all agents stop reporting at once, the connection to the API server is probably broken: new machines could not report
 either, while the old machines still serve traffic. So while no machine reports, machines that have reported before are
-deleted only to reduce replicas. Only the set of the machine that has been silent for longest creates a replacement. If
-the replacement reports, the connection works, and all silent machines are replaced. Paused sets and machines without a
-set do not create such a replacement.
+deleted only to reduce replicas. Only the set of the machine that has been silent for longest creates a replacement;
+paused sets, and machines without a set, are passed over. If the replacement reports, the connection works, and all
+silent machines are replaced.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Booleans, durations (in microseconds) and JSON as Go's standard library, and so yawol, reads and writes them.
+"""Booleans, durations (to the microsecond) and JSON as yawol reads and writes them with Go's standard library.
 
 See https://pkg.go.dev/strconv#ParseBool, https://pkg.go.dev/time#ParseDuration,
 https://pkg.go.dev/encoding/json#Marshal.

@@ -60,7 +60,7 @@ class Health(Model):
     why: str = ""  # what is wrong with the machine; empty if healthy
     reported: bool = False  # its agent has reported at least once
     hopeless: bool = False  # its server cannot be created or is gone, so the machine will never report
-    mark: datetime | None = None  # the time of the mark that must be written; None if no mark must be written
+    mark: datetime | None = None  # the time to write as the mark; None if no mark is to be written
     unmark: bool = False  # its mark must be removed
     # When the state may change without any write; None if it never does. Expiring reports are not considered, because
     # the watcher notices them.
@@ -100,8 +100,8 @@ def health_of(machine: LoadBalancerMachine, now: datetime, timings: Timings = DE
 def unmet(machine: LoadBalancerMachine, now: datetime, window: timedelta, *, stable: bool) -> str:
     """Why the machine is not healthy; empty if it is healthy.
 
-    `window` is how long a report is valid. With `stable`, a condition that is not True counts only once it has lasted
-    for `window`.
+    `window` is how long a report is valid. With `stable`, a condition counts against the machine only after it has not
+    been True for `window`.
     """
     limit = now - window
     if not reports_of(machine):
@@ -141,7 +141,7 @@ def marked_at(machine: LoadBalancerMachine) -> datetime | None:
 
 
 def mark_patches(machine: LoadBalancerMachine, health: Health) -> tuple[JsonPatch, JsonPatch]:
-    """The patches of the annotation and of the conditions that set or remove the mark; each is empty if up to date."""
+    """Patches that set or remove the mark for deletion, in annotation and conditions; each is empty if up to date."""
     if health.mark is None and not health.unmark:
         return {}, {}
     moment = timestamp(health.mark) if health.mark else None

@@ -4,8 +4,8 @@ A condemned machine that has reported may still forward traffic, so its replacem
 a time; if quota does not allow a replacement, the machine is deleted first. A machine that never reported (a failed
 boot), or whose server is gone, is deleted at once.
 
-While no machine of the installation reports, only one set creates a replacement (`fleet_silence.py`). While Envoy
-rejects the configuration, no machine is replaced (`config_rejection.py`).
+While no machine of the installation reports, only one set creates a replacement (`fleet_silence.py`). A machine whose
+Envoy rejects the configuration is not replaced (`config_rejection.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Names of a load balancer's objects, derived so that a repeated attempt finds the existing object.
 
-Cloud objects are named `namespace/name`. A floating IP has no name and gets this text as its description; a server has
-only its machine's name. Names are not unique, so most objects also have a mark (`ownership.py`).
+Cloud objects are named `namespace/name` after their custom resource. A floating IP has no name and gets this text as
+its description; a server has only the machine's name. Names are not unique, so most objects also carry their owner's
+uid (`ownership.py`).
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from domain.resource import ObjectMeta
 
 
 def load_balancer_name(service: ObjectMeta) -> str:
-    """The name of the LoadBalancer. Two Services may get the same name (`a--b`/`c` and `a`/`b--c`), so callers must
-    check which Service owns the LoadBalancer.
+    """The LoadBalancer's name. Two Services may get the same one (`a--b`/`c` and `a`/`b--c`), so callers must check
+    which Service owns the LoadBalancer.
     """
     return f"{service.namespace}--{service.name}"
 

@@ -15,7 +15,7 @@ _SUFFIX_LENGTH = 5
 
 
 def machine_names(machine_set: ObjectMeta, taken: Collection[str]) -> Iterator[str]:
-    """An endless series of names that are not `taken`. It is always the same for the same set and `taken`."""
+    """An endless series of names that are not `taken`, always the same for the same set and `taken`."""
     number = 0
     while True:
         digest = hashlib.sha256(f"{machine_set.uid}/{number}".encode()).hexdigest()

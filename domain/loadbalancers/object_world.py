@@ -28,7 +28,7 @@ class ObjectMemory(Model):
 
 class ObjectWorld(object_world.ObjectWorld):
     left_to: str = ""  # why the replaced controller still owns the kind; empty if it does not
-    again: datetime | None = None  # when to observe again although nothing was written
+    again: datetime | None = None  # when to observe again even if nothing changes; None if not needed
     known: ObjectMemory = ObjectMemory()
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
@@ -37,7 +37,7 @@ class ObjectWorld(object_world.ObjectWorld):
 
 
 class KubeAction(Action):
-    """Some quick calls to the API server."""
+    """Quick calls to the API server."""
 
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)

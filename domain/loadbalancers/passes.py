@@ -1,4 +1,4 @@
-"""The area's passes that run in one activity each: over a Service, over a set, and over all projects."""
+"""The area's passes that run in one activity each: over a Service, a set, and all projects."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class BlockedStep(Model):
 
 
 def blocked_step(world: World, wanted: Iterable[Action]) -> BlockedStep:
-    """The most important blocker of the wanted steps, without bugs of Perdure, which the runner reports."""
+    """The most important blocker among the wanted steps. Bugs of Perdure are left out: the runner reports them."""
     refusals = [refusal for each in wanted if (refusal := world.refused(each.slot))]
     blocked = [
         BlockedStep(refusal=each, blocker=Blocker.of(each)) for each in refusals if each.type is not ErrorType.BUG

@@ -2,7 +2,7 @@
 
     new template --> new set beside the old --all machines ready--> keepalived gate --> others to 0, oldest deleted
 
-The current set's revision equals the LoadBalancer's, which gives its machines priority in keepalived's election. A
+The current set has the LoadBalancer's revision, which gives the set's machines priority in keepalived's election. A
 rollback gives the former set a *new* revision. Once all machines of the current set are ready, the gate opens two
 minutes after one of them took the virtual address; or ten minutes after they became ready, if none of them holds it; or
 fifteen minutes after the set's creation, if it is unknown which machine holds it.
@@ -75,8 +75,8 @@ def plan_rollout(
     *,
     frozen: str = "",
 ) -> Rollout:
-    """The next changes of the sets, which are given with the newest first. `frozen` says why no set may be created or
-    scaled to zero; empty if they may.
+    """The next changes of the `sets`, which are sorted newest first. `frozen` says why no set may be created or scaled
+    to zero; it is empty if both are allowed.
     """
     counts = _counts(balancer, sets)
     if balancer.revision and revision_number(balancer.revision) is None:

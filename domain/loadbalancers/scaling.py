@@ -1,6 +1,7 @@
 """The machines of a set: how many are created, and which surplus ones are removed.
 
-A machine that is being deleted or condemned (`machine_replacement.py`) is no replica.
+Condemned machines that may be replaced (`machine_replacement.py`), and machines being deleted, do not count as
+replicas.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, PatchMa
 from domain.notices import Notice, normal
 from domain.writes import JsonPatch
 
-# How long after a machine's creation its Event is reported, so that the attempt after a crash reports it, too.
+# Until this time after a machine's creation, each pass reports the Event `Created`: the pass that created the machine
+# may have crashed before its report.
 CREATED_REPORTED = timedelta(minutes=10)
 
 

@@ -19,7 +19,7 @@ class SetWorld(ObjectWorld):
     machine_set: LoadBalancerSet = LoadBalancerSet()
     machines: tuple[LoadBalancerMachine, ...] = ()  # its machines (`selectors.machines_of`), oldest first
     taken: frozenset[str] = frozenset()  # names of machines that do not, or no longer, belong to the set
-    fleet: Fleet | None = None  # all machines of the installation; None until requested
+    fleet: Fleet | None = None  # counts of all machines of the installation; None until requested
     timings: Timings = Timings()
     noted: bool = False  # this pass has recorded when all machines became ready (`set_status.readiness_patch`)
 
@@ -55,8 +55,8 @@ class _MachineAction(Action):
 class CreateMachine(_MachineAction):
     """Create the machine, or find the machine that an earlier attempt created.
 
-    If a person removed that machine from the set by its labels, its name stays taken, and the set still lacks a
-    machine.
+    If a person removed that machine from the set by changing its labels, its name stays taken, and the set still lacks
+    a machine.
     """
 
     activity: ClassVar[str] = "loadbalancers.create_machine"

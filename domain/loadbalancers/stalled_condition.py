@@ -21,8 +21,8 @@ _REASONS = {Nature.REFUSED: REFUSED, Nature.QUOTA: QUOTA_EXCEEDED}
 
 
 def stalled_patch(balancer: LoadBalancer, problem: str, blocker: Blocker | None, now: datetime) -> JsonPatch:
-    """The patch of the condition Stalled; empty if nothing changes. `problem` is empty if there is no problem.
-    `blocker` is the cloud's refusal of a step; None if no step was refused.
+    """The patch of the condition Stalled; empty if nothing changes. `problem` is empty if there is none. `blocker` is
+    the cloud's refusal of a step; None if no step was refused.
     """
     if blocker is not None and blocker.nature not in _REASONS:
         return {}

@@ -1,4 +1,4 @@
-"""The eleven 3scale kinds of capabilities.3scale.net, as the 3scale operator defines them.
+"""The eleven kinds of capabilities.3scale.net, as the 3scale operator defines them.
 
 `reconciliation.py` is the entry point. Each kind has a module with its lifecycle and its API calls; the calls
 of a Product are in `product_sync.py`. `observed.py` defines the input of decisions, `remote_state.py` the state of
@@ -29,8 +29,8 @@ DEVELOPER_ACCOUNT = _kind("DeveloperAccount", f"developeraccount.{_GROUP}/finali
 DEVELOPER_USER = _kind("DeveloperUser", f"developeruser.{_GROUP}/finalizer")
 APPLICATION = _kind("Application", f"application.{_GROUP}/finalizer")
 TENANT = _kind("Tenant", f"tenant.{_GROUP}/finalizer", version="v1alpha1")
-# The replaced operator sets no finalizer on these kinds: their entries stay in 3scale, or garbage collection deletes
-# the generated objects.
+# Finalizers of Perdure. The replaced operator sets none on these kinds: it leaves their entries in 3scale, and leaves
+# the generated objects to garbage collection.
 ACTIVE_DOC = _kind("ActiveDoc", "perdure.dev/activedoc")
 OPEN_API = _kind("OpenAPI", "perdure.dev/openapi")
 CUSTOM_POLICY_DEFINITION = _kind("CustomPolicyDefinition", "perdure.dev/custompolicydefinition")
@@ -51,7 +51,7 @@ CUSTOM_KINDS = (
     PROXY_CONFIG_PROMOTE,
     TENANT,
 )
-# The periodic comparison of all tenants' lists with the objects. It has no custom resource.
+# The periodic comparison of all tenants' lists in 3scale with the objects. It has no custom resource.
 THREESCALE_TENANTS = Kind(name="ThreescaleTenants", group="", version="", plural="", area=_AREA)
 THE_TENANTS = Key(kind=THREESCALE_TENANTS.name, namespace="", name="all", uid="0")
 

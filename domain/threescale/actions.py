@@ -40,7 +40,7 @@ class PatchObject(_OwnWrite, writes.Patch):
     note: str = "write the object"
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """If the API server refuses the patched spec as invalid, store its message in `unwritable`, for the status."""
+        """If the API server refuses the patched spec as invalid, store the message in `unwritable`, for the status."""
         if refusal.type is ErrorType.INVALID and "spec" in self.patch:
             return world.model_copy(update={"unwritable": refusal.message})
         return super().refuse(world, refusal)

@@ -3,7 +3,7 @@
     New ─► waits for account, product, plan, credentials ─► created, once ─► Ready
         other plan ─► changed ─► Ready    other product ─► deleted and created again, with other credentials ─► Ready
         any ─deletion─► deleted    its account is gone ─► deleted too
-        its product is gone, or no longer offers its plan ─► waits; is deleted if the product has `cascade`
+        its product or its plan is removed ─► waits, or is deleted if the product has `cascade`
 
 Before a creation, an annotation records the ids of existing applications with the same name and product. The result of
 the creation is the application whose id is not recorded there and belongs to no other Application object. Credentials
@@ -251,11 +251,11 @@ def sync_application(
     known_id: int = 0,
     claimed: Iterable[int] = (),
 ) -> Sync:
-    """Find plan and application ─► create it, or delete it if it is of another product ─► change plan, state, names.
+    """Find plan and application ─► create it, or delete one of another product ─► change plan, state, names.
 
     The response to a change of plan contains only the plan, so the application is read again.
 
-    `claimed` has the ids of applications that existed before or belong to other objects.
+    `claimed` has the ids of applications that existed before the creation or belong to other objects.
     """
     service_id, path = product.status.product_id or 0, f"accounts/{account_id}/applications"
     reads = []

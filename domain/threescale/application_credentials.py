@@ -1,7 +1,7 @@
-"""The Secret's keys with an application's credentials, by the authentication of its product.
+"""The Secret's keys that hold an application's credentials; they depend on the product's authentication.
 
-An Application sends them when it is created. An ApplicationAuth sets them in an application that exists; with OIDC it
-reads other keys.
+An Application sends the credentials at its creation. An ApplicationAuth sets them in an existing application; with OIDC
+it reads other keys.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The calls for application plans with their limits and prices.
 
 Limits are identified by period and metric, and changed in place. Prices cannot be changed: an old price is deleted
-before its replacement is created, because ranges may not overlap. 3scale refuses to delete a plan with applications.
+before its replacement is created, because ranges must not overlap. 3scale refuses to delete a plan with applications.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from domain.threescale.resources.shared import MetricReference
 _PUBLISHED = "published"
 
 MetricIds = Mapping[tuple[str, str], int]
-"""Ids of metrics. The key is the backend's system name (empty for the product's own metrics) and the metric's."""
+"""Ids of metrics, by the system names of the backend (empty for the product's own metrics) and of the metric."""
 
 
 def metric_ids(

@@ -1,6 +1,6 @@
 """Automatic promotion of a product from staging to production, requested by an annotation.
 
-    deployed to staging ─► read the newest version of each environment ─► differ? ─► promote ─► metrics may be deleted
+    deployed to staging ─► read the newest version of each environment ─► differ? ─► promote ─► metrics can be deleted
 
 Each deployed configuration is promoted in the same pass. The digest of the promoted configuration is stored
 (`digests.py`), so no version is read while the digest is unchanged. 3scale promotes each version only once. A product

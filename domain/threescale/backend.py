@@ -4,8 +4,8 @@
          any ─► Orphan: the tenant is missing    any ─► Invalid: the spec    any ─► Failed: 3scale refuses a call
          any ─deletion─► Deleting ─no product uses it─► gone
 
-Each Product that uses the Backend deploys when the Backend's gateway digest changes. Products may also have deployed a
-manual change; when Perdure has corrected the change, a new time in `mended` makes them deploy again. While a
+Each Product that uses the Backend deploys when the Backend's gateway digest changes. A manual change in 3scale can be
+deployed, too; when Perdure has corrected the change, a new time in `mended` makes the Products deploy again. While a
 Backend is being deleted, Products that use it are Orphans.
 """
 
@@ -104,8 +104,8 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
 
 
 def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """The write that clears the `synced` digest before gateway settings are corrected, so that a crash is noticed.
-    Empty if the desired gateway settings have changed, or if no correction is due.
+    """The write that clears the `synced` digest before gateway settings are corrected, so that a crash in between is
+    noticed. Empty if the desired gateway settings have changed, or if no correction is due.
     """
     if before.gateway != desired.gateway or not any(shows_in_gateways(each) for each in sync.writes):
         return ()
@@ -143,7 +143,7 @@ def _users(observed: ObservedBackend) -> Blocker | None:
 def sync_backend(spec: BackendSpec, found: FoundBackend, known_id: int = 0, refused: Iterable[str] = ()) -> Sync:
     """Find the backend ─► create it ─► read metrics and rules ─► write metrics ─► write rules ─► delete metrics.
 
-    The next calls are without the writes whose slot is in `refused`. `spec` includes the defaults.
+    Writes whose slot is in `refused` are left out. `spec` includes the defaults.
     """
     backend, held_back = found.entry, set(refused)
     if backend is None:

@@ -1,4 +1,4 @@
-"""Calls of 3scale's Account Management API, as decisions request them.
+"""Calls to 3scale's Account Management API, as decisions request them.
 
 A response updates the collected state of 3scale (`apply_response.py`). After a lost response the state is read again.
 """
@@ -61,8 +61,8 @@ class Answer(Model):
 
 
 class Call(Action):
-    """A call of 3scale. If it is `unsure`, an earlier response may be lost: no lists of other passes are used, and a
-    creation first searches for its result.
+    """A call to 3scale. If it is `unsure`, an earlier response may have been lost: lists read by other passes are not
+    used, and a creation first searches for its result.
     """
 
     queue: ClassVar[str] = Queue.THREESCALE
@@ -149,7 +149,7 @@ class Write(Call):
 
     @property
     def slot(self) -> str:
-        """The key of the call's refusals; the same in every pass for the same effect."""
+        """The key for the call's refusals; equal for the same effect in every pass."""
         return f"{self.method} {self.path} {self.about}".strip()
 
     @property

@@ -2,7 +2,8 @@
 
 3scale deletes an account's users and applications; Perdure deletes their objects, even without a garbage collector.
 With the annotation `perdure.dev/cascade`, a Product's Applications are deleted with the Product or with their plan;
-otherwise they become Orphans. On a Tenant it makes Kubernetes delete the tenant's objects (`owner_references.py`).
+otherwise they become Orphans. On a Tenant the annotation makes Kubernetes delete the tenant's objects
+(`owner_references.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def takes_along(meta: ObjectMeta) -> bool:
 
 
 def goes_with_product(application: Application, product: Product | None, desired: Digests | None) -> str:
-    """Why the application is deleted; empty if it stays. Without the `desired` digests it waits for a missing plan."""
+    """Why the application is deleted; empty if it stays. Unless its digests are `desired`, it waits for the plan."""
     if product is None or not takes_along(product.metadata) or retained(application.metadata):
         return ""
     if not application.status.application_id:

@@ -8,9 +8,9 @@
     syncing   InSync; used only for an OpenAPI that waits for its Product or Backend
 
 A sync of more than ten seconds adds `InSync` and keeps the previous conditions, so that referrers are not blocked.
-False `Failed` and `Invalid` are written, because clients treat an absent condition as True. A DeveloperUser that waits
-for its account is not Failed, because clients create the admin first; a DeveloperUser whose password is missing is
-Failed. In an Application Ready comes first, because clients read the first condition.
+`Failed` and `Invalid` are written even when False, because clients treat an absent condition as True. A DeveloperUser
+that waits for its account is not Failed, because clients create the admin first; a DeveloperUser whose password is
+missing is Failed. In an Application Ready comes first, because clients read the first condition.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 While the desired state has the stored digest, no call is made, even after a restart; the sweep finds drift. The digests
 are in the status, so that a pass ends with one write. The replaced operator's CRDs drop `status.digests`; an annotation
 then stores the digests. A product's digests are cleared before drift in its gateway part is corrected. If the process
-crashes before the deployment, the next pass notices that.
+crashes before the deployment, the next pass deploys.
 """
 
 from __future__ import annotations

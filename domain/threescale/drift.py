@@ -1,4 +1,4 @@
-"""Comparison of a tenant's lists with the objects: drift, and entries with our mark but without an object.
+"""Finds drift, and entries with our mark (`managed_by.py`) but no object, by comparing a tenant's lists with objects.
 
     one list of each kind, page by page ─► objects in sync ─► missing, or different
                                         └► marked entries ─► without an object
@@ -150,7 +150,7 @@ def is_listed(each: CustomResource, lists: Lists) -> bool:
 
 
 def listed(lists: Lists, read: Read) -> dict[str, object] | None:
-    """The answer to a read of one Product's or Backend's entry; None if the lists do not have it."""
+    """The answer to a read of one Product's or Backend's entry; None if not listed."""
     model = next((each for each in _WITH_PARTS if _LISTS[each].read.resource is read.resource), None)
     found = lists.get(model, {}).get(read.of) if model else None
     return {read.resource.value: found.model_dump(mode="json")} if found is not None else None

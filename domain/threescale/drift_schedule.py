@@ -1,4 +1,4 @@
-"""When objects in sync are compared with 3scale, which sends no events.
+"""The times of comparisons between objects in sync and 3scale, which sends no events.
 
 each hour            a tenant's lists with its objects (`drift.py`), and some Products and Backends completely
 next pass            an object that differed, that a person retries, or whose earlier change may be incomplete
@@ -20,9 +20,9 @@ DRIFT = "perdure.dev/3scale-drift"
 LOOKED = "perdure.dev/3scale-looked"
 
 SWEEP = timedelta(hours=1)
-# How many Products and Backends of a tenant each sweep compares with all their parts; about ten reads each.
+# The number of a tenant's Products and Backends that one sweep compares with all parts; each needs about ten reads.
 COMPARED_PER_SWEEP = 20
-# How long a sweep compares objects completely. Objects that it does not reach wait for their next turn.
+# For how long a sweep compares objects completely. Objects that it does not reach wait for their next turn.
 COMPARES_FOR = LONGEST_PASS / 2
 # How long after the last change of an object the object is read completely, which finds manual changes of its parts.
 COMPARED_AFTER_CHANGE = timedelta(seconds=30)

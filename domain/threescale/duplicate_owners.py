@@ -15,7 +15,7 @@ _START = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Holder(Model):
-    """Another object of the kind that manages an entry in 3scale, and the entry's id.
+    """Another object of the same kind, and the id of the entry that it manages in 3scale.
 
     Both objects may have adopted the same entry, or one may be a copy of the other, with the same id annotation. If one
     of them is deleted, the entry stays for the other.
@@ -31,7 +31,9 @@ def holders_of(resource: CustomResource, url: str, others: Iterable[RemoteResour
 
 
 def shares_tenant(resource: CustomResource, url: str, other: CustomResource, address: str = "") -> bool:
-    """Whether the other object is in the object's tenant, at `url`. `address` is in its Secret; empty if unknown."""
+    """Whether `other` belongs to the tenant of `resource`, at `url`. `address` is the tenant address in the Secret of
+    `other`; empty if unknown.
+    """
     if address := host_of(other) or address:
         return same_tenant(address, url)
     same_secret = named_secret(other) == named_secret(resource)
@@ -43,7 +45,7 @@ def holder_of(id_: int, holders: Iterable[Holder]) -> ObjectMeta | None:
 
 
 def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:
-    """The oldest object of the same name; None if it is the object itself."""
+    """The oldest object with the same name; None if that is the object of `meta`."""
     others = [each for each in siblings if each.uid != meta.uid and not each.deleting]
     oldest = min([meta, *others], key=seniority)
     return None if oldest.uid == meta.uid else oldest

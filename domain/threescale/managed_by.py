@@ -16,5 +16,5 @@ def is_marked(annotations: Mapping[str, Json]) -> bool:
 
 
 def missing_mark(annotations: Mapping[str, Json]) -> dict[str, Json]:
-    """The field `annotations` with our mark added; empty if they have the mark already."""
+    """The field `annotations` with our mark added; empty if already marked."""
     return {} if is_marked(annotations) else {"annotations": {**annotations, **MANAGED_BY}}

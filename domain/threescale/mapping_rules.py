@@ -165,7 +165,7 @@ def _edit(owner: Owner, edit: RuleEdit) -> Write:
         fields["position"] = edit.position
     path = f"{owner.rules_path}/{edit.id}" if edit.id else owner.rules_path
     about = f"{edit.rule.http_method} {edit.rule.pattern}" if edit.rule else ""
-    # Two rules may have the same requests: after a lost response, the position identifies the created one.
+    # Two rules may match the same requests: after a lost response, the position identifies the created one.
     key = dict(fields) if edit.call == "POST" else {}
     return Write(
         resource=Resource.RULE, method=edit.call, path=path, id=edit.id or 0, fields=fields, key=key, about=about

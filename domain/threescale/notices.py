@@ -37,7 +37,7 @@ INVALID = {
     DEVELOPER_USER.name: "Invalid developer user spec",
     APPLICATION.name: "Invalid application Spec",
 }
-# Reasons for a deletion that does not proceed.
+# Event reasons when a deletion does not proceed.
 STUCK = {
     PRODUCT.name: "Failed to delete product",
     APPLICATION.name: "Failed to delete application",

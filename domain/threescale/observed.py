@@ -118,7 +118,7 @@ class Observed(World):
     drops_refusals: bool = False  # earlier refusals are dropped, because the pass was woken or has a new retry
     recalled: bool = False  # the state of 3scale comes from the previous pass
     slot_held_for: timedelta | None = None  # the time since the first call of the pass; None before that call
-    reported_in_sync: bool = False  # this pass has already reported InSync, because it takes long, or need not
+    reported_in_sync: bool = False  # True if this long pass has reported InSync, or need not report it
     mute: bool = False  # the API server refuses the object's status, so it is not written
     unwritable: str = ""  # why the API server refuses the spec with defaults
 
@@ -141,7 +141,7 @@ class Observed(World):
         return self.model_copy(update={name: type(self).model_fields[name].default for name in self.learnt})
 
     def remembered(self) -> object:
-        """3scale's state for the next pass; None if it is unknown, or if one read shows the object completely."""
+        """3scale's state for the next pass; None if unknown, or if one read shows the object completely."""
         return None
 
     def recalling(self, remembered: object) -> Self:
@@ -189,7 +189,7 @@ class Observed(World):
         return next_look(since, now, resource.metadata.uid)
 
     def reported(self, situation: Situation, now: datetime, fields: Mapping[str, object]) -> JsonPatch:
-        """The status patch with `situation` and `fields`, named as in the model; empty if nothing changes."""
+        """The status patch with `situation` and `fields` (by their names in the model); empty if nothing changes."""
         resource: Any = self.resource
         before = resource.status
         known = {} if _stays_behind(resource, fields) else fields

@@ -50,7 +50,7 @@ C = TypeVar("C", Product, Backend)
 
 
 # Labels that link an OpenAPI and its document's Secret, as the replaced operator sets them. People, tools, and the
-# operator after a rollback use the labels. A Secret that the worker may not label stays unlabelled.
+# operator after a rollback use the labels. A Secret that the worker has no right to label stays unlabelled.
 WATCHED_BY = {"apimanager.apps.3scale.net/watched-by": "openapi"}
 SOURCE_UID = "apimanager.apps.3scale.net/oas-source-secret-uid"
 

@@ -1,4 +1,4 @@
-"""How callers authenticate, by the OpenAPI document's security requirement."""
+"""How callers authenticate, according to the OpenAPI document's security requirement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strict parsing of an OpenAPI document, JSON or YAML, which is untrusted.
+"""Strict parsing of an untrusted OpenAPI document in JSON or YAML.
 
 A document is refused if it is too long, is nested too deeply, is too large after aliases are resolved, has a duplicate
 key, or refers to another document. YAML dates stay texts, as in JSON.

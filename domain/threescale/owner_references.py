@@ -12,7 +12,7 @@ from domain.writes import JsonPatch
 
 
 def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
-    """A patch that sets the owner reference, as controller if the object has no other; empty if it is set already."""
+    """A patch that sets the owner reference, as controller if there is no other controller; empty if already set."""
     if any(reference.uid == owner.metadata.uid for reference in meta.owner_references):
         return {}
     others = [each for each in meta.owner_references if each.kind != owner.kind_of.name]

@@ -1,4 +1,4 @@
-"""The area's pass: one activity for an object of any kind, which observes, decides, acts and reports.
+"""The area's pass: one activity observes an object of any kind, decides, acts and reports.
 
     object, referents, Secrets ─► decide (`reconciliation.py`) ─► actions, one after the other ─► nothing left to do
                                      ▲                                 │
@@ -22,7 +22,7 @@ from domain.threescale.observed import Memory, Phase
 LONGEST_PASS = timedelta(minutes=10)
 HEARTBEAT = timedelta(seconds=10)
 
-# The phases in which a person's retry works. It compares even an object in sync, because 3scale may have changed.
+# The phases in which a person's retry works. A retry compares even an object in sync, because 3scale may have changed.
 RETRYABLE = frozenset(each.value for each in (Phase.SYNCED, Phase.ORPHAN, Phase.INVALID, Phase.FAILED, Phase.DELETING))
 
 

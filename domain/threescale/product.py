@@ -60,7 +60,7 @@ class ObservedProduct(ObservedOwner):
         return self.beside({"found": wrote_product(self.found, write, body)})
 
     def remembered(self) -> object:
-        """3scale's state, with the backends' digests because plans use the backends' metrics; None if it is unknown."""
+        """3scale's state, with the backends' digests because plans use the backends' metrics; None if unknown."""
         # Configuration versions are read again, because others may deploy and promote.
         remembered = self.found.model_copy(update={"configs": {}})
         return (remembered, self._behind()) if remembered.entry is not None else None

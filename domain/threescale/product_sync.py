@@ -104,7 +104,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
     if not wanted.promote or not wanted.backends:
         allowed += unless_refused(counting.farewells, refused)
     elif not gateway:
-        # Production uses metrics to be deleted until the promotion.
+        # Until the promotion, production uses the metrics to be deleted.
         reads = tuple(reads_of_configs(service.id, found.configs))
         onward = () if reads else promotion(service.id, found.configs)
         allowed += unless_refused((*onward, *counting.farewells), refused)

@@ -1,4 +1,4 @@
-"""Whose provider account (3scale tenant) an object uses, found as by the replaced operator.
+"""The provider account (3scale tenant) that an object uses, found as in the replaced operator.
 
     Application          its DeveloperAccount's
     ProxyConfigPromote   its Product's
@@ -7,8 +7,8 @@
 
     the named Secret ─► `threescale-provider-account` ─► the APIManager, with `system-seed`
 
-The first source that is named or exists decides, even if it lacks a key. After a move an object is searched for by
-name, because its id may be another object's in the new tenant.
+The first source that is named or exists decides, even if it lacks a key. After a move to another tenant an object is
+searched for by name, because its id may belong to another object there.
 """
 
 from __future__ import annotations

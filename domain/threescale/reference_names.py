@@ -65,7 +65,7 @@ def called(resource: CustomResource) -> str:
 
 
 def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
-    """What other objects read of this object. Times and `InSync` are left out, so that they wake no referrer."""
+    """What other objects read from this object. Times and `InSync` are left out, so that they wake no referrer."""
     meta, status = resource.metadata, getattr(resource, "status", None)
     levers = tuple(meta.annotations.get(each) for each in _READ_BY_OTHERS)
     digests = digests_of(resource).model_dump_json(exclude={"production"})

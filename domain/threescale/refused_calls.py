@@ -1,6 +1,6 @@
 """Calls that 3scale refuses: when they are retried, and what the object's status shows meanwhile.
 
-An invalid write stays invalid until the object or 3scale's settings change, so it pauses for long. A taken name may
+An invalid write stays invalid until the object or 3scale's settings change, so its pause is long. A taken name may
 become free at any time, and a refused deletion may succeed later; both keep the normal pause. A first refusal that is
 probably temporary is not shown.
 """

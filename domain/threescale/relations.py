@@ -3,16 +3,16 @@
 | change of | wakes, besides itself |
 |---|---|
 | any object: fields that others read | objects that refer to it |
-| any object: deletion, new name or tenant | objects with its former or new name, if their names conflict |
+| any object: deletion, new name or tenant | objects with its former or new name in 3scale, if they may conflict |
 | Application, DeveloperUser: id, deletion | objects with the same account and name, which may adopt the same entry |
 | Tenant: deletion | unsettled objects that use its token |
 | any object: creation | the sweep over all tenants; younger objects with its name |
 | Product: fields that others read | Backends that it uses and that are being deleted |
-| Product: in sync again, deletion | Backends and policies that are being deleted in its namespace |
+| Product: in sync again, deletion | Backends and policies of its namespace that are being deleted |
 | any object: deletion | referenced Products and accounts, whose changes 3scale may have refused because of the object |
 | ProxyConfigPromote: success | its Product and the Product's Backends, if unsettled |
 | Secret | its referrers; the accounts of referring users; unsettled Applications and promotions in its tenant |
-| APIManager | objects without a Secret reference that use its tenant |
+| APIManager | objects that use its tenant without a Secret reference |
 
 Secrets are watched in the referenced namespaces, APIManagers only while an object may need an APIManager.
 """
@@ -175,7 +175,7 @@ _CHANGES_OR_GOES = frozenset({On.CHANGES, On.GOES})
 _USER_TO_ACCOUNT = Relation(
     of=DeveloperUser, to=DeveloperAccount, by=_named(DeveloperAccount), known_as=known_as, news=News(on=_NOWHERE)
 )
-# Kinds without a tenant reference, which use that of their account or product.
+# Kinds without a tenant reference of their own: they use that of their account or product.
 _THEIRS = tuple(
     Relation(of=user, to=to, by=_named(to), known_as=known_as, matters=News(on=_NOWHERE, whom=Whom.UNSETTLED))
     for user, to in ((Application, DeveloperAccount), (ProxyConfigPromote, Product))

@@ -10,7 +10,7 @@ from domain.writes import JsonPatch
 
 
 def host_of(resource: CustomResource) -> str:
-    """The tenant's address in the object's status; empty if it names none."""
+    """The tenant's address in the object's status; empty if absent."""
     status: object = getattr(resource, "status", None)
     return (status.provider_account_host if isinstance(status, ReportedStatus) else None) or ""
 

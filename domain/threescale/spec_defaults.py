@@ -1,8 +1,8 @@
 """The defaults that are written into a spec, so that the effective values are visible in the object.
 
 Each function returns fields to merge into `spec`; lists are replaced as a whole. A name without letters or digits
-yields no system name (`system_names.py`). Without a name there are no defaults: the API server would refuse the
-object.
+yields no system name (`system_names.py`). A Product or Backend without a name gets no defaults: the API server would
+refuse the patch.
 """
 
 from __future__ import annotations

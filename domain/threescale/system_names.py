@@ -1,7 +1,7 @@
 """System names, which are unique in a tenant and cannot be changed in 3scale. By default they derive from the name.
 
-The younger of two objects with one name is Invalid, and so is a Product or Backend whose name was changed. The document
-of a renamed ActiveDoc is created again.
+The younger of two objects with the same name is Invalid, and so is a Product or Backend whose name was changed. The
+document of a renamed ActiveDoc is created again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FORBIDDEN = re.compile(r"[^a-zA-Z0-9]")
 
 
 def system_name_from(name: str) -> str:
-    """The system name of an object that gives none: its name without what is neither a letter nor a digit."""
+    """The default system name: the ASCII letters and digits of the object's name."""
     return _FORBIDDEN.sub("", name)
 
 

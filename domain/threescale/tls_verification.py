@@ -1,4 +1,4 @@
-"""The annotation that turns off TLS verification for an object's calls of 3scale."""
+"""The annotation that turns off TLS verification for an object's calls to 3scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encryption of what Temporal stores of our lifecycles: keys in files, and the codec.
+"""Encryption of what Temporal stores about our lifecycles: keys in files, and the codec.
 
 Payloads and failures' messages are encrypted. What Temporal searches stays readable: ids, names of workflows,
 activities and queues, search attributes. These contain names and phases, never contents.

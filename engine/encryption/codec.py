@@ -1,4 +1,4 @@
-"""AES-256-GCM over whole payloads, in the form of Temporal's own samples: `binary/encrypted` and the key's id.
+"""AES-256-GCM over whole payloads, in the format of Temporal's own samples: `binary/encrypted` and the key's id.
 
 Unencrypted payloads are read unchanged, so encryption can be turned on while processes run. A process without the key
 fails the tasks that it cannot read; they are retried until it has the key.

@@ -39,7 +39,7 @@ _MERGE_PATCH = "application/merge-patch+json"
 _JSON_PATCH = "application/json-patch+json"
 _APPLY = "application/apply-patch+yaml"
 _JSON = "application/json"
-# Lists and watches of objects without their content; the API server leaves it out.
+# For lists and watches of metadata alone: the API server leaves out the rest of each object.
 _METADATA = "application/json;as={};g=meta.k8s.io;v=v1"
 _METADATA_LIST = _METADATA.format("PartialObjectMetadataList")
 _METADATA_OBJECT = _METADATA.format("PartialObjectMetadata")
@@ -84,7 +84,7 @@ class KubeApi:
         request_timeout: timedelta = REQUEST_TIMEOUT,
         observing: bool = False,
     ) -> None:
-        """`operator_domain` is the group of kinds that OPERATOR_DOMAIN names."""
+        """`operator_domain` is OPERATOR_DOMAIN, the API group of some kinds."""
         self._connection = connection
         self._process = process
         self.operator_domain = operator_domain
@@ -113,7 +113,7 @@ class KubeApi:
         """Find the cluster and make its client; close it with `close` or use it in `async with`.
 
         Args:
-            settings: mode and domain.
+            settings: observe mode and OPERATOR_DOMAIN.
             process: part of the User-Agent.
             kubeconfig: a file to use instead of the environment's.
             connections: the limit for requests; watches have connections of their own.
@@ -203,7 +203,7 @@ class KubeApi:
         try:
             found = [page async for page in pages(limit=limit)]
         except Expired:
-            # The continue token outlived etcd's five minutes: one page cannot expire.
+            # The continue token has expired, as etcd keeps old versions for five minutes. A single page cannot expire.
             found = [page async for page in pages(limit=0)]
         return Listing([item for page in found for item in page.items], found[-1].resource_version)
 

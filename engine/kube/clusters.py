@@ -1,4 +1,4 @@
-"""The served cluster, whose Services and Nodes Perdure handles: its own, or another one by a kubeconfig.
+"""The served cluster, whose Services and Nodes Perdure handles: Perdure's own, or another one given by a kubeconfig.
 
 The custom resources are in Perdure's own cluster in either case. Users of another cluster can neither see the
 cloud's credentials nor change a LoadBalancer, although they may change Services.

@@ -1,7 +1,7 @@
 """Resolves an object's apiVersion and kind to the kind as the API serves it, with its plural and scope.
 
-An answer is cached until a caller finds it wrong (`forget`). A missing kind is looked up again, every few seconds for
-all callers together, since CRDs are added and removed.
+An answer is cached until a caller finds it wrong (`forget`). A missing kind is looked up again, at most every two
+seconds for all callers, since CRDs are added and removed.
 """
 
 from __future__ import annotations

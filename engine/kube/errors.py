@@ -43,7 +43,7 @@ def no_answer(attempt: str, error: BaseException, timeout: timedelta) -> ApiErro
         return Unavailable(f"{attempt}: no answer within {timeout.total_seconds():g} s", code="Timeout")
     code = type(error).__name__
     if isinstance(error, aiohttp.ClientConnectorError):
-        # Its own text contains the representation of the TLS context.
+        # The error's own text contains the representation of the TLS context.
         reason = error.strerror or str(error.os_error) or code
         return Unavailable(f"{attempt}: cannot connect to {error.host}:{error.port}: {reason}", code=code)
     return Unavailable(f"{attempt}: {code}: {error}", code=code)

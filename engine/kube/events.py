@@ -28,7 +28,7 @@ from engine.kube.workload_clusters import workload
 LONGEST_MESSAGE = 1024
 _LONGEST_PREFIX = 200
 _DIGEST = 16
-# The most remembered Events. A forgotten one is only written once more, and refused as a duplicate.
+# How many Events are remembered at most. A forgotten one is only sent once more, and refused as a duplicate.
 MOST_REMEMBERED = 5_000
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Subject(NamedTuple):
 
 
 class EventContent(NamedTuple):
-    """What an Event says. `type` is Normal or Warning, `component` the reporter, `host` where the reporter runs."""
+    """What an Event says. `type` is Normal or Warning, `component` the reporter, `host` the reporter's machine."""
 
     type: str
     reason: str
@@ -148,7 +148,7 @@ async def _record_each(
 
 
 class EventDeduplicator:
-    """Writes each Event once, also across restarts, by names derived from their content.
+    """Writes each Event once, even across restarts: its name derives from its content.
 
     Recent Events are remembered, so frequent observations cost no request. An Event that still applies is written again
     once the API server has deleted it.

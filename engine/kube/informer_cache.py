@@ -189,7 +189,7 @@ class Store:
 
 
 async def reached(mirrors: Iterable[Mirror], versions: Mapping[str, str]) -> bool:
-    """Wait until the mirrors have reached the version of their kind; False after `LONGEST_BEHIND`."""
+    """Wait until each mirror has reached its kind's version in `versions`; False after `LONGEST_BEHIND`."""
     try:
         async with asyncio.timeout(LONGEST_BEHIND):
             for mirror in mirrors:

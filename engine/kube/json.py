@@ -15,7 +15,7 @@ from domain.identity import Key
 
 JsonObject: TypeAlias = dict[str, object]
 
-# Far below Python's limit at any depth of calls, far above any real object.
+# Far below Python's recursion limit, even deep in the call stack; far above the nesting of any real object.
 MOST_NESTED = 400
 TOO_DEEP = "nested too deeply to be read"
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)

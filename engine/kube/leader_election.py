@@ -1,7 +1,7 @@
 """Leases: electing one of several processes, and detecting whether another operator leads.
 
 The holder renews its Lease every third of the Lease's duration. Another process takes the Lease if it has seen no
-renewal for that duration, by its own monotonic clock. A late holder loses it only to another process.
+renewal for that duration, by its own monotonic clock. A late holder stays the holder until then.
 
 A Lease lasts a minute while no other process waits for it: three requests a minute. A waiting process announces itself
 in an annotation: for ten minutes the Lease then lasts 11 s, and a killed holder is replaced within 12 s.
@@ -82,7 +82,7 @@ class LeaderElection:
         self._seen: JsonObject = {}
         self._seen_at = 0.0
         self.trouble = ""  # why the Lease can be neither taken nor waited for
-        self.leader = ""  # whose Lease this process waits for; empty before it has asked
+        self.leader = ""  # the holder that this process waits for; empty if it has not asked yet or leads
 
     def annotation(self, name: str) -> str:
         return text(self._seen, "metadata", "annotations", name)
@@ -102,7 +102,7 @@ class LeaderElection:
         self._annotations = annotations
         renewed, before = True, self._lease
         while True:
-            # Processes that wait announce themselves right after the first long Lease.
+            # Waiting processes announce themselves right after the first long Lease, so the pause after it is short.
             current = lease_duration(self._seen)
             pause, before = min(before, current) / 3, current
             await asyncio.sleep((pause if renewed else self._retry).total_seconds())
@@ -193,7 +193,7 @@ class LeaderElection:
             try:
                 renewed = await self._write(self._seen, self._identity, self._duration)
             except (Absent, Conflict):
-                # Another client wrote or deleted it, or the answer to our last renewal was lost.
+                # Another client wrote or deleted the Lease, or the answer to our last renewal was lost.
                 self._observe(await self._read())
                 if self._holder not in ("", self._identity):
                     raise LeadershipLost(

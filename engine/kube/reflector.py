@@ -41,7 +41,7 @@ LONGEST_WITHOUT_CRD = 120.0
 # After a stream that lived this long the backoff starts over.
 GOOD_STREAM = 5.0
 STREAMS_BEFORE_RELIST = 3
-# How long a server may ask to retry later before that counts as trouble: it does so while it prepares a new kind.
+# How long a server can answer 429 before that counts as trouble: it also does so while it prepares a new kind.
 THROTTLED_WITHOUT_TROUBLE = 5.0
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Changes(Protocol[M]):
         pass
 
     def changed(self, before: M | None, after: M | None, *, seen_live: bool) -> None:
-        """Called after each change. `seen_live`: the change is one event, not a difference of two lists."""
+        """Called after each change. `seen_live`: the change came as an event, not as a difference between two lists."""
 
     def absent(self) -> None:
         pass
@@ -165,7 +165,7 @@ class Reflector(Generic[M]):
         return self.failure.message if self.failure else ""
 
     async def reach(self, version: str) -> None:
-        """Wait for all changes up to a version, if it is not empty; a version that is not a number is never reached."""
+        """Wait for all changes up to a version, unless it is empty; one that is not a number may never be reached."""
         while version and newer(version, self.position):
             await self._moved.wait()
 
@@ -378,7 +378,7 @@ def _number(version: str) -> int:
 
 
 def newer(version: str, than: str) -> bool:
-    """Whether a version is newer; if one of them is not a number, a different version counts as newer."""
+    """Whether `version` is newer than `than`. Unless both are numbers, any different or empty version is newer."""
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than or not version

@@ -1,7 +1,7 @@
 """Workload clusters of Cluster API, accessed with the kubeconfig in the Secret `<cluster>-kubeconfig`, key `value`.
 
 The kubeconfig is read each time, since it is rotated, and is never disclosed. Entries that would run a program or read
-a file of this machine are refused: otherwise everyone who may write that Secret could do that here.
+a file of this machine are refused: otherwise anyone with write access to the Secret could do so.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ DOMAIN = "3scale.localhost"
 
 ALL_SCOPES = ("account_management", "policy_registry", "finance", "stats", "cms")
 
-# Requests with this header are answered normally, but not counted or disturbed. With such requests tests change the
-# world, and the tested client does not notice.
+# Requests with this header are answered normally, but not counted or disturbed. With such requests, tests change the
+# world unnoticed by the tested client.
 UNSEEN_HEADER = "Perdure-Unseen"
 
 Seconds = Annotated[float, Field(ge=0)]
@@ -55,7 +55,7 @@ class FaultKind(StrEnum):
     BEFORE = "before"  # the connection is closed before any effect
     AFTER = "after"  # the effect happens, then the connection is closed: the answer is lost
     CUT = "cut"  # the effect happens, and the answer is interrupted
-    DELAY = "delay"  # answered late; the effect happens before the wait with `late_answer`, otherwise after the wait
+    DELAY = "delay"  # answered late; with `late_answer` the effect happens before the wait, otherwise after it
     HANG = "hang"  # not answered until the fault is removed; the effect happens only with `late_answer`
 
 

@@ -2,7 +2,7 @@
 `attributes`.
 
 Every table also has `id`, `born` (seconds, for delayed lists), `created_at` and `updated_at`. In each table ids start
-at another number, so that an id of the wrong kind finds nothing.
+at a different number, so that an id of the wrong kind finds nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""`perdure audit`: finds cloud objects that Perdure has marked but that have no owner, and differences between cluster
+"""`perdure audit`: finds cloud objects marked or named as Perdure's that have no owner, and differences between cluster
 and cloud.
 
 The command exits with 1 if it found something, or if an area could not be read. With `--report`, it writes the findings
-into a ConfigMap (`domain/audit_report.py`), and fails only if an audit could not be made. A scheduled job runs this,
-and the watcher exports the findings as metrics for alerts.
+into a ConfigMap (`domain/audit_report.py`), and fails only if an audit could not be made. A scheduled job writes this
+report, and the watcher exports its findings as metrics for alerts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`perdure abandon --skip-cleanup`: have a deleted claim give up an account that AWS permanently refuses to clean up.
+"""`perdure abandon --skip-cleanup`: have a deleted claim give up an account whose clean-up AWS permanently refuses.
 
 The command writes the annotation `perdure.dev/let-go`, with the reason, on the Account. A customer's account is left
 unchanged; a pool's account stays Failed and is not handed out.
@@ -24,8 +24,8 @@ def release(reference: Target, reason: str, output: Format) -> None:
     """Have the lifecycle complete the deletion of an AccountClaim or Account without a clean-up.
 
     Raises:
-        CommandError: if the kind is another one, the reason is empty, the object is not being deleted, or the claim
-            holds no Account.
+        CommandError: if the kind is neither, the reason is empty, the object is not being deleted, or the claim holds
+            no Account.
     """
     from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
     from domain.accounts.claim_holder import links_back

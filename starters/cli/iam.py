@@ -1,4 +1,4 @@
-"""`perdure install iam`: prints the rights that Perdure needs in the clouds, from tables of all calls of its code.
+"""`perdure install iam`: prints the rights that Perdure needs in the clouds, from tables of all calls in the code.
 
 A test checks that `deploy/iam/` is current. `deploy/iam/README.md` gives the reason for each right. If
 PERDURE_INSTANCES_QUEUES is set, the ARNs in `instances*.json` name the accounts, regions and queues of the setting,
@@ -124,7 +124,7 @@ def _instances(places: Sequence[Place]) -> dict[str, str]:
     roles = sorted({place.role for place in places if place.role})
     documents = {"instances-compatibility": compatibility_document(topology("*", "*"))}
     for role in ("", *roles):
-        # A role's name may follow a path, and several paths of an account may have roles of the same name.
+        # In an ARN, a path may precede the role's name; a file name cannot contain the slashes.
         suffix = f"-{role.split(':')[4]}-{role.partition(':role/')[2].replace('/', '-')}" if role else ""
         entered = [each for each in places if each.role == role]
         own = [found for each in with_queues(entered) for found in topologies(each)]

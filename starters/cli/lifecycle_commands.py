@@ -1,4 +1,4 @@
-"""A person's commands for one lifecycle: why, plan, retry, pause, resume, wake.
+"""A person's commands for lifecycles: why, plan, retry, pause, resume, wake.
 
 `pause` and `resume` write to the custom resource, or for an area to a ConfigMap (`pause_areas.py`). `retry` sends an
 update, which the lifecycle may refuse. `why` and `plan` change nothing. `pause`, `resume` and `wake` need no worker.

@@ -42,8 +42,8 @@ def others(target: Target) -> bool:
 
 
 async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The lifecycle of the object's instance or group. Raises CommandError if it has neither, or if the
-    account and region are not served.
+    """The lifecycle of the object's instance or group. Raises CommandError if the object has neither, or if the account
+    and region are not served.
     """
     if target.kind == AWS_MACHINE_POOL:
         group = group_of_arn(text(obj, "spec", "providerID"))

@@ -1,7 +1,7 @@
 """The `perdure` command line.
 
-Another package adds commands by an entry point of the group `perdure.commands`, which names a function `register(app)`.
-Temporal and Kubernetes are imported only when a command runs, to keep help and completion fast.
+Another package adds commands through an entry point in the group `perdure.commands`, which names a function
+`register(app)`. Temporal and Kubernetes are imported only when a command runs, to keep help and completion fast.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 """

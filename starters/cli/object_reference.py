@@ -116,16 +116,16 @@ def _of_others(word: str) -> Kind | None:
 
 
 def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
-    """Return the name. Raises typer.BadParameter unless it is valid in Kubernetes, and so safe in queries and paths."""
+    """Return the name. Raises typer.BadParameter unless it is valid in Kubernetes, thus safe in queries and paths."""
     if not _NAME.fullmatch(name):
         raise typer.BadParameter(f"{name!r} is not a valid name of a Kubernetes object", param_hint=hint)
     return name
 
 
 def kind_named(word: str) -> Kind:
-    """The kind whose name, plural or short name this is, in any case, with or without group (`accounts.example.com`).
+    """The kind whose name, plural or short name is `word`, in any case, with or without group (`accounts.example.com`).
 
-    Raises typer.BadParameter if there is none, or if its objects have no lifecycles.
+    Raises typer.BadParameter if there is none, or if it is in `EXTERNAL_KINDS`.
     """
     domain = settings().claims_domain
     kinds = [kind.under(domain) for kind in all_kinds().values()]

@@ -143,7 +143,7 @@ def execute_with_places(name: str, process: Process) -> None:
     def run(settings: Settings) -> Coroutine[object, object, None]:
         if not cluster_entries(settings.instances_queues)[1]:
             return process(settings)
-        # This module loads boto3, which the watcher does not need otherwise.
+        # This import loads boto3, which the watcher does not need otherwise.
         from activities.instances.queues_from_clusters import run_with_cluster_places
 
         return run_with_cluster_places(settings, name, process, end)
@@ -152,7 +152,7 @@ def execute_with_places(name: str, process: Process) -> None:
 
 
 async def _watching(settings: Settings) -> None:
-    # This module reads the settings when it is imported, so logging must be configured first.
+    # This import reads the settings, so logging must be configured first.
     from starters.watch.main import run_watcher
 
     await run_watcher(settings)

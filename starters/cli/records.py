@@ -1,4 +1,4 @@
-"""Records of what people do by commands: annotations on the custom resource, and Kubernetes Events."""
+"""Records of what people do with commands: annotations on the custom resource, and Kubernetes Events."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ async def places_of(session: ClusterSession) -> tuple[Place, ...]:
     try:
         check_entries(texts)
         if cluster_entries(texts)[1]:
-            # This module loads boto3, which few commands need.
+            # This import loads boto3, which few commands need.
             from activities.instances.queues_from_clusters import resolved
 
             texts = (await resolved(session.settings, session.kube)).instances_queues

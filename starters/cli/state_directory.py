@@ -14,7 +14,7 @@ from typing import Annotated
 import platformdirs
 import typer
 
-# If any of these is set, the environment names its servers.
+# If any of these is set, the environment names the servers.
 POINTERS = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "TEMPORAL_ADDRESS", "TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE")
 
 
@@ -47,7 +47,7 @@ StateOption = Annotated[
     ),
 ]
 
-# `crds`, `version` and `completion` contact no server: they accept the option for uniformity.
+# Commands that contact no server accept the option for uniformity.
 UnusedStateOption = Annotated[Path | None, typer.Option("--state", metavar="DIR", hidden=True)]
 
 

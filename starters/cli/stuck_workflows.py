@@ -1,6 +1,6 @@
 """Lifecycles whose workflow tasks fail: a worker runs, but its code cannot replay their history, or has a bug.
 
-Queries and updates of such a lifecycle time out. The cause is in the last WorkflowTaskFailed event and, from server
+Queries and updates to such a lifecycle time out. The cause is in the last WorkflowTaskFailed event and, from server
 1.30 on, in the search attribute `TemporalReportedProblems`. If the history cannot be replayed, terminate and wake the
 lifecycle: its next run observes the objects again.
 """

@@ -1,4 +1,4 @@
-"""`perdure top`: shows the lifecycles' number by area, the backlog, and the ten worst lifecycles."""
+"""`perdure top`: shows lifecycle counts by area, the backlog, and the ten worst lifecycles."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class AreaAtAGlance(Model):
 
 
 class Glance(Model):
-    """What `perdure top` shows. `worst` lists stuck lifecycles first, then failing ones; the longest open come first.
-    `backlog` lists work that was not started or was interrupted. A backlog without failures shows overload.
+    """What `perdure top` shows. `worst` lists stuck lifecycles first, then failing ones, in both cases the longest open
+    first. `backlog` lists work that was not started or was interrupted. A backlog without failures shows overload.
     """
 
     at: datetime

@@ -1,6 +1,6 @@
 """The codec server: decrypts payloads for Temporal's web UI and command line.
 
-Requests need a token of `PERDURE_CODEC_TOKEN_FILE`; without that file, they must come from this machine. The web UI
+Requests need a token from `PERDURE_CODEC_TOKEN_FILE`; without that file, they must come from this machine. The web UI
 sends no such token: put an authenticating proxy in front and set `PERDURE_CODEC_GUARDED`.
 """
 

@@ -2,5 +2,5 @@
 
 A message is deleted once its events are recorded in their workflows and the labels written or unnecessary
 (`domain/instances/message_acknowledgement.py`). Until then SQS redelivers it, and workflows recognise duplicates. So
-several consumers may run and any may be killed, without a leader.
+several consumers can run without a leader, and any can be killed.
 """

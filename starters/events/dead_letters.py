@@ -1,8 +1,8 @@
-"""Dead letters: messages that could not be parsed, or were received too often, are sent, listed and re-driven.
+"""Sends, lists and re-drives dead letters: messages that could not be parsed, or were received too often.
 
-A message is deleted only once it was sent as a dead letter. SQS's own task moves all messages or none, and lists none.
-An interrupted redrive leaves a duplicate message, whose events are applied once. Dead letters are re-driven only to
-queues in the settings.
+A message is deleted only once it was sent as a dead letter. SQS's own redrive moves all messages or none, and lists
+none. An interrupted redrive leaves a duplicate message, whose events are applied once. Dead letters are re-driven only
+to queues in the settings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from starters.events.sqs_queues import MOST_IN_BATCH, Queue, SqsQueue, TextAttri
 
 # The visibility timeout of a listing, so that it reads each message once.
 LOOKING = timedelta(seconds=60)
-# Empty short polls in a row that end a listing, since one may miss some servers' messages.
+# This many empty short polls in a row end a listing, since a single one may miss some servers' messages.
 _EMPTY_ANSWERS = 3
 _SHOWN_REASON = "received too often, or not delivered"
 # SQS allows ten message attributes; three are ours.
@@ -88,8 +88,8 @@ async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -
 
 
 async def redrive(dead: SqsQueue, home: Home, chosen: Collection[str], *, most: int) -> list[DeadLetter]:
-    """Send dead letters to the queues that `home` returns: the letters with the `chosen` ids, or all if it is empty.
-    Returns the letters that were sent.
+    """Send dead letters to the queues that `home` returns: the letters with the `chosen` ids, or all if `chosen` is
+    empty. Returns the letters that were sent.
     """
     found = [message async for message in _received(dead, most)]
     sent = []

@@ -31,7 +31,7 @@ from starters.events.machine_index import Index
 
 # Maximum events per hand-over; at two kilobytes each, far below Temporal's limit for a payload.
 MOST_EVENTS = 100
-# Seconds between two wakes of a group, so that a scale-in of hundreds is a few passes.
+# Seconds between two wakes of a group, so that a scale-in of hundreds of instances takes a few passes.
 GROUP_REST_SECONDS = 0.5
 # Concurrent hand-overs of routine events while a backlog is being read.
 ROUTINE_WHILE_READING = 2

@@ -1,7 +1,7 @@
 """The consumer's process: list the instances, connect, consume every queue, until SIGTERM. Any number may run.
 
 It is ready once the instances are listed, and while Temporal and the API server answer. In observe mode it receives
-nothing, since the replaced system would miss the messages.
+nothing, since the system that Perdure replaces would miss the messages.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ IN_WORK = 10_000
 # Concurrent receives for each queue.
 POLLERS = 2
 
-# Threads per queue that delete, hide and bury messages: each call handles tens of messages.
+# Threads per queue that delete, hide and bury messages: one call deletes or hides up to ten.
 CALLS_PER_QUEUE = 3
 
 logger = logging.getLogger(__name__)

@@ -140,7 +140,7 @@ class SqsQueue:
         )
 
     async def _call(self, call: Callable[[_Api, str], Mapping[str, object]], queue: str = "") -> Mapping[str, object]:
-        """Call SQS on a thread, with the URL of `queue`. An empty `queue` stands for this queue."""
+        """Call SQS on a thread, with the URL of `queue`, or of `self._queue` if `queue` is empty."""
 
         def on_thread() -> Mapping[str, object]:
             api = cast("_Api", self._caller.client("sqs", self._place.region))

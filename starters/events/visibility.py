@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from domain.instances.message_unwrapping import Message
 from starters.events.sqs_queues import Receipt
 
-# The period that the age of the oldest message covers.
+# Only messages received within this time count towards the age of the oldest message.
 REMEMBERED_SECONDS = 60.0
 
 # Makes a message invisible for this long; returns whether that succeeded.

@@ -1,7 +1,8 @@
 """Which changes of pools, Accounts and claims wake their own lifecycles.
 
-`domain/accounts/relations.py` has the wakes of other lifecycles. While the pool handles a claim and its Account, the
-wakes of both are delayed. An Account's status is input too: people and tools clear it, set a state, or reset `claimed`.
+`domain/accounts/relations.py` says which other lifecycles they wake. While the pool handles a claim and its Account,
+the wakes of both are delayed. An Account's status is input too: people and tools clear it, set a state, or reset
+`claimed`.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ AREA = "accounts"
 
 _ACCOUNT_ANNOTATIONS = (*control_annotations.LEVERS, FORCE_RELEASE, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
 _REQUESTED = ("regionalServiceQuotas", "globalServiceQuotas", "optInRegions")
-# Written by kubectl and our own commands; no decision of a claim reads them.
+# Written by kubectl and our own commands; no decision about a claim reads them.
 _UNREAD_ANNOTATIONS = frozenset(
     {"kubectl.kubernetes.io/last-applied-configuration", control_annotations.RETRIED, control_annotations.ABANDONED}
 )
-# Seconds in which the pool hands over a bound Account, even among ten at once.
+# Seconds within which the pool hands over a bound Account, even if it hands over ten at once.
 _HAND_OVER = 1.0
 _TRUE = "true"
 
@@ -53,7 +54,7 @@ def read_account(obj: JsonObject) -> View:
             status.support_case_id,
             # Deadlines count from the last probe time.
             tuple((each.type, each.status, each.last_probe_time) for each in status.conditions),
-            # Emptying one of these fields starts its quotas or regions again.
+            # Emptying one of these fields makes the account request its quotas or regions again.
             *(repr(asked_for.get(name) or None) for name in _REQUESTED),
         ),
         handed=(spec.claim_link_namespace, spec.claim_link, spec.legal_entity.id),

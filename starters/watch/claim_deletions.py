@@ -1,6 +1,6 @@
 """Which changes are steps of a deletion in progress: claim, handle and resources that are deleted together.
 
-    handle marked ──► resources gone ──► claim marked ──► handle gone ──► claim gone
+    handle deleting ──► resources gone ──► claim deleting ──► handle gone ──► claim gone
 
 The workflow that deletes these objects makes the changes itself; each wake would cost it a workflow task. A deletion is
 recognised by an expired lifespan or a deleted claim.
@@ -15,7 +15,7 @@ from domain.resource import parse_timestamp
 from starters.watch.projection import Projection
 from starters.watch.projection_index import Index
 
-# Clocks differ, and an object that is deleted just before its expiry is observed just after it.
+# Clocks differ, and the workflow of an object that is deleted just before its expiry runs at the expiry anyway.
 ABOUT_TO_END = timedelta(seconds=3)
 
 

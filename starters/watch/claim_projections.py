@@ -1,4 +1,4 @@
-"""How the resource claims area's objects become projections: which parts count as a change, and facts.
+"""How the resource claims area's objects become projections: which parts count as a change, and which facts they have.
 
 Any difference in a status counts, since people, older clients and restore tools write it; Perdure's own writes are
 recognised by their field manager (`own_writes.py`). The facts are:
@@ -70,7 +70,7 @@ class Readings:
         free = not (mapping(spec, "resourceClaim") or ignored or _deleting(obj))
         return View(
             fingerprint=self._content(obj),
-            handed=(_paused(obj),),  # the handle's own workflow writes it, but the claim's reconciles both
+            handed=(_paused(obj),),  # the handle's own workflow writes the pause, but the claim's reconciles both
             settled=self._left_in_peace(obj) if ignored else _complete(obj, free=free) and not _retry_wanted(obj),
             facts=self._facts(
                 obj,

@@ -27,7 +27,7 @@ from starters.watch.watched_kinds import Carried, Pacing, Watched, read_nothing
 
 AREA = "claims"
 
-# Seconds in which the wakes of edited providers gather, because providers are often applied in sets.
+# Seconds for which the wakes after edits of providers are gathered, because providers are often applied in sets.
 PROVIDER_EDITS_GATHER = 0.5
 # Seconds until the watcher opens a workflow that the binder or a pool should have opened. The binder opens claims'
 # workflows when no claim waits, after fifteen seconds at most; to open them sooner would slow a burst down. A pool

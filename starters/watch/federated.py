@@ -1,6 +1,6 @@
 """Which changes of federated roles and accesses wake their own lifecycles.
 
-`domain/accounts/relations.py` has the wakes of other lifecycles. An access is also woken when its role's workflow
+`domain/accounts/relations.py` says which other lifecycles they wake. An access is also woken when its role's workflow
 writes the annotation `lastRoleUpdate`.
 """
 

@@ -1,4 +1,5 @@
-"""Which changes of load balancers, sets and machines wake their own lifecycles; `relations.py` covers other lifecycles.
+"""Which changes of load balancers, sets and machines wake their own lifecycles; `domain/loadbalancers/relations.py`
+covers others.
 
 Agents write a machine's status every half minute, so only fields that decisions read count. Recorded cloud ids are
 among these, because people clear them to force an observation.
@@ -32,7 +33,7 @@ def read_balancer(obj: JsonObject) -> View:
     recorded = tuple(text(status, field) for field in _RECORDED)
     return View(
         fingerprint=(_finalizers(obj), _annotations(obj), recorded),
-        handed=(generation(obj), _drift(obj)),  # the Service's workflow writes the spec, the sweep the annotation
+        handed=(generation(obj), _drift(obj)),  # written by the Service's workflow (spec) and the drift sweep
         facts={"service": text(obj, "metadata", "annotations", SERVICE_NAME_ANNOTATION), **balancer_figures(obj)},
     )
 
@@ -49,8 +50,8 @@ def read_machine(obj: JsonObject) -> View:
     recorded = tuple(text(obj, "status", field) for field in _MACHINE_RECORDED)
     return View(
         fingerprint=(generation(obj), _finalizers(obj), recorded),
-        # The sweep writes the drift annotation. The set's workflow marks an unhealthy machine for deletion; the machine
-        # may have lost its rights.
+        # The drift sweep writes the drift annotation. The set's workflow marks an unhealthy machine for deletion; the
+        # machine's workflow then restores the machine's access objects, which may be lost.
         handed=(_drift(obj), text(obj, "metadata", "annotations", MARKED_AT_ANNOTATION)),
         facts={"oldest report": _oldest_report(obj), **machine_figures(obj)},
     )

@@ -1,7 +1,6 @@
-"""Wakes the lifecycles that have no object at each start of the watcher, so that they use changed settings.
+"""At each start of the watcher, wakes the lifecycles that have no object, so that they use changed settings.
 
-An area joins by defining `opened_for` in its module, which returns the keys of such lifecycles. Failed wakes are
-repeated.
+An area's module defines `opened_for`, which returns the keys of such lifecycles. Failed wakes are repeated.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def project(
 
 
 def _readable(kind: str, obj: JsonObject, read: Read) -> View:
-    """The view. If the object is unreadable, its whole content is the fingerprint, so that each change wakes it."""
+    """The view. If the object is unreadable, its whole content is the fingerprint: each change wakes its lifecycle."""
     try:
         return read(obj)
     except Exception:  # one malformed object must not stop the watch of all others

@@ -1,7 +1,7 @@
 """The reflectors of one watcher: one for each watched kind, and one for each *declared* kind.
 
 A declared kind is watched only while objects refer to it. It is looked up until the API server serves it, and its
-reflector ends minutes after the last reference. If a kind is not installed, or a declared kind may not be read, this
+reflector ends minutes after the last reference. If a kind is not installed, or reading a declared kind is denied, this
 neither delays other kinds nor makes the watcher unready. If the API server allows it, one cluster-wide watch replaces
 many watches of parts of a kind, such as single Secrets (`WatchedWhileNamed.wider`).
 """

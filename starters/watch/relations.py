@@ -100,7 +100,7 @@ def _as_it_is(value: Hashable) -> Hashable:
 def woken(
     relations: Relations, kind: str, before: Projection | None, after: Projection | None, index: Index
 ) -> set[Key]:
-    """The lifecycles at the other ends of the kind's relations that depend on a changed value."""
+    """The lifecycles that depend on a changed value, at the other ends of the kind's relations."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, kind):
         news = _news(*place)
@@ -246,7 +246,7 @@ def _known(end: End, at: Place, name: Hashable, index: Index) -> list[Projection
 
 
 def _has(end: Key, side: Side, index: Index) -> bool:
-    """Whether to wake an objectless lifecycle. Always if the changed object refers to it, else only if the lifecycle's
+    """Whether to wake an objectless lifecycle: always if the changed object refers to it, else only if the lifecycle's
     area has objects.
     """
     area = all_kinds()[end.kind].area

@@ -40,7 +40,7 @@ def read_object(kind: str, obj: JsonObject) -> View:
             _standing(status),
             tuple(sorted(each.uid for each in meta.owner_references)),
         ),
-        # What other lifecycles write: an OpenAPI's lifecycle writes generated specs, the sweep writes an annotation.
+        # Written by other lifecycles: generated specs by an OpenAPI's lifecycle, an annotation by the drift sweep.
         handed=(generation(obj) if made_by_another else None, meta.annotations.get(DRIFT, "")),
         settled=is_settled(resource),
         facts={"phase": phase_of(resource).value, "waits since": _waits_since(status)},

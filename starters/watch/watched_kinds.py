@@ -76,9 +76,9 @@ class Watched:
     Args:
         followed: what is listed and watched. A declared kind may leave `plural` empty for discovery. Two entries of one
             kind need different `called` names.
-        relations: the relations that contain this kind. From them follow the lifecycles that a change wakes, the other
-            objects that are watched while this kind's objects refer to them, and the lifecycles that are woken after
-            the first list because an object is missing.
+        relations: the relations that contain this kind. They determine which lifecycles a change wakes, which other
+            objects are watched while this kind's objects refer to them, and which lifecycles are woken after the first
+            list because an object is missing.
         lives: whether an object has a lifecycle. An object that no longer has a lifecycle is treated as gone.
         ending: whether a change is a step of a deletion in progress. The object's workflow is then woken only seconds
             later.

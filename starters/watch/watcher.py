@@ -142,7 +142,7 @@ class Watcher:
         if before is not None and after is not None and before.fingerprint == after.fingerprint:
             metrics.IGNORED.labels(watched.name).inc()
         elif seen_live and (is_echo(before, after) or _made_by_others(watched, before, after)):
-            # The workflow that wrote it needs no wake; the object's relatives may still depend on the change.
+            # The workflow that made the change needs no wake; the object's relatives may still depend on the change.
             metrics.ECHOES.labels(watched.name).inc()
             self._wake_now_and_once_listed(partial(self._wake_relatives, watched, before, after))
         else:
@@ -313,7 +313,7 @@ class Watcher:
             try:
                 living = [known.key for known in self.index.all(entry.name) if entry.lives(known, self.index)]
                 return await unmatched(entry.kind.name, living)
-            except Exception as error:  # visibility can only delay these optional wakes
+            except Exception as error:  # a failing visibility store only delays these optional wakes
                 logger.warning("open workflows cannot be listed, trying again: %s", error)
                 await asyncio.sleep(30)
 

@@ -9,7 +9,9 @@ from domain.model import Model
 
 
 class Closing(Model):
-    """The AWS limit that postpones the closing. Empty if AWS has closed the account or is closing it."""
+    """`limited`: AWS's message about the limit that postpones the closing; empty if AWS has closed the account or is
+    closing it.
+    """
 
     limited: str = ""
 

@@ -10,7 +10,7 @@ from domain.model import Model
 from domain.refusal import ErrorType, Refusal
 
 PERMIT_EXPIRED = "PermitExpired"
-# The organization's own limit: the Account waits, and does not fail.
+# AWS's own limit on the organization's accounts: the Account waits, and does not fail.
 LIMIT_CODES = frozenset({"ConstraintViolationException", "ACCOUNT_LIMIT_EXCEEDED"})
 # Failures after which another request may be sent at once.
 TRANSIENT_REASONS = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"})

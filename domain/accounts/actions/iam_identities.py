@@ -61,7 +61,7 @@ class DeleteIdentities(MemberAction):
 
 
 class RotateKeys(MemberAction):
-    """Put a new key of the admin user into the Secret, and delete all its older keys."""
+    """Put a new key of the admin user into the Secret, and delete the user's older keys."""
 
     activity: ClassVar[str] = "aws.rotate_keys"
     title: ClassVar[str] = "rotate the key of osdManagedAdmin-{iam_user_id}"

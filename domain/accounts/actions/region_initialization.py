@@ -39,7 +39,7 @@ class InitializeRegion(MemberAction):
     round: str
     ami_owner: str
     kms_key_id: str = ""
-    vcpu_quota: int = 0  # requested in the region without waiting for it; 0 requests nothing
+    vcpu_quota: int = 0  # requested in the region, but not awaited; 0 requests nothing
     tags: dict[str, str]
     search: bool
 

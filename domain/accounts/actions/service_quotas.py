@@ -1,5 +1,3 @@
-"""The action that raises quotas, all of a region at once."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -29,7 +27,7 @@ class RaiseQuotas(MemberAction):
     renewable: ClassVar[bool] = True
 
     region: str  # empty for account-wide quotas
-    quotas: dict[str, ServiceQuota]  # the quotas that may have an open request now, with their last statuses
+    quotas: dict[str, ServiceQuota]  # those that AWS's limits allow to have an open request, with their last statuses
     since: datetime | None = None  # refusals before this time are ignored
     vcpus_asked: bool = False  # the region's initialisation had an open request for vCPUs
 

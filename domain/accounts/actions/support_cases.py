@@ -12,8 +12,8 @@ class SupportCase(Facts):
 
 
 class OpenSupportCase(Action):
-    """Open the support case. With `search`, an existing case with the same subject is adopted. With `once`, a failure
-    is not retried, so that it does not delay the pending change of state.
+    """With `search`, an existing case with the same subject is adopted. With `once`, a failure is not retried, so that
+    it does not delay the pending change of state.
     """
 
     activity: ClassVar[str] = "aws.open_support_case"
@@ -33,7 +33,7 @@ class OpenSupportCase(Action):
 
 
 class ResolveSupportCase(Action):
-    """Resolve the case. A resolved or unknown case counts as done."""
+    """A resolved or unknown case counts as done."""
 
     activity: ClassVar[str] = "aws.resolve_support_case"
     title: ClassVar[str] = "resolve support case {case_id} of {account_id}"

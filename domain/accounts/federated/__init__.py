@@ -4,7 +4,7 @@
 |---|---|---|
 | AWSFederatedRole | permissions: a custom policy and AWS's managed ones | its own workflow; people |
 | AWSFederatedAccountAccess | an IAM role in one account, for one outside identity | its own workflow; people |
-| its annotation `lastRoleUpdate` | when its AWSFederatedRole was last validated | the AWSFederatedRole's workflow |
+| annotation `lastRoleUpdate` of an access | when its AWSFederatedRole was last validated | that role's workflow |
 
 Objects in the customer's account are found by their names, `<role>-<uid>` and `<custom policy>-<uid>`, where `uid` is a
 label of the access, written before anything is created. Names, texts and conditions are the aws-account-operator's.

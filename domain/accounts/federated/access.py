@@ -6,8 +6,8 @@ r"""The lifecycle of an AWSFederatedAccountAccess.
     deleted --> role and policies deleted --> gone
 
 If AWS refuses to update a Ready access, it stays Ready, with the condition `Synced` False. If AWS refuses the deletion
-(e.g. the customer has revoked the keys), it is retried for a day or until a person ends it; role and policies then stay
-in AWS.
+(e.g. the customer has revoked the keys), it is retried for a day or until a person abandons the access; role and
+policies then stay in AWS.
 """
 
 from __future__ import annotations

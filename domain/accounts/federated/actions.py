@@ -100,8 +100,8 @@ class IdentifyCustomer(CustomerAction):
 
 
 class GrantAction(CustomerAction):
-    """A step that grants access. If it succeeds, the memory's field `step` becomes `digest`, which identifies the
-    wanted state. Names in AWS end with `uid`.
+    """A step that grants access. If it succeeds, the memory's field named by `step` becomes `digest`, which identifies
+    the wanted state. Names in AWS end with `uid`.
     """
 
     step: ClassVar[str]

@@ -24,7 +24,7 @@ def differs(default_version: Mapping[str, object] | str, wanted: str) -> bool:
 
 
 def versions_to_delete(spare: Sequence[str]) -> Sequence[str]:
-    """The versions that make room for another one, of all but the default version, oldest first."""
+    """The versions to delete before another is created; `spare` are all but the default version, oldest first."""
     return spare[: max(0, len(spare) + 2 - _MOST_VERSIONS)]
 
 

@@ -22,7 +22,7 @@ _STATE = PrinterColumn(name="State", type="string", json_path=".status.state")
 
 
 class RoleState:
-    """Values of an AWSFederatedRole's `status.state`; empty until validated, and if there is nothing to validate."""
+    """Values of an AWSFederatedRole's `status.state`; empty before a validation, or without policies."""
 
     NEW = ""
     VALID = "Valid"
@@ -132,7 +132,7 @@ class FederatedAccessStatus(KubeModel):
 
 
 class Place(Model):
-    """The AWS account of an access's role, the suffix of its names, and the role's recorded name."""
+    """The AWS account of an access's role, the suffix of the access's names in AWS, and the role's recorded name."""
 
     account_id: str
     uid: str
@@ -155,7 +155,7 @@ class AWSFederatedAccountAccess(CustomResource):
 
     @property
     def place(self) -> Place:
-        """Read from the status, which tenants cannot write, otherwise from the labels."""
+        """Read from `status.consoleURL`, which tenants cannot write; from the labels if that URL names no role."""
         query = parse_qs(urlsplit(self.status.console_url).query)
         account_id, role = (query.get(name, [""])[0] for name in ("account", "roleName"))
         if account_id and "-" in role:

@@ -1,6 +1,6 @@
 """The time-related names in templates: `datetime`, `timedelta`, `timezone`, `now` and `timestamp`.
 
-All of them, and `datetime.now()`, use one `Clock`: the start of the pass plus the elapsed monotonic time. As in
+`now`, `timestamp` and `datetime.now()` use one `Clock`: the start of the pass plus the elapsed monotonic time. As in
 Poolboy, a timestamp prints seconds with a `Z`, parses only one format, and compares only with timestamps. Unlike in
 Poolboy, seconds can be added, a parsed offset is converted to UTC before printing, and `timedelta("10m")` works.
 """

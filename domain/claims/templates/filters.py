@@ -97,7 +97,7 @@ ADDED: dict[str, Filter] = {
     "to_json": to_json,
 }
 
-# Filters that print a value, so that its whole content counts.
+# Filters that print a value: its whole content counts towards the limits.
 _WRITES_OUT = {
     "e",
     "escape",
@@ -115,7 +115,7 @@ _WRITES_OUT = {
 }
 
 
-# Filters whose first argument, a width or count of this name, determines the cost.
+# By filter: the name of its first argument, a width or count that determines the cost.
 _SIZED = {"batch": "linecount", "center": "width", "indent": "width", "round": "precision", "slice": "slices"}
 
 

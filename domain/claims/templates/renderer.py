@@ -30,7 +30,7 @@ from domain.claims.templates.environment import LazyVariable, Sandbox, clock_of_
 from domain.claims.templates.errors import LimitExceeded, TemplateError, text_of
 from domain.claims.templates.filters import truth
 
-# A named alias, so that models can have fields of it.
+# A named alias, so that models can have fields of this type.
 Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, Json] | None")
 
 T = TypeVar("T")
@@ -90,7 +90,7 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> bool:
-        """Whether the expression is true. As in Poolboy, a multi-line expression always is. Raises TemplateError."""
+        """Whether the expression is true; unlike in Poolboy, a multi-line one can be false. Raises TemplateError."""
         announce(what)
         run = _Run(self, variables, lazy or {})
         return self._guarded(lambda: truth(run.text(condition_template(expression))), what)

@@ -2,8 +2,8 @@
 
 If a Machine is deleted, Cluster API cordons and drains its Node, then terminates and replaces the instance. A
 MachineDeployment and its MachineSets replace the Machine, and show whether replicas may be changed. The provider makes
-AWSMachines, asks EC2 and writes their status; it also makes AWSMachinePools, each with an Auto Scaling group of its
-name, and the group's hooks. Perdure labels both.
+an instance for each AWSMachine, asks EC2 and writes the status; for each AWSMachinePool it makes an Auto Scaling group
+of the same name, and hooks. Perdure labels both kinds.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class MachineSpec(KubeModel):
 
 
 class ObservedStatus(KubeModel):
-    """Of the status only these conditions are read, because observations enlarge Temporal's histories, and the provider
-    has a dozen conditions.
+    """Of the conditions only those in `read` are kept, because observations enlarge Temporal's histories, and the
+    provider has a dozen conditions.
 
     Newer controllers set `Paused` also while the Cluster's own spec is paused.
     """
@@ -61,7 +61,7 @@ class ObservedStatus(KubeModel):
 
 
 class HeldObject(CustomResource):
-    """An object of a Cluster, which can be paused."""
+    """An object that belongs to a Cluster and can be paused."""
 
     status: ObservedStatus = ObservedStatus()
 
@@ -103,7 +103,7 @@ class Machine(HeldObject):
 
     @property
     def etcd_healthy(self) -> bool:
-        """Whether KubeadmControlPlane finds its etcd member healthy; True for a Machine that has no etcd member."""
+        """Whether KubeadmControlPlane finds the Machine's etcd member healthy; True if there is none."""
         condition = condition_of(self.status.conditions, _ETCD_HEALTHY)
         return condition is None or condition.status == "True"
 
@@ -140,7 +140,7 @@ class MachineDeployment(HeldObject):
 
 
 class MachineSet(CustomResource):
-    """Machines of one revision of a template; read only to find their owner."""
+    """Machines of one revision of a template; fetched to find their owner."""
 
     kind_of: ClassVar[Kind] = MACHINE_SET
 

@@ -1,4 +1,4 @@
-"""Node: an instance of Perdure's own cluster without AWSMachine and machine pool. Perdure labels and drains it."""
+"""Node: an instance without AWSMachine or machine pool, in Perdure's own cluster. Perdure labels and drains it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NodeSpec(KubeModel):
 
 
 class NodeStatus(ObservedStatus):
-    """Of a Node only the condition `Ready` is read."""
+    """Of a Node's status only the condition `Ready` is read."""
 
     read: ClassVar[tuple[str, ...]] = (_READY,)
 

@@ -82,6 +82,6 @@ def remove_machine(machine: LoadBalancerMachine, cloud: MachineCloud) -> Removal
     if servers:
         return Removal(steps=tuple(DeleteServer(id=each.id, asked=each.deleting) for each in servers))
     ours = {each.id for each in machine_ports(machine, cloud).ours}
-    # A machine of an older release may have recorded another port in the former field.
+    # A machine of an older yawol release may have recorded another port in the former field.
     former = {each.id for each in cloud.ports if each.id == machine.status.port_id}
     return Removal(steps=tuple(DeletePort(id=each) for each in sorted(ours | former)))

@@ -1,7 +1,7 @@
 """The comparison of a whole project: objects that differ from the desired state, and orphans.
 
 It changes nothing: the lifecycles of differing objects are woken, and decide by the same rules. Only objects with
-Perdure's mark can be orphans; an object without the mark may belong to another cluster.
+Perdure's mark (`ownership.py`) can be orphans; an object without the mark may belong to another cluster.
 """
 
 from __future__ import annotations

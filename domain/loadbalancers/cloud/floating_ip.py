@@ -1,9 +1,9 @@
-"""The floating IP of an external LoadBalancer: one that Perdure created, or an existing one of the user.
+"""The floating IP of an external LoadBalancer: one that Perdure created, or one that the user already has.
 
-Perdure's own floating IP is recognized by the LoadBalancer's port. A recorded one is gone only after a 404
-(`activities/openstack/observation.py`). The user's floating IP is never created, deleted, or taken from another port. A
-floating IP without the LoadBalancer's name as its description is never deleted, because a released address is lost for
-good.
+Perdure's own floating IP is recognized by the LoadBalancer's port. A recorded floating IP counts as gone only after a
+404 (`activities/openstack/observation.py`). The user's floating IP is never created, deleted, or taken from another
+port. A floating IP without the LoadBalancer's name as its description is never deleted, because a released address is
+lost for good.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
         return _leading_to(port, found.selected, name)
     gone = balancer.status.floating_id
     notices = [warning("Failed", f"floating IP {gone} does not exist any more: another one is created")] if gone else []
-    # A deleted LoadBalancer of the same name left such a floating IP, or it belongs to another cluster. To use the
-    # address, a person names it in existingFloatingIP.
+    # Such a floating IP was left by a deleted LoadBalancer of the same name, or belongs to another cluster. To use its
+    # address, a person sets existingFloatingIP to the address.
     notices += [
         warning(
             "Failed",
@@ -114,6 +114,7 @@ def _none(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | No
         if port is not None and each.port_id == port.id and (retained or (users and same_address(each.address, users)))
     )
     deleted = () if retained else deleted_floating_ips(balancer, cloud, port)
-    # The recorded id is the only proof that a detached floating IP is ours, so it is cleared after the deletion.
+    # The recorded id is the only proof that a detached floating IP is ours, so the id is cleared only after the
+    # deletion.
     forgotten = {} if deleted else {"floating_id": None, "floating_name": None}
     return Part(steps=(*deleted, *detached), status={**forgotten, "external_ip": address or None})

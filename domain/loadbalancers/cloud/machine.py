@@ -71,7 +71,7 @@ def plan_machine(machine: LoadBalancerMachine, cloud: MachineCloud, balancer: Se
             default_port_ip=port.address or None,
         )
     if server is not None:
-        # As in yawol, the creation time is recorded once the server is built: other states cause no write of their own.
+        # As in yawol, the creation time is recorded only once the server is built.
         known = server.created_at if state is not ServerState.BUILDING else None
         created = timestamp(known) if known else machine.status.creation_timestamp
         facts.update(server_id=server.id, creation_timestamp=created)
@@ -106,7 +106,7 @@ def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selectio
 
 
 def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[Server]:
-    """The machine's servers. Nova matches names as patterns, so they are filtered by the exact name.
+    """The machine's servers. Nova matches names as patterns, so servers are filtered by the exact name.
 
     A server of this name without Perdure's mark also counts as the machine's, because yawol neither marks servers nor
     records their names in advance. The name suffices: it ends in random characters.

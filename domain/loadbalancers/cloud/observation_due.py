@@ -1,7 +1,7 @@
 """When the cloud is observed: after a change of the object, after a failed step, or while the cloud has a problem.
 
-When the cloud objects are complete, a pass stores the object's fingerprint, which includes the sweep's annotation about
-drift.
+When the cloud objects are complete, the lifecycle remembers the custom resource's fingerprint, which the sweep's drift
+annotation changes.
 """
 
 from __future__ import annotations

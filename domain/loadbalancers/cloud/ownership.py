@@ -1,10 +1,10 @@
 """Ownership of cloud objects: by mark, by the id recorded in the custom resource, or by inheritance from yawol.
 
 Names are `namespace/name` and not unique. So Perdure marks what it creates with the owner's uid: security groups and
-ports in the description, servers in the metadata. An object of yawol has no mark. It is adopted if the custom resource
-records its id. It is also adopted if only its *name* is recorded, which yawol does before the creation. Any other
-unmarked object of this name is neither adopted nor deleted, and a warning reports it. Among several objects of one
-owner the recorded one is used, or else the oldest. Marked duplicates are deleted.
+ports in the description, servers in the metadata. An object that yawol created has no mark. It is adopted if the custom
+resource records its id, or only its *name*, which yawol records before the creation. Any other unmarked object of this
+name is neither adopted nor deleted, and a warning reports it. Among several objects of one owner the recorded one is
+used, or else the oldest. Marked duplicates are deleted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Actions on the cloud: one call each, or one bulk call.
+"""Actions on the cloud: observations, and the steps that change it.
 
 Steps of one plan may run in parallel. A step contains everything needed to find its own earlier effect (name,
 description, mark).
@@ -169,7 +169,7 @@ class CreateServerGroup(Step):
 
 
 class CreateServer(Step):
-    """Create a server. The activity itself generates the user data, because it contains a token."""
+    """Create a server. The activity itself generates the user data, because user data contains a token."""
 
     activity: ClassVar[str] = "openstack.create_server"
     title: ClassVar[str] = "create server {name}"

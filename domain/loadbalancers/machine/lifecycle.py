@@ -1,7 +1,7 @@
 """The lifecycle of a machine.
 
     New --finalizer--> Provisioning: rights, port, server --ACTIVE--> Booting --first report--> Running <--> Ready
-    any but Ready --its server failed or is lost--> GivenUp: its set replaces it
+    any --its server failed or is lost--> GivenUp: its set replaces it
     any --deletion--> Deleting: server, port, rights, then the finalizer
 
 The set evaluates health (`machine_health.py`) and acts on it; a machine without a set acts by itself. The server is
@@ -198,7 +198,7 @@ def _mark(machine: LoadBalancerMachine) -> str:
 def _has_rights(world: MachineWorld) -> bool:
     """Whether the access objects exist. They do if this workflow created them, or if the status names all of them.
 
-    A machine that is marked for deletion may have lost them, so missing ones are recreated once for each mark.
+    A machine that is marked for deletion may have lost them, so missing ones are recreated once each time it is marked.
     """
     mark = _mark(world.machine)
     return (not access_status(world.machine) and not mark) or world.known.granted == (mark or "new")

@@ -18,7 +18,7 @@ from domain.schema import Document
 
 
 class MachineMemory(CloudMemory):
-    granted: str = ""  # the mark (or "new") for which this workflow created the access objects
+    granted: str = ""  # the time of the mark (or "new") for which this workflow created the access objects
     revoked: bool = False  # the access objects have been deleted
     server_gone: str = ""  # the id of the recorded server, once it no longer exists
 
@@ -29,10 +29,10 @@ class MachineWorld(CloudWorld):
     machine: LoadBalancerMachine = LoadBalancerMachine()
     balancer: ServedBalancer | None = None  # its LoadBalancer; None if absent
     orphan: bool = False  # no set selects it
-    sets_left_to: str = ""  # why the replaced controller still owns the sets
+    sets_left_to: str = ""  # why the replaced controller still owns the sets; empty if it does not
     timings: Timings = Timings()
     cloud: MachineCloud | None = None
-    fleet: Fleet | None = None  # all machines of the installation; None if not requested since the last observation
+    fleet: Fleet | None = None  # counts of all machines; None if not requested since the last observation
     known: MachineMemory = MachineMemory()
 
     @property

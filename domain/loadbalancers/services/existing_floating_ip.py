@@ -1,7 +1,7 @@
 """The annotation `existingFloatingIP`: a floating IP of the user's as the address (`cloud/floating_ip.py` attaches it).
 
-An unreadable address prevents the creation, because the load balancer would keep another address for good. Later, the
-spec gets only the address that the Service already has; for another one there is a warning.
+An unreadable address prevents the creation of the LoadBalancer, which would keep another address for good. Later, the
+spec gets only the address that the Service already has; any other causes a warning.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class BalancerEvent(KubeModel):
 
 
 class Installation(Model):
-    """Each field is the setting of this name with the prefix `loadbalancers_`."""
+    """Each field is the setting of the same name with the prefix `loadbalancers_`."""
 
     namespace: str  # the namespace of LoadBalancers and of the credentials Secret
     secret_name: str
@@ -127,6 +127,6 @@ class Installation(Model):
     internal: bool = False
     classes: tuple[str, ...] = Field(default=(DEFAULT_CLASS,))  # classes that are served; if empty, yawol's own class
     unclassed: bool = True  # Services without a class are served
-    # Our finalizer is removed from a Service whose class changed to another one. yawol keeps it, because another
-    # installation may add it again; the Service can then hang in deletion.
+    # Whether our finalizer is removed from a Service whose new class this installation does not serve. yawol keeps the
+    # finalizer, because another installation may serve that class; if none does, the Service hangs in deletion.
     release_foreign: bool = False

@@ -36,7 +36,7 @@ _HIGHEST_PORT = 65535
 
 
 class ServiceAnnotations(Model):
-    """The Service's settings: its annotations, or else the defaults. `notices` report unreadable annotations."""
+    """The Service's settings: its annotations, or else defaults. `notices` report unreadable annotations."""
 
     replicas: int = 1
     existing_floating_ip: str | None = None

@@ -8,7 +8,7 @@ restart does not repeat them.
     condition   none ──► one message with all problems ──► none
 
 The address is compared by IP only: Kubernetes adds fields to an ingress (`ipMode: VIP` since 1.30), so a comparison of
-all fields would write the same status endlessly. It is never removed while the LoadBalancer exists.
+all fields would write the same status endlessly. The address is never removed while the LoadBalancer exists.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from domain.resource import timestamp
 from domain.writes import JsonPatch
 
 MISCONFIGURED = "perdure.dev/Misconfigured"
-UNSERVABLE = "Unservable"  # nothing changes until this is corrected
-PARTLY_IGNORED = "PartlyIgnored"  # this is ignored, everything else is as requested
+UNSERVABLE = "Unservable"  # nothing changes until the problem is corrected
+PARTLY_IGNORED = "PartlyIgnored"  # the faulty values are ignored, everything else is as requested
 _LONGEST_MESSAGE = 32_000  # the API server's limit is 32768
 
 

@@ -231,10 +231,10 @@ def _port(port: Port) -> Document:
 
 
 def done_since(balancer: LoadBalancer, generation: int) -> tuple[Notice, ...]:
-    """The notices about an attempt whose answer was lost; empty if it had no effect.
+    """The notices about an attempt whose answer was lost; empty if the attempt had no effect.
 
-    `generation` is the LoadBalancer's generation before it, 0 if there was no LoadBalancer. Which parts a lost patch
-    changed cannot be observed, so each synchronized part is reported.
+    `generation` is the LoadBalancer's generation before the attempt, 0 if there was no LoadBalancer. Which parts a lost
+    patch changed cannot be observed, so each synchronized part is reported.
     """
     now = balancer.metadata.generation
     if generation == 0:

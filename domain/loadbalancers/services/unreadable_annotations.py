@@ -1,6 +1,6 @@
 """An unreadable annotation changes nothing: the load balancer keeps the last readable value.
 
-yawol treats an unreadable annotation as absent. So `replicas: "three"` reduces three machines to one, and a misspelt
+yawol treats an unreadable annotation as absent: `replicas: "three"` then reduces three machines to one, and a misspelt
 port list enables PROXY protocol for all backends.
 """
 
@@ -14,7 +14,8 @@ from domain.model import Model
 
 M = TypeVar("M", bound=Model)
 
-# The path of the value that an annotation sets, which is the same in the annotations and in the LoadBalancer's spec.
+# The path of the value that an annotation sets, which is the same in `ServiceAnnotations` and in the LoadBalancer's
+# spec.
 _PATHS = {
     "replicas": ("replicas",),
     "debug": ("debug_settings",),

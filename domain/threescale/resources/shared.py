@@ -70,7 +70,7 @@ class RemoteResource(CustomResource):
     """An object with a counterpart in 3scale."""
 
     id_field: ClassVar[str]  # the field of the status with the counterpart's id
-    id_annotation: ClassVar[str] = ""  # stores the id, too, if objects are restored without their status
+    id_annotation: ClassVar[str] = ""  # stores the id, too, for objects that are restored without status
     counterpart: ClassVar[str]  # the counterpart in words, with braces in place of its id
 
     status: Any

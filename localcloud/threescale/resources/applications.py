@@ -1,7 +1,8 @@
 """Applications: a developer account's access to a product, under one of its plans.
 
 The product determines the credentials: a `user_key`, or an `application_id` with keys, which OIDC calls `client_id` and
-`client_secret`. Missing credentials are generated. An account's first application of a product subscribes the account.
+`client_secret`. Missing credentials are generated. An account's first application of a product subscribes the account
+to the product.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _DEFAULTS = (
     ("Cinstance", "name", "Name", True),
     ("Cinstance", "description", "Description", False),
 )
-# The default fields. They cannot be deleted, and the resources themselves show their values.
+# The default fields cannot be deleted. Each resource's own `show` contains them, so `values_of` omits them.
 _BUILT_IN = {(target, name) for target, name, _, _ in _DEFAULTS}
 
 

@@ -1,7 +1,7 @@
 """Mapping rules: which requests count for which metric, in which order.
 
 Positions have no gaps: insertions and deletions move later rules, and a rule without a position becomes the last rule.
-Position 0 is accepted and moves no rule. The rules of a product are listed by position, of a backend by id.
+Position 0 is accepted and moves no rule. The rules of a product are listed by position, those of a backend by id.
 """
 
 from __future__ import annotations

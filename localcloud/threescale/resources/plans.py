@@ -1,4 +1,4 @@
-"""Plans of applications and services in a product, and of accounts in a tenant.
+"""Application and service plans of a product, and account plans of a tenant.
 
 A new product has a default service plan and no application plan; a new tenant has a default account plan. New plans are
 hidden; a `state_event` publishes or hides them. An application plan with applications cannot be deleted.

@@ -1,6 +1,6 @@
 """The areas' read-only audits: cloud objects without an owning custom resource, and vice versa.
 
-An area joins with a module here that defines `audit(session, *, thorough) -> list[Finding]`.
+An area's audit is a module here that defines `audit(session, *, thorough) -> list[Finding]`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Audit(Protocol):
 
 
 async def found_twice(look: Callable[[], Awaitable[Iterable[Finding]]], apart_seconds: float) -> list[Finding]:
-    """The findings that two looks have in common, because lists lag."""
+    """The findings that two calls of `look` share, because lists lag."""
     first = list(await look())
     if not first:
         return []

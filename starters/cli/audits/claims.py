@@ -78,7 +78,7 @@ def findings(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_claim(found: Snapshot) -> Iterator[Finding]:
-    """Handles bound to a claim that does not exist, or that names another handle."""
+    """Handles bound to a claim that does not exist or does not name them."""
     for handle in filter(found.stays, found.handles):
         holder = _holder(handle)
         if not holder:
@@ -93,7 +93,7 @@ def without_claim(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_handle(found: Snapshot) -> Iterator[Finding]:
-    """Claims that name a handle that does not exist, or that is bound to another claim."""
+    """Claims that name a handle that does not exist or is not bound to them."""
     for claim in filter(found.stays, found.claims):
         held = _held(claim)
         if not held or _detached(claim):
@@ -193,7 +193,7 @@ def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
 
 
 async def _look(session: Session, discovery: Discovery) -> Snapshot:
-    """Read resources before handles. A handle is created before its resources, so no new resource looks orphaned."""
+    """List the compared handles last: a handle is created before its resources, so no new resource looks orphaned."""
     namespace = session.settings.claims_namespace
     kube = session.kube
     before = (await kube.list(RESOURCE_HANDLE, namespace)).items

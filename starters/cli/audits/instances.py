@@ -2,7 +2,7 @@
 
 - AWSMachines and Nodes are compared with EC2 (200 instances a call), AWSMachinePools with Auto Scaling (100 groups);
 - lifecycles of instances that no object names are reported;
-- with `--thorough`, queues and rules that the upkeep would correct are reported.
+- with `--thorough`, queues and rules that a worker would correct are reported.
 """
 
 from __future__ import annotations

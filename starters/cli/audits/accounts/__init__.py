@@ -1,7 +1,7 @@
 """The audit compares AWS accounts, their content and open support cases with the Account objects. It only reads.
 
 An account belongs to this installation if its name begins with `osd-creds-mgmt-` and its tag `owner` is the ConfigMap's
-`shard-name`. An untagged account may belong to any installation, so a finding is a question.
+`shard-name`. An untagged account may belong to any installation: check its finding before you act.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Findi
 
 
 def _cases(sessions: Sessions, before: Sequence[Account], after: Sequence[Account]) -> list[Finding]:
-    """Open cases for which no Account waited before or after the audit. Cases may be opened or resolved in between."""
+    """Open cases for which no Account in `before` or `after` waits. Cases may be opened or resolved in between."""
     try:
         cases = open_cases(sessions.payer())
     except ApiError as error:
@@ -89,9 +89,9 @@ def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
 def unrecorded(
     accounts: Sequence[Account], members: Sequence[MemberAccount], creating: set[str]
 ) -> list[MemberAccount]:
-    """Active AWS accounts that have our kind of name but no Account. Names in `creating` are skipped."""
+    """Active AWS accounts with our name prefix but no Account. Names in `creating` are skipped."""
     recorded = {account.spec.aws_account_id for account in accounts}
-    # An Account without an id adopts the AWS account of its name.
+    # An Account without an id adopts the AWS account that has its name.
     adopting = {account.metadata.name for account in accounts if not account.spec.aws_account_id}
     return [
         member

@@ -44,8 +44,8 @@ def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: 
 
 
 def _wanted(account: Account | None, opened: Sequence[str]) -> str:
-    """The case for which the account waits: the recorded one, else the first, which the account will adopt. Empty if
-    none.
+    """The id of the case for which the account waits: the recorded one, else the first, which it will adopt; empty for
+    no case.
     """
     if account is None or account.status.state not in _WAITING:
         return ""

@@ -95,7 +95,7 @@ def left(
 
 
 def _names_in(sessions: Sessions, account: Account) -> list[tuple[str, str, str]] | Finding:
-    """The kind, name and tag of each role and policy whose name may end with an access's uid, or a finding if these
+    """The kind, name and tag of each role and policy whose name may end with an access's suffix, or a finding if these
     cannot be read.
     """
     partition = sessions.config().partition

@@ -1,8 +1,8 @@
-"""Compares each OpenStack project with the LoadBalancers and machines that own its objects.
+"""Compares each OpenStack project with the LoadBalancers and machines that own its objects (`findings.py`).
 
-A finding counts only if two comparisons, some time apart, both show it (`findings.py`). An object without an owner's
-uid is attributed by its name. Clusters may share a project, so such a finding is only a hint. A comparison takes five
-lists for each project, and changes nothing.
+A finding counts only if two comparisons, some time apart, both show it. An object without an owner's uid is attributed
+by its name. Clusters may share a project, so such a finding is only a hint. A comparison takes five lists for each
+project, and changes nothing.
 """
 
 from __future__ import annotations
