@@ -114,8 +114,7 @@ class Sweep:
         self._left = [item for item in self._left if item.kind != kind]
 
     def finished(self) -> Cleaned:
-        """Raises Unavailable if a retry may delete the objects that are left, Conflict if a person has to check them.
-        """
+        """Raises Unavailable if a retry may delete what is left, Conflict if a person has to check it."""
         if self._left:
             named = "; ".join(f"{item.kind} {item.name}: {item.error.message}" for item in self._left[:_MOST_NAMED])
             more = f"; and {len(self._left) - _MOST_NAMED} more" if len(self._left) > _MOST_NAMED else ""
