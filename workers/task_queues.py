@@ -1,5 +1,4 @@
-"""The task queues: one per area for workflow tasks, and one per area (in `accounts` and `instances` several) for
-activities.
+"""The task queues: one per area for workflow tasks, and one or more per area for activities.
 
 Each has its own slots, so that a hanging API never takes another API's. Temporal enforces the rate limit of
 Organizations and Support over all workers.

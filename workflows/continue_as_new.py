@@ -1,4 +1,4 @@
-"""If its history is long or another version of the workers is current, a run ends as soon as no activity runs and all
+"""A run whose history is long, or whose workers' version is no longer current, ends as soon as no activity runs and all
 handlers have finished, so that no message is lost.
 """
 

@@ -350,7 +350,7 @@ class Entity(Generic[W]):
         self.state = self.state.wake()
 
     def replace_world(self, world: W) -> None:
-        """`world` is the current world after a message."""
+        """Replace the world after a message has changed it."""
         self.world = world
         self._world_replaced = self._unheard = True
 

@@ -121,7 +121,7 @@ class OrganizationActivities(Activities):
 
     async def _count(self, known: OrganizationMemory, seen: Mapping[str, str], *, notifies: bool) -> OrganizationMemory:
         accounts = await self._read.accounts(seen)
-        # The limit is read from the API server when it is decisive: here if no room is left, and before a permit.
+        # The limit is read from the API server when it matters: here if no room is left, and before a permit is given.
         near = known.room is None or known.room.limit is None or known.room.free <= 0
         config = await self._read.config(None if near else seen)
         young, old = open_cases(accounts, now())

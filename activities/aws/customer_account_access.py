@@ -23,8 +23,8 @@ def entered(sessions: Sessions, action: MemberAction, *, settle: timedelta = tim
 def entered_by(
     sessions: Sessions, access: Access | None, account_id: str, partition: str, *, settle: timedelta = timedelta()
 ) -> Member:
-    """A session in the account, entered by `access`. Errors are as in `Sessions.member`. So is `settle`, except that it
-    does not apply to the customer's key or STS role.
+    """A session in the account, entered by `access`. `settle` and errors are as in `Sessions.member`, but `settle` is
+    ignored with the customer's key or STS role.
     """
     if access is None:
         return sessions.member(account_id, partition, settle=settle)

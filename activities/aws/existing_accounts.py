@@ -1,4 +1,4 @@
-"""Existing accounts and creation requests with a name, and whether they may be ours. If so, they are adopted."""
+"""Existing accounts and creation requests with a given name, and whether they may be ours. If so, they are adopted."""
 
 from __future__ import annotations
 

@@ -143,8 +143,7 @@ class RegionInitializer:
             self._without_t3.add(action.region)
             return self._launch(ec2, action, token)
         except Unavailable:
-            # The instance may have been launched. Check now, because no attempt follows if the action is cancelled
-            # meanwhile.
+            # The launch may have succeeded. Check now, because no attempt follows if the action is cancelled meanwhile.
             attempt.pause_regardless(_LISTED_AFTER_SECONDS)
             found = [instance["InstanceId"] for instance in instances_of(ec2, action.tags)]
             if not found:

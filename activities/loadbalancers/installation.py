@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 def installation_of(settings: Settings) -> Installation | None:
-    """Settings; None if required ones are missing. Missing ones are logged if namespace and Secret are set."""
+    """Settings for Services; None if required ones are missing, which are logged if namespace and Secret are set."""
     given = {name: getattr(settings, f"loadbalancers_{name}") for name in Installation.model_fields}
     missing = [f"PERDURE_LOADBALANCERS_{name.upper()}" for name in _NEEDED if not given[name]]
     if missing:

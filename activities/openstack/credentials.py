@@ -56,9 +56,7 @@ class Credentials:
 def read_credentials(
     content: Mapping[str, object], where: str, *, project_id: str = "", environment: Mapping[str, str]
 ) -> Credentials:
-    """The credentials in a Secret's data, with gaps filled from `environment`; raises Invalid if incomplete or
-    contradictory.
-    """
+    """The credentials in a Secret's data; `environment` fills gaps. Raises Invalid if incomplete or contradictory."""
     section = _section(content, where)
 
     def given(key: str, variable: str) -> str:

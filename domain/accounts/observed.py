@@ -96,7 +96,7 @@ class AreaWorld(ObjectWorld):
 
 
 class AccountMemory(Model):
-    """What an Account's lifecycle remembers. Losing it repeats queries, but loses no object in AWS.
+    """What an Account's lifecycle remembers. Losing it costs repeated queries, but no objects in AWS.
 
     `inherited`: the first observation found a lifecycle in progress, so even first attempts search for existing
     objects.
@@ -206,7 +206,7 @@ class AccountWorld(AreaWorld):
 
 
 class ClaimMemory(Model):
-    """What a claim's lifecycle remembers. Losing it repeats steps, but loses no object in AWS.
+    """What a claim's lifecycle remembers. Losing it costs repeated steps, but no objects in AWS.
 
     `fulfilled` names the Account that was handed over before the claim was Ready.
     """

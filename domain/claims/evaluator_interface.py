@@ -139,8 +139,8 @@ class Operations(Model):
 
 class HandlePlan(Model):
     """Apply `spec`, then `creations` (index and definition), then `updates`, and evaluate again with the new states,
-    until the last two are empty. Then write the statuses, the handle's first. `requested_end` goes into the claim's
-    `spec.lifespan.end`. If `auto_delete` or `auto_detach` is true, apply nothing. Evaluate again at `look_at`.
+    until `creations` and `updates` are empty. Then write the statuses, the handle's first. `requested_end` goes into
+    the claim's `spec.lifespan.end`. With `auto_delete` or `auto_detach`, apply nothing. Evaluate again at `look_at`.
     """
 
     spec: JsonObject = {}

@@ -21,8 +21,8 @@ from domain.claims.templates.views import default_value
 
 
 class Settled(NamedTuple):
-    """All values in force, not only those in the spec. If there are `errors` (of defaults first, then of declared
-    parameters, then of unknown ones), the values are refused.
+    """All values in force, not only the spec's. If there are `errors` (of defaults, then of declared parameters, then
+    of unknown ones), the values are refused.
     """
 
     values: JsonObject

@@ -6,8 +6,8 @@ ResourceClaim <──> ResourceHandle ──> ResourcePool <── ResourcePoolS
   |     claim, handle and pool ──> ResourceProvider ──> ResourceProvider ──> ...
   +──> Namespace
 
-A changed free handle or provider may match any claim without a handle. Only one such claim is woken: its wake goes to
-the binder, which handles them all.
+A new or changed free handle or provider may match any claim without a handle. Only one such claim is woken: its wake
+goes to the binder, which handles them all.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ def owner_of(names: DomainNames, obj: JsonObject) -> str:
 
 
 def other_owner(names: DomainNames, handle: JsonObject, obj: JsonObject) -> str:
-    """The other handle in the annotation, which owns the object while the handle exists."""
+    """The other handle in the annotation; while that handle exists, it owns the object."""
     owner = owner_of(names, obj)
     return "" if owner == text_at(handle, "metadata", "name") else owner
 

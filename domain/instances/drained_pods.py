@@ -70,7 +70,7 @@ class Pod(KubeModel):
 
 
 def end_of_drain(how: Draining, since: datetime, until: datetime | None, left: Sequence[Pod]) -> datetime | None:
-    """When the drain's time is over. With `Force`, the remaining Pods are deleted at that time. It is earlier than
+    """When the drain's time is over. With `Force`, the remaining Pods are deleted at that time, which is earlier than
     `until` by their longest grace period or half of the time, whichever is shorter.
     """
     if until is not None and how.budgets is Budgets.FORCE:

@@ -1,4 +1,4 @@
-"""The workflows that an event goes to. `event_urgency.py` orders the instances.
+"""The workflows that an event goes to. `event_urgency.py` sorts instances by urgency.
 
 An instance's workflow gets the events themselves. A group's workflow gets the results of launches and terminations. It
 is also woken, and then asks Auto Scaling for the instances' states and for further results. If the settings do not name

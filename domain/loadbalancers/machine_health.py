@@ -100,8 +100,8 @@ def health_of(machine: LoadBalancerMachine, now: datetime, timings: Timings = DE
 def unmet(machine: LoadBalancerMachine, now: datetime, window: timedelta, *, stable: bool) -> str:
     """Why the machine is not healthy; empty if it is healthy.
 
-    `window` is how long a report is valid. With `stable`, a condition counts against the machine only after it has not
-    been True for `window`.
+    `window` is how long a report is valid. With `stable`, a condition that is not True counts only once this has lasted
+    for `window`.
     """
     limit = now - window
     if not reports_of(machine):

@@ -1,4 +1,4 @@
-"""The lifecycle of an ActiveDoc: an API's documentation, optionally of a product.
+"""The lifecycle of an ActiveDoc: an API's documentation, which may belong to a product.
 
     New ─► Orphan: product or Secret is missing ─► found by its system name, or created ─► Ready ─deletion─► deleted
 

@@ -1,4 +1,4 @@
-"""The times of comparisons between objects in sync and 3scale, which sends no events.
+"""When objects in sync are compared with 3scale, which sends no events.
 
 each hour            a tenant's lists with its objects (`drift.py`), and some Products and Backends completely
 next pass            an object that differed, that a person retries, or whose earlier change may be incomplete

@@ -203,7 +203,7 @@ class KubeApi:
         try:
             found = [page async for page in pages(limit=limit)]
         except Expired:
-            # The continue token has expired, as etcd keeps old versions for five minutes. A single page cannot expire.
+            # The continue token has expired: etcd keeps old versions for five minutes. A single page cannot expire.
             found = [page async for page in pages(limit=0)]
         return Listing([item for page in found for item in page.items], found[-1].resource_version)
 

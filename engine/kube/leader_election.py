@@ -1,7 +1,7 @@
 """Leases: electing one of several processes, and detecting whether another operator leads.
 
 The holder renews its Lease every third of the Lease's duration. Another process takes the Lease if it has seen no
-renewal for that duration, by its own monotonic clock. A late holder stays the holder until then.
+renewal for that duration, by its own monotonic clock. A late holder loses it only to another process.
 
 A Lease lasts a minute while no other process waits for it: three requests a minute. A waiting process announces itself
 in an annotation: for ten minutes the Lease then lasts 11 s, and a killed holder is replaced within 12 s.

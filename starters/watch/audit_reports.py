@@ -1,5 +1,4 @@
-"""Exports the findings of scheduled audits as metrics. The findings are read from a ConfigMap
-(`domain/audit_report.py`).
+"""Exports the findings of scheduled audits from a ConfigMap (`domain/audit_report.py`) as metrics.
 
 For each area, `perdure_audit_timestamp_seconds` is 0 until an audit succeeds, so that an alert fires.
 """

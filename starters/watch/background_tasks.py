@@ -1,7 +1,7 @@
 """Background tasks that areas run in the leading watcher.
 
-An area's module defines `duties_for`, which returns functions that run forever with the API client and the index. No
-other part may depend on these tasks, because a failed task is restarted only a minute later.
+An area's module may define `duties_for`, which returns functions that run forever with the API client and the index.
+No other part may depend on these tasks, because a failed task is restarted only a minute later.
 """
 
 from __future__ import annotations

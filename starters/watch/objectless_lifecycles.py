@@ -1,6 +1,6 @@
 """At each start of the watcher, wakes the lifecycles that have no object, so that they use changed settings.
 
-An area's module defines `opened_for`, which returns the keys of such lifecycles. Failed wakes are repeated.
+An area's module may define `opened_for`, which returns the keys of such lifecycles. Failed wakes are repeated.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class FederatedRoleWorld(ObjectWorld):
 
 
 class AccessMemory(Model):
-    """What an access's lifecycle remembers. Losing it repeats steps, but loses no object in AWS.
+    """What an access's lifecycle remembers. Losing it costs repeated steps, but no objects in AWS.
 
     `policy`, `role` and `attached` are the digests for which each step was done.
     """

@@ -140,7 +140,7 @@ class MachineDeployment(HeldObject):
 
 
 class MachineSet(CustomResource):
-    """Machines of one revision of a template; fetched to find their owner."""
+    """Machines of one revision of a template; fetched only to find their owner."""
 
     kind_of: ClassVar[Kind] = MACHINE_SET
 

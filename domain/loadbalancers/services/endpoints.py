@@ -27,7 +27,7 @@ def endpoints_of(service: Service, nodes: Iterable[Node]) -> tuple[Endpoint, ...
 
 
 def what_matters(node: Node) -> tuple[object, ...]:
-    """The parts of a node that endpoints depend on, not heartbeats."""
+    """The parts of a node that endpoints depend on, without heartbeats."""
     addresses = tuple((each.type, each.address) for each in node.status.addresses)
     return (node.metadata.name, _ready(node), _terminating(node), addresses)
 
