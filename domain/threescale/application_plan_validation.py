@@ -1,4 +1,4 @@
-"""Validation of an application plan's limits and pricing rules, in the replaced operator's words.
+"""Validation of an application plan's limits and pricing rules.
 
 Unlike the operator, Perdure refuses price ranges that share an end, as 3scale does.
 """

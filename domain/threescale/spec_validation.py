@@ -1,4 +1,4 @@
-"""Validation of Product and Backend specs and of a DeveloperUser's e-mail address, in the replaced operator's words.
+"""Validation of Product and Backend specs and of a DeveloperUser's e-mail address.
 
 Faults have a fixed order, so that their order never changes a status. Unlike the operator, Perdure compares friendly
 names with friendly names, not with system names. Application plans: `application_plan_validation.py`.

@@ -1,4 +1,4 @@
-"""System names, which are unique in a tenant and cannot be changed in 3scale. By default they derive from the name.
+"""System names, which are unique in a tenant and cannot be changed in 3scale.
 
 The younger of two objects with the same name is Invalid, and so is a Product or Backend whose name was changed. The
 document of a renamed ActiveDoc is created again.
@@ -19,7 +19,7 @@ _FORBIDDEN = re.compile(r"[^a-zA-Z0-9]")
 
 
 def system_name_from(name: str) -> str:
-    """The default system name: the ASCII letters and digits of the object's name."""
+    """The default: the ASCII letters and digits of the name."""
     return _FORBIDDEN.sub("", name)
 
 

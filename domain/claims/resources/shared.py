@@ -26,8 +26,6 @@ DEFINITION = Definition(
 
 
 class ApprovalState:
-    """Values of a claim's `status.approval.state`."""
-
     APPROVED = "approved"
     PENDING = "pending"
     REJECTED = "rejected"
@@ -42,8 +40,6 @@ class WaitingFor(StrEnum):
 
 
 class ScalingState:
-    """Values of a ResourcePoolScaling's `status.state`."""
-
     WAITING = "waiting"
     SCALING = "scaling"
     DONE = "done"
