@@ -35,7 +35,7 @@ from domain.claims.pool_lifecycle import (
     WriteScalings,
     decide,
 )
-from domain.claims.pool_replenishment import pool_handle, rest
+from domain.claims.pool_replenishment import made_before, pool_handle, rest
 from domain.claims.pool_scaling_progress import Scaling, owned_scaling, scaling_of, scaling_status
 from domain.identity import Key
 from engine.clock import now
@@ -110,9 +110,10 @@ class PoolActivities(Activities):
         there = self._cache.get(RESOURCE_POOL_SCALING, self._cache.namespace, scaling.name)
         if there is None:
             return
-        there = await self._writer.put(RESOURCE_POOL_SCALING, there, owned_scaling(there, pool))
+        # The count first: a refused owner must not make the next pass count from nothing.
         status = {**object_at(there, "status"), **scaling_status(scaling)}
-        await self._writer.put_status(RESOURCE_POOL_SCALING, there, status)
+        there = await self._writer.put_status(RESOURCE_POOL_SCALING, there, status)
+        await self._writer.put(RESOURCE_POOL_SCALING, there, owned_scaling(there, pool))
 
     @activity.defn(name=OpenHandles.activity)
     async def open_pool_handles(self, action: OpenHandles) -> None:
@@ -165,7 +166,7 @@ class PoolActivities(Activities):
                 made = await self._writer.create(RESOURCE_HANDLE, sent, self._cache.namespace)
             except Conflict:
                 there = await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, name)
-                if there is not None and pool_handle(names, there, pool) is not None:
+                if there is not None and made_before(names, there, pool, action.new.scaling):
                     return there, False
                 continue
             return await self._writer.put(RESOURCE_HANDLE, made, with_end_from_creation(made, moment)), True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from domain.claims.domain_names import DomainNames
 from domain.claims.json_objects import JsonObject, is_deleting, object_at
-from domain.claims.references import handle_name
+from domain.claims.references import handle_name, is_detached
 
 
 def is_left_alone(names: DomainNames, obj: JsonObject) -> bool:
@@ -17,4 +17,4 @@ def is_managed(names: DomainNames, claim: JsonObject) -> bool:
 
 def is_unbound(names: DomainNames, claim: JsonObject) -> bool:
     """Whether the binder's workflow handles the claim."""
-    return is_managed(names, claim) and not handle_name(claim)
+    return is_managed(names, claim) and not handle_name(claim) and not is_detached(claim)

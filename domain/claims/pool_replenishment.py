@@ -123,19 +123,31 @@ def wants_of(pool: JsonObject) -> Wants:
 
 def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
     """The handle as the pool counts it; None if it is another pool's, bound, being deleted or ignored."""
-    owner = object_at(handle, "spec", "resourcePool")
-    ours = all(text_at(owner, field) == text_at(pool, "metadata", field) for field in ("name", "namespace"))
-    labels = object_at(handle, "metadata", "labels")
-    if not owner or not ours or holder_of(handle) or is_deleting(handle) or is_left_alone(names, handle):
+    if not _is_of(pool, handle) or holder_of(handle) or is_deleting(handle) or is_left_alone(names, handle):
         return None
     return PoolHandle(
         name=text_at(handle, "metadata", "name"),
         created=born(handle),
         healthy=flag_at(handle, "status", "healthy"),
         ready=flag_at(handle, "status", "ready"),
-        scaling=text_at(labels, names.pool_scaling_name_label),
+        scaling=_scaling_of(names, handle),
         paused=paused(handle),
     )
+
+
+def made_before(names: DomainNames, handle: JsonObject, pool: JsonObject, scaling: str) -> bool:
+    """Whether an earlier attempt made the handle of the wanted name. Only a scaling's may be bound by now."""
+    of_scaling = bool(scaling) and _is_of(pool, handle) and _scaling_of(names, handle) == scaling
+    return of_scaling or pool_handle(names, handle, pool) is not None
+
+
+def _is_of(pool: JsonObject, handle: JsonObject) -> bool:
+    owner = object_at(handle, "spec", "resourcePool")
+    return all(text_at(owner, field) == text_at(pool, "metadata", field) for field in ("name", "namespace"))
+
+
+def _scaling_of(names: DomainNames, handle: JsonObject) -> str:
+    return text_at(handle, "metadata", "labels", names.pool_scaling_name_label)
 
 
 def _unhealthy(wants: Wants, handles: Iterable[PoolHandle]) -> tuple[PoolHandle, ...]:

@@ -48,7 +48,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return is_left_alone(names, each.document)
 
     def unbound(claim: KubeObject) -> bool:
-        return is_unbound(names, claim.document) and not is_detached(claim.document)
+        return is_unbound(names, claim.document)
 
     def given_up(claim: KubeObject) -> Hashable:
         gives_up = is_detached(claim.document) or left_alone(claim) or paused(claim.document)

@@ -222,6 +222,11 @@ async def test_the_values_of_poolboys_chart_come_to_the_same(helm: Helm) -> None
     assert settings["data"]["OPERATOR_DOMAIN"] == "poolboy.gpte.redhat.com"
 
 
+def test_a_values_file_of_poolboy_with_another_name_keeps_its_domain(helm: Helm) -> None:
+    (settings,) = of_kind(helm.rendered("perdure", "--set", "nameOverride=poolboy-dev"), "ConfigMap")
+    assert settings["data"]["OPERATOR_DOMAIN"] == "poolboy-dev.gpte.redhat.com"
+
+
 async def test_a_pod_that_may_write_its_root_as_root_would_not_be_admitted(kube: KubeApi, helm: Helm) -> None:
     async with installed(kube, helm, "lax") as objects:
         template = at(of_kind(objects, "Deployment")[0], "spec", "template")

@@ -26,8 +26,9 @@ def queue(woken: list[Key]) -> BinderQueue:
     return unwatched_queue(woken)
 
 
-def edit(queue: BinderQueue, name: str, version: int, *, handle: str = "") -> None:
-    status: Any = {"resourceHandle": {"name": handle}} if handle else {}
+def edit(queue: BinderQueue, name: str, version: int, *, handle: str = "", detached: bool = False) -> None:
+    reference = {**({"name": handle} if handle else {}), **({"detached": True} if detached else {})}
+    status: Any = {"resourceHandle": reference} if reference else {}
     metadata = {"namespace": "users", "name": name, "uid": name, "resourceVersion": str(version)}
     queue.cache.learn(RESOURCE_CLAIM, {"metadata": metadata, "spec": {}, "status": status})
 
@@ -51,6 +52,12 @@ async def test_a_change_after_the_wake_wakes_again(queue: BinderQueue, woken: li
 async def test_a_claim_that_got_its_handle_in_time_wakes_no_other(queue: BinderQueue, woken: list[Key]) -> None:
     edit(queue, "one", 1)
     edit(queue, "one", 2, handle="guid-1")
+    await a_moment()
+    assert woken == []
+
+
+async def test_a_detached_claim_is_not_bound_though_it_names_no_handle(queue: BinderQueue, woken: list[Key]) -> None:
+    edit(queue, "one", 1, detached=True)
     await a_moment()
     assert woken == []
 

@@ -17,7 +17,7 @@ from activities.claims.object_writes import WriteActivities
 from activities.claims.pools import PoolActivities
 from activities.claims.tools import Tools
 from activities.inline_driver import SECOND_LOOKS, effects_of
-from domain.claims import RESOURCE_POOL
+from domain.claims import RESOURCE_POOL, RESOURCE_POOL_SCALING
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.evaluator_interface import Fault, HandleBody, HandlePlan, PoolQuestion
 from domain.claims.handle_reconciliation import HandleWorld
@@ -27,7 +27,7 @@ from domain.claims.references import reference_to
 from domain.control_annotations import PAUSED
 from domain.identity import Key, Kind
 from domain.resource import timestamp
-from engine.errors import ApiError, Conflict, Denied, Invalid
+from engine.errors import ApiError, Conflict, Denied, Invalid, Unavailable
 from engine.settings import Settings
 
 Json = dict[str, Any]
@@ -59,6 +59,9 @@ class Cluster:
         self.refused = 0  # handles whose name was taken
         self.refusal: ApiError | None = None  # the API server's answer to each new handle
         self.disturbed = 0  # how often another client writes a handle while it is being deleted
+        self.scalings: dict[str, Json] = {}
+        self.status_refusal: ApiError | None = None  # the API server's answer to each write of a status
+        self.owner_refused = False  # whether this worker may not make the pool the owner of its scalings
 
     async def fresh_handles(self) -> list[Json]:
         return [*self.handles.values(), *self.unseen.values()]
@@ -82,7 +85,10 @@ class Cluster:
         return [*self.handles.values()]
 
     def scalings_of_pool(self, name: str) -> list[Json]:
-        return []
+        return [*self.scalings.values()]
+
+    def get(self, kind: object, namespace: str, name: str) -> Json | None:
+        return self.scalings.get(name)
 
     async def providers_for(self, pool: Json) -> Json:
         return {}
@@ -110,12 +116,19 @@ class Cluster:
         return made
 
     async def put(self, kind: object, before: Json, after: Json) -> Json:
+        if kind is RESOURCE_POOL_SCALING and self.owner_refused:
+            raise Denied("cannot set an ownerRef on a resource you can't delete")
         return after
 
     async def put_status(self, kind: object, before: Json, status: Json) -> Json:
+        if self.status_refusal:
+            raise self.status_refusal
+        after = {**before, "status": status}
         if kind is RESOURCE_POOL:
-            self.pool = {**before, "status": status}
-        return {**before, "status": status}
+            self.pool = after
+        else:
+            self.scalings[before["metadata"]["name"]] = after
+        return after
 
     async def end(self, handle: Json, **_: object) -> Ended:
         if self.disturbed:
@@ -204,6 +217,42 @@ async def test_a_pass_that_is_made_again_finds_the_handles_of_the_one_before(clu
     assert (cluster.refused, [*cluster.handles]) == (2, [])
     assert world.decision.phase == "Filling"
     assert cluster.pool["status"]["resourceHandleCount"] == {"available": 2, "ready": 0}
+
+
+SCALING: Json = {
+    "apiVersion": NAMES.api_version,
+    "kind": "ResourcePoolScaling",
+    "metadata": {"namespace": "poolboy", "name": "more", "uid": "2", "creationTimestamp": "2026-01-01T00:00:00Z"},
+    "spec": {"count": 1, "resourcePool": {"name": "spare"}},
+}
+
+
+@pytest.fixture
+def scaled(cluster: Cluster) -> Cluster:
+    """The pool keeps no free handle of its own; a scaling wants one."""
+    cluster.healthy = True
+    cluster.pool = {**POOL, "spec": {"minAvailable": 0}}
+    cluster.scalings = {"more": SCALING}
+    return cluster
+
+
+async def test_a_scaling_counts_a_handle_that_was_bound_before_its_status(scaled: Cluster) -> None:
+    scaled.status_refusal = Unavailable("the API server is away")
+    await scaled.look()
+    (handle,) = scaled.handles.values()
+    handle["spec"]["resourceClaim"] = {"namespace": "user", "name": "mine"}
+
+    scaled.status_refusal = None
+    await scaled.look()
+
+    assert len(scaled.handles) == 1
+    assert (scaled.scalings["more"]["status"]["count"], scaled.scalings["more"]["status"]["state"]) == (1, "done")
+
+
+async def test_a_scaling_counts_though_its_pool_may_not_own_it(scaled: Cluster) -> None:
+    scaled.owner_refused = True
+    await scaled.look()
+    assert scaled.scalings["more"]["status"]["count"] == 1
 
 
 @pytest.mark.parametrize(
