@@ -62,6 +62,14 @@ KINDS = {
 }
 
 
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+
+def documents(*files: str) -> list[dict[str, Any]]:
+    """The objects in files of deploy/."""
+    return [obj for file in files for obj in yaml.safe_load_all((DEPLOY / file).read_text())]
+
+
 async def apply(api: KubeApi, obj: dict[str, Any]) -> None:
     """Create an object as its file has it, or update the existing one."""
     kind, metadata = KINDS[obj["kind"]], obj["metadata"]

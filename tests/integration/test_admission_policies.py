@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from crd_lab import install
-from service_accounts import KINDS, RBAC_GROUP, apply, kubeconfig_of
+from service_accounts import KINDS, RBAC_GROUP, apply, documents, kubeconfig_of
 from waiting import eventually
 
 from domain.accounts import ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS
@@ -38,7 +37,6 @@ from localcloud.deployment import Deployment
 
 pytestmark = pytest.mark.integration
 
-RBAC = Path(__file__).parents[2] / "deploy" / "rbac"
 SPACE = "levers"
 MACHINE = "lb-machine"
 POLICIES = ("accounts-policy", "loadbalancers-policy", "threescale-policy")
@@ -115,7 +113,7 @@ async def ground(deployment: Deployment, tmp_path_factory: pytest.TempPathFactor
         await install(admin)
         for name in (SPACE, "perdure", "aws-account-operator"):
             await apply(admin, {"kind": "Namespace", "metadata": {"name": name}})
-        for obj in (each for name in SHIPPED for each in yaml.safe_load_all((RBAC / f"{name}.yaml").read_text())):
+        for obj in documents(*(f"rbac/{name}.yaml" for name in SHIPPED)):
             await apply(admin, obj)
             if obj["kind"].startswith("ValidatingAdmission"):
                 kind = KINDS[obj["kind"]]

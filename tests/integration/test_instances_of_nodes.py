@@ -15,9 +15,8 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-import yaml
 from product import perdure, process
-from service_accounts import apply, kubeconfig_of
+from service_accounts import KINDS, apply, documents, kubeconfig_of
 from waiting import eventually
 from webhook import serving
 
@@ -40,8 +39,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 REGION = "us-east-1"
 PLACE = f"{PAYER_ACCOUNT_ID}/{REGION}"
-DEPLOY = Path(__file__).parents[2] / "deploy"
-RIGHTS = ("worker", "watch", "events", "pauses", "instances", "instances-nodes")
+RIGHTS = ("worker", "watch", "events", "pauses", "instances")
 SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area="")
 
 
@@ -115,9 +113,9 @@ async def fleet(
 ) -> AsyncIterator[Fleet]:
     """The product's processes under the roles of deploy/, and the instances that they serve."""
     env, directory = deployment.env(), tmp_path_factory.mktemp("kubeconfigs")
-    for file in ("namespaces.yaml", *(f"rbac/{name}.yaml" for name in RIGHTS)):
-        for obj in yaml.safe_load_all((DEPLOY / file).read_text()):
-            await apply(kube, obj)
+    of_nodes = documents("rbac/instances-nodes.yaml")  # which no other test's processes may have
+    for obj in (*documents("namespaces.yaml", *(f"rbac/{name}.yaml" for name in RIGHTS)), *of_nodes):
+        await apply(kube, obj)
     settings = {"PERDURE_AREAS": "instances", "PERDURE_INSTANCES_QUEUES": PLACE, "PERDURE_INSTANCES_NODES": "true"}
     async with AsyncExitStack() as stack:
         patched = stack.enter_context(pytest.MonkeyPatch.context())
@@ -130,6 +128,8 @@ async def fleet(
         found = Fleet(place_of(PLACE), stack.enter_context(Emulator(env["AWS_ENDPOINT_URL"])))
         await eventually(lambda: asyncio.to_thread(found.has_rules), "the place has its queue and rules")
         yield found
+    for obj in of_nodes:
+        await kube.delete(KINDS[obj["kind"]], "", obj["metadata"]["name"])
 
 
 @pytest.fixture
