@@ -73,8 +73,8 @@ class InstanceCache(InformerCache):
         self._policies = store.follow(Followed(INTERRUPTION_POLICY))
         self._nodes = store.follow(_NODES, {"instance": _node_instance}) if nodes else None
         self._deployments = store.follow(Followed(MACHINE_DEPLOYMENT), {"instance": _replaced_instances})
-        needed = [self._machines, self._pools, self._owners, self._policies]
-        self._needed = [*needed, self._nodes] if self._nodes else needed
+        needed = (self._machines, self._pools, self._owners, self._policies, self._nodes)
+        self._needed = tuple(each for each in needed if each is not None)  # an empty Mirror is false
         super().__init__(api, (*self._needed, self._deployments))
         # Not awaited: while the clusters cannot be listed, accounts are unknown, and labels are still written.
         self._accounts = ClusterAccounts(store)

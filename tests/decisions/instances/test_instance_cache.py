@@ -11,7 +11,7 @@ from memory_kube import MemoryKube
 
 from activities.instances import cache as cache_module
 from activities.instances.cache import InstanceCache
-from domain.instances import AWS_MACHINE_POOL
+from domain.instances import AWS_MACHINE_POOL, NODE
 from domain.instances.resources import AWSMachinePool
 from domain.instances.workflow_ids import GroupKey
 from engine.errors import Unavailable
@@ -28,6 +28,9 @@ class _Mirror:
         self.listed = True
         self.trouble = ""
         self.running = asyncio.Event()
+
+    def __len__(self) -> int:
+        return 0
 
     def listen(self, listener: Callable[..., None]) -> None:
         return
@@ -66,6 +69,17 @@ async def test_a_stream_that_stays_broken_is_told(monkeypatch: pytest.MonkeyPatc
     known = InstanceCache(None, store)  # type: ignore[arg-type]
     store.mirrors[1].trouble = "503"
     with pytest.raises(Unavailable, match="is not followed: 503"):
+        await known.ready()
+
+
+async def test_a_stream_of_nodes_that_stays_broken_is_told_where_nodes_are_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cache_module, "STREAM_BACK", 0.05)
+    store = _Store()
+    known = InstanceCache(None, store, nodes=True)  # type: ignore[arg-type]
+    next(each for each in store.mirrors if each.followed.kind == NODE).trouble = "503"
+    with pytest.raises(Unavailable, match="Node is not followed: 503"):
         await known.ready()
 
 
