@@ -93,6 +93,10 @@ class InstanceCache(InformerCache):
                 await _until(mirror, mirror.current(), back_by, "is not followed")
 
     @property
+    def empty(self) -> bool:
+        return not any(len(each) for each in (self._machines, self._pools, self._nodes) if each is not None)
+
+    @property
     def may_appear(self) -> bool:
         """Whether an AWSMachine has no instance yet, so that events of an unknown instance may belong to it."""
         return bool(self._machines.find("instance", ""))

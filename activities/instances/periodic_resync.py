@@ -50,8 +50,9 @@ class SweepActivities(Activities):
         if not look.dry_run:
             for key in replaced:
                 await wake(self._client, key.lifecycle_in(look.key.cluster))
-        if not (machines or pools or replaced):
-            return look.swept("no AWSMachine or Node has an instance, and no AWSMachinePool has a group", None)
+        # An instance or group that an object gets later does not wake the sweep.
+        if self._cache.empty and not replaced:
+            return look.swept("there is no AWSMachine, AWSMachinePool or Node", None)
         bulk = await ask_about_all(self._served, machines, moment, activity.heartbeat, self._cache.account_of)
         differing = {key: facts for each, (key, facts) in bulk.facts.items() if differs(machines[each], facts)}
         if not look.dry_run:
