@@ -14,7 +14,13 @@ from activities.instances.cluster_accounts import CLUSTER_KINDS, cluster_names, 
 from domain.instances import AWS_CLUSTER_ROLE_IDENTITY
 from domain.instances.arns import parse_arn
 from domain.instances.event_envelope import REGION
-from domain.instances.queues_from_clusters import ClusterEntry, ProviderCluster, cluster_entries, places_of_clusters
+from domain.instances.queues_from_clusters import (
+    ClusterEntry,
+    ProviderCluster,
+    cluster_entries,
+    places_of_clusters,
+    servable,
+)
 from engine.errors import ApiError, Unavailable
 from engine.kube.api import KubeApi
 from engine.kube.informer_cache import Store
@@ -42,6 +48,7 @@ class ClusterPlaces:
         self._clusters = tuple(store.follow(Followed(kind)) for kind in CLUSTER_KINDS)
         self._changed = asyncio.Event()
         self._own: dict[str, str] = {}  # the process's account by region
+        self._left_out: tuple[str, ...] = ()  # logged already
         for mirror in (self._identities, *self._clusters):
             mirror.listen(lambda _before, _after: self._changed.set())
 
@@ -61,7 +68,12 @@ class ClusterPlaces:
         belong.
         """
         found = [await self._placed(cluster) for mirror in self._clusters for cluster in mirror.all()]
-        return places_of_clusters(self._entries, [each for of_one in found for each in of_one])
+        entries, left_out = places_of_clusters(self._entries, [each for of_one in found for each in of_one])
+        for problem in left_out:
+            if problem not in self._left_out:
+                logger.warning("%s", problem)
+        self._left_out = left_out
+        return entries
 
     async def other_than(self, known: Sequence[str]) -> tuple[str, ...]:
         """Wait until the entries of the clusters differ from `known`, and return the new entries."""
@@ -91,7 +103,11 @@ class ClusterPlaces:
         else:  # static keys, or a role that is not there yet
             return []
         names = {name for _, name in cluster_names(cluster)} or {text(cluster, "metadata", "name")}
-        return [ProviderCluster(name=name, region=region, role=role, account=account) for name in sorted(names)]
+        namespace = text(cluster, "metadata", "namespace")
+        return [
+            ProviderCluster(namespace=namespace, name=name, region=region, role=role, account=account)
+            for name in sorted(names)
+        ]
 
     async def _own_account(self, region: str) -> str:
         if region not in self._own:
@@ -118,7 +134,7 @@ async def run_with_cluster_places(
 ) -> None:
     """Run a process with the entries of the clusters in place of `clusters` in the settings.
 
-    `process` is the name that the API server sees. `end` is called once, when the entries change, to end the process.
+    `process` is its name for the API server. `end` is called once, when the entries change.
     """
     others, entries = cluster_entries(settings.instances_queues)
     async with await KubeApi.open(settings, process) as api, Store(api) as store:
@@ -158,4 +174,7 @@ def _callers(settings: Settings) -> Places:
 
 
 def _with(settings: Settings, others: Sequence[str], found: Sequence[str]) -> Settings:
-    return settings.model_copy(update={"instances_queues": (*others, *found)})
+    entries, lacking = servable((*others, *found))
+    for entry in lacking:
+        logger.warning("PERDURE_INSTANCES_QUEUES: %s is not served, because no entry or cluster has its queue", entry)
+    return settings.model_copy(update={"instances_queues": entries})

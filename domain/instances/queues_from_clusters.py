@@ -1,5 +1,5 @@
 """The queues of the AWS provider's clusters, for the entry `clusters` of PERDURE_INSTANCES_QUEUES. Clusters with static
-keys show no account, and are left out.
+keys are left out.
 
     clusters[/QUEUE][@ROLE]
 
@@ -7,8 +7,8 @@ keys show no account, and are left out.
 |---|---|
 | region | `spec.region` of the AWSCluster or AWSManagedControlPlane |
 | account | the account of the role in its AWSClusterRoleIdentity; without a role, of the process's own credentials |
-| `QUEUE` | the queue's name; `*-queue` is the queue that the provider has made for each cluster |
-| `ROLE` | the name of a role, with its path, in each account; if absent, the role of the cluster's identity is used |
+| `QUEUE` | a name; `*-queue` is the provider's queue of each cluster |
+| `ROLE` | the name and path of a role in each account; by default the role of the cluster's identity |
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class ClusterEntry(Model):
 
 
 class ProviderCluster(Model):
+    namespace: str
     name: str
     region: str
     role: str = ""  # the ARN of its identity's role; empty if it uses the provider's own credentials
@@ -60,7 +61,7 @@ def cluster_entries(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[Cluste
 
 
 def check_entries(texts: Iterable[str]) -> None:
-    """Check the entries' syntax, without reading clusters. Raises ValueError, which names an invalid entry."""
+    """Raises ValueError, which names an invalid entry."""
     others, of_clusters = cluster_entries(texts)
     if of_clusters:
         for text in others:
@@ -69,9 +70,32 @@ def check_entries(texts: Iterable[str]) -> None:
         places(others)
 
 
-def places_of_clusters(entries: Iterable[ClusterEntry], clusters: Sequence[ProviderCluster]) -> tuple[str, ...]:
-    found = {_place(entry, cluster).entry for entry in entries for cluster in clusters}
-    return tuple(sorted(found))
+def places_of_clusters(
+    entries: Iterable[ClusterEntry], clusters: Sequence[ProviderCluster]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The entries, and messages about clusters without a valid one."""
+    found, left_out = set[str](), set[str]()
+    for entry in entries:
+        for cluster in clusters:
+            text = _place(entry, cluster).entry
+            try:
+                place_of(text)
+            except ValueError as error:
+                left_out.add(
+                    f"instances of Cluster {cluster.namespace}/{cluster.name} are not served: {error}; correct the "
+                    "role of its identity, or add an entry for its account and region to PERDURE_INSTANCES_QUEUES"
+                )
+            else:
+                found.add(text)
+    return tuple(sorted(found)), tuple(sorted(left_out))
+
+
+def servable(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The entries, and apart from them those whose shared queue no entry names."""
+    found = {text: place_of(text) for text in texts}
+    queues = set(map(str, found.values()))
+    lacking = tuple(text for text, place in found.items() if place.shares and place.shares not in queues)
+    return tuple(text for text in found if text not in lacking), lacking
 
 
 def _place(entry: ClusterEntry, cluster: ProviderCluster) -> Place:

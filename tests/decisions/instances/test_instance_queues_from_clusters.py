@@ -17,6 +17,7 @@ from domain.instances.queues_from_clusters import (
     check_entries,
     cluster_entries,
     places_of_clusters,
+    servable,
 )
 from engine.errors import Unavailable
 
@@ -67,7 +68,7 @@ def test_a_shared_queue_may_be_one_of_the_clusters() -> None:
 
 
 def cluster(name: str = "c", region: str = "eu-central-1", account: str = OWN, role: str = "") -> ProviderCluster:
-    return ProviderCluster(name=name, region=region, account=account, role=role)
+    return ProviderCluster(namespace="team", name=name, region=region, account=account, role=role)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,30 @@ def cluster(name: str = "c", region: str = "eu-central-1", account: str = OWN, r
 def test_clusters_show_their_places(
     entries: list[ClusterEntry], clusters: list[ProviderCluster], places: tuple[str, ...]
 ) -> None:
-    assert places_of_clusters(entries, clusters) == places
+    assert places_of_clusters(entries, clusters) == (places, ())
+
+
+@pytest.mark.parametrize(
+    ("entry", "odd"),
+    [
+        (ClusterEntry(), cluster("odd", account="ACCOUNT_ID", role="arn:aws:iam::ACCOUNT_ID:role/capa")),
+        (ClusterEntry(role="perdure"), cluster("odd", account="ACCOUNT_ID", role="arn:aws:iam::ACCOUNT_ID:role/capa")),
+        (ClusterEntry(), cluster("odd", account=OTHER, role=f"arn:aws:iam::{OTHER}:user/capa")),
+        (ClusterEntry(), cluster("odd", account=OTHER, role=f"{ROLE}\n")),
+        (ClusterEntry(queue="*-queue"), cluster("odd" * 25)),
+    ],
+    ids=["no account", "no account for the entry's role", "a user", "a line feed", "a long name"],
+)
+def test_a_cluster_without_a_valid_place_is_left_out_and_named(entry: ClusterEntry, odd: ProviderCluster) -> None:
+    found, (left_out,) = places_of_clusters([entry], [odd, cluster("good")])
+    assert found == places_of_clusters([entry], [cluster("good")])[0]
+    assert "Cluster team/odd" in left_out
+
+
+def test_an_account_that_shares_a_queue_is_left_out_until_a_cluster_provides_it() -> None:
+    shares, own = f"{OTHER}/eu-central-1={OWN}/eu-central-1/q", f"{OWN}/eu-central-1/q"
+    assert servable([shares]) == ((), (shares,))
+    assert servable([shares, own]) == ((shares, own), ())
 
 
 class Credentials:
@@ -160,6 +184,17 @@ async def test_a_cluster_whose_account_is_unknown_is_left_out(kube: MemoryKube, 
     await made(kube, "a", identity=identity)
     await made(kube, "b", region="nowhere at all")
     assert await found.current() == ()
+
+
+async def test_a_cluster_that_is_left_out_is_logged_once(kube: MemoryKube, caplog: pytest.LogCaptureFixture) -> None:
+    found = following(kube, OWN)
+    await role_identity(kube, "odd", "arn:aws:iam::ACCOUNT_ID:role/capa")
+    await made(kube, "a", identity=("AWSClusterRoleIdentity", "odd"))
+    await made(kube, "b")
+    for _ in range(2):
+        assert await found.current() == (f"{OWN}/eu-central-1/q",)
+    (logged,) = caplog.messages
+    assert "Cluster team/a" in logged
 
 
 async def test_a_control_plane_of_eks_shows_its_place_too(kube: MemoryKube) -> None:
