@@ -226,7 +226,7 @@ class Dispatcher:
             self._failed(key, error)
             _answer(batch, {})
             return
-        outcomes = {name: self._settled(key, outcome) for name, outcome in taken.outcomes.items()}
+        outcomes = {name: self._settled(batch.events[name], outcome) for name, outcome in taken.outcomes.items()}
         answered = Outcome.UNAVAILABLE not in outcomes.values()
         self._failures = 0 if answered else self._failures + 1
         self.trouble = "" if answered else "the Kubernetes API, or AWS, gives workflows no answer"
@@ -235,9 +235,11 @@ class Dispatcher:
         may_appear = taken.may_appear or any(self._index.knows(event) for event in events)
         _answer(batch, outcomes, may_appear=may_appear)
 
-    def _settled(self, key: InstanceKey, outcome: Outcome) -> Outcome:
-        gone = outcome is Outcome.UNKNOWN and self._index.remembers(key.instance_id)
-        return Outcome.STALE if gone else outcome
+    def _settled(self, event: InstanceEvent, outcome: Outcome) -> Outcome:
+        # A launch's or termination's result is its group's; an instance that waits in no hook does without.
+        result = bool(event.group) and not event.kind.hook
+        done = result or self._index.remembers(event.instance_id)
+        return Outcome.STALE if outcome is Outcome.UNKNOWN and done else outcome
 
     def _failed(self, key: InstanceKey | GroupKey, error: Exception) -> None:
         self._failures += 1

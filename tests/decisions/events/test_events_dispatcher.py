@@ -271,6 +271,27 @@ async def test_a_group_is_woken_once_for_many_events_and_its_instances_are_notif
     assert len(workflows.delivered) == 20
 
 
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [
+        (EventKind.LAUNCH_OK, Outcome.APPLIED),
+        (EventKind.LAUNCH_FAILED, Outcome.APPLIED),
+        (EventKind.TERMINATE_OK, Outcome.APPLIED),
+        (EventKind.TERMINATE_FAILED, Outcome.APPLIED),
+        (EventKind.LAUNCHING, Outcome.UNKNOWN),
+        (EventKind.TERMINATING, Outcome.UNKNOWN),
+    ],
+)
+async def test_a_result_needs_its_group_alone_and_a_hook_its_instance(
+    workflows: Workflows, kind: EventKind, outcome: Outcome
+) -> None:
+    workflows.outcome = Outcome.UNKNOWN
+    unlisted = state("i-9", kind=kind, state=None, group="c1-mp-0")
+    assert (await dispatcher(workflows).outcome(unlisted)).outcome is outcome
+    workflows.outcome = Outcome.UNAVAILABLE
+    assert (await dispatcher(workflows).outcome(unlisted)).outcome is Outcome.UNAVAILABLE
+
+
 async def test_a_launch_without_an_instance_wakes_its_group_only(workflows: Workflows) -> None:
     failed = state("", kind=EventKind.LAUNCH_FAILED, state=None, group="c1-mp-0")
     assert (await dispatcher(workflows).outcome(failed)).outcome is Outcome.APPLIED
