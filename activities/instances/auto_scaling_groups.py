@@ -44,8 +44,9 @@ class GroupActivities(Activities):
         key = GroupKey.of(look.key)
         pools = self._cache.pools_of(key)
         if not pools:
-            gone = Decision(phase="Unmanaged", outcome=Outcome.GONE, why="no AWSMachinePool names this group")
-            return GroupWorld(key=look.key, exists=False, decision=gone)
+            return _unmanaged(look, "no AWSMachinePool names this group")
+        if not self._served.serves(key.account, key.region):
+            return _unmanaged(look, f"PERDURE_INSTANCES_QUEUES does not name {key.account}/{key.region}")
         caller = self._served.caller(key.account, key.region)
         found = await asyncio.to_thread(describe_group, caller, key.region, key.group)
         # A missing group has nothing more to show.
@@ -67,6 +68,11 @@ class GroupActivities(Activities):
         self._cache.learn(AWS_MACHINE_POOL, answer)
         if GROUP_STATE_LABEL in mapping(patch, "metadata", "labels"):
             metrics.LABELS.labels(GROUP_STATE_LABEL).inc()
+
+
+def _unmanaged(look: LookAtGroup, why: str) -> GroupWorld:
+    gone = Decision(phase="Unmanaged", outcome=Outcome.GONE, why=why)
+    return GroupWorld(key=look.key, exists=False, decision=gone)
 
 
 def _decision(pool: AWSMachinePool, state: GroupState | None) -> Decision:

@@ -51,6 +51,9 @@ class ServedPlaces:
     def places(self) -> tuple[Place, ...]:
         return tuple(self._places.values())
 
+    def serves(self, account: str, region: str) -> bool:
+        return (account, region) in self._places
+
     def caller(self, account: str, region: str) -> Services:
         """The AWS clients for an account and region. Raises Invalid if the settings do not name them."""
         place = self._places.get((account, region))

@@ -69,10 +69,11 @@ def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> 
         return [InstanceKey(account=account, region=region, instance_id=instance_id).lifecycle]
 
     def group(pool: AWSMachinePool) -> Iterable[Key]:
-        return [pool.group.lifecycle] if pool.group is not None else []
+        found = pool.group
+        return [found.lifecycle] if found is not None and (found.account, found.region) in served else []
 
     def instances(pool: AWSMachinePool) -> Iterable[Key]:
-        if pool.group is None or (pool.group.account, pool.group.region) not in served:
+        if pool.group is None or not group(pool):
             return []
         account, region = pool.group.account, pool.group.region
         keys = (InstanceKey(account=account, region=region, instance_id=each) for each in pool.instance_ids)

@@ -13,6 +13,7 @@ from activities.instances import auto_scaling_groups
 from activities.instances.auto_scaling_groups import GroupActivities
 from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
+from domain.decision import Outcome
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.machine_pool_labels import GroupRecord, LastResult, fold_result
@@ -34,6 +35,7 @@ class World:
     def __init__(self) -> None:
         body = {"metadata": {"namespace": "ns", "name": GROUP, "uid": "u"}, "spec": {"providerID": ARN}}
         self.pool = AWSMachinePool.model_validate(body)
+        self.served = {(ACCOUNT, REGION)}
         self.listed: GroupFound | None = GroupFound(instances={"i-1": "InService"})
         self.looks = GroupActivities(
             cast(KubeApi, self), cast(InstanceCache, self), cast(ServedPlaces, self), observing=False
@@ -47,6 +49,9 @@ class World:
 
     def learn(self, kind: object, answer: Any) -> None:
         self.pool = AWSMachinePool.model_validate(answer)
+
+    def serves(self, account: str, region: str) -> bool:
+        return (account, region) in self.served
 
     def caller(self, account: str, region: str) -> None:
         return None
@@ -101,6 +106,13 @@ async def test_a_failure_from_an_event_holds_until_a_later_success(world: World)
     assert await world.labelled_after(record) == ("in-service", "")
     world.listed = listing(4, failed=True)
     assert await world.labelled_after(fold_result(record, event(EventKind.LAUNCH_OK, 6))) == ("in-service", "")
+
+
+async def test_the_lifecycle_of_a_group_ends_where_its_account_and_region_are_not_served(world: World) -> None:
+    world.served.clear()
+    seen = await world.looks.look_at_group(LookAtGroup(key=KEY))
+    assert (seen.exists, seen.decision.outcome) == (False, Outcome.GONE)
+    assert f"{ACCOUNT}/{REGION}" in seen.decision.why
 
 
 async def test_of_a_group_that_is_gone_no_failure_is_told(world: World) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -419,6 +419,15 @@ def test_a_pool_wakes_its_group() -> None:
     group = GroupKey(account=ACCOUNT, region=REGION, group="g")
     assert woken(None, pool) == {group.lifecycle, THE_SWEEP}
     assert woken(pool, None) == {group.lifecycle}
+
+
+@pytest.mark.parametrize(("account", "region"), [("999999999999", REGION), (ACCOUNT, "us-east-1")])
+def test_a_pool_wakes_no_group_of_an_account_or_region_that_is_not_served(account: str, region: str) -> None:
+    arn = f"arn:aws:autoscaling:{region}:{account}:autoScalingGroup:1:autoScalingGroupName/g"
+    body: Any = {"metadata": {"name": "p", "namespace": "c"}, "spec": {"providerID": arn}}
+    paused = merge(body, {"metadata": {"annotations": {PAUSED_ANNOTATION: ""}}})
+    before, after = seen(body, AWS_MACHINE_POOL.name), seen(cast(Any, paused), AWS_MACHINE_POOL.name)
+    assert woken(before, after) == set()
 
 
 @pytest.mark.parametrize(
