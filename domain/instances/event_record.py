@@ -4,7 +4,7 @@ Events may arrive in any order and more than once: the record is the same for ev
 which state counts. Between copies of one notice, scheduled event or lifecycle action, AWS's time decides.
 
 Every collection is bounded. Nothing is lost with the workflow: states and scheduled events can be read from AWS again;
-notices and the tokens of lifecycle actions are in the annotation of the AWSMachine or Node.
+notices and the tokens of lifecycle actions are in the object's annotation.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from domain.instances.event_handover import Outcome
 from domain.instances.event_routing import instance_of
 from domain.instances.event_verification import STOPPED_STATES, Facts, Question, asked_since, holds
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
+from domain.instances.hook_timeouts import LONGEST_HOOK
 from domain.instances.interruption_policy import Reaction
 from domain.instances.state_ordering import LastState, Placing, place
 from domain.instances.workflow_ids import InstanceKey
@@ -118,6 +119,7 @@ class InstanceRecord(Model):
     interruptions: dict[EventKind, Interruption] = {}
     planned: dict[str, Planned] = {}  # scheduled events by Health's ARN
     hooks: dict[str, HeldHook] = {}  # lifecycle actions by token
+    launched_at: datetime | None = None  # the latest reported end of a launch
     drain: Drain | None = None
     last: LastEvent | None = None
     refuted: int = 0  # how many events AWS did not confirm
@@ -139,6 +141,10 @@ class InstanceRecord(Model):
     def open_hooks(self) -> tuple[HeldHook, ...]:
         waiting = (hook for hook in self.hooks.values() if hook.ended_at is None)
         return tuple(sorted(waiting, key=lambda hook: (hook.time, hook.key)))
+
+    def waiting_hooks(self, now: datetime) -> tuple[HeldHook, ...]:
+        """The lifecycle actions that Auto Scaling may still wait for."""
+        return tuple(held for held in self.open_hooks if held.time + LONGEST_HOOK > now)
 
 
 def opened(key: InstanceKey, now: datetime) -> InstanceRecord:
@@ -181,6 +187,8 @@ def _with_event(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
         return _with_hook(record, event, event.hook)
     if event.kind is EventKind.HEALTH_SCHEDULED and event.health is not None:
         return _with_planned(record, event, event.health)
+    if event.kind is EventKind.LAUNCH_OK and event.timely:
+        return record.model_copy(update={"launched_at": max(record.launched_at or event.time, event.time)})
     return record
 
 
@@ -319,6 +327,14 @@ def hooks_confirmed(record: InstanceRecord, facts: Facts) -> InstanceRecord:
 
 def hook_ended(record: InstanceRecord, token: str, at: datetime) -> InstanceRecord:
     return _hook_changed(record, token, ended_at=at)
+
+
+def launching_hooks_ended(record: InstanceRecord) -> InstanceRecord:
+    at = record.launched_at  # a launch succeeds only once all its lifecycle actions are completed
+    for held in record.open_hooks:
+        if at is not None and held.action.transition == "launching" and held.time <= at:
+            record = hook_ended(record, held.action.token, at)
+    return record
 
 
 def _hook_changed(record: InstanceRecord, token: str, **changes: datetime | bool) -> InstanceRecord:

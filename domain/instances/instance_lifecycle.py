@@ -149,7 +149,7 @@ def phase_of(world: InstanceWorld, now: datetime) -> InstancePhase:
         return InstancePhase.NOT_FOUND
     if not world.managed:
         return InstancePhase.UNKNOWN
-    hooks = {hook.action.transition for hook in record.open_hooks if not hook.action.returns_to_warm_pool}
+    hooks = {hook.action.transition for hook in record.waiting_hooks(now) if not hook.action.returns_to_warm_pool}
     if "terminating" in hooks:
         return InstancePhase.HOOK_DRAINING
     if record.state in STOPPED_STATES:
@@ -299,7 +299,7 @@ def _deadline(
         moments.append(world.known.turn.at + ASK_FOR_TURN_AGAIN)
     # If the consumer's clock is ahead, an event's time of receipt is in the future: AWS is asked from then on.
     moments += [moment for hook in hooks for moment in (hook.next_at, hook.held.received_at)]
-    moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # when the annotation drops it
+    moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # when annotation and phase drop it
     open_claims = any(unproven(world, cause, now) for cause in found)
     if facts is not None and (open_claims or any(_asks_of_group(world, hook) for hook in hooks)):
         moments.append(facts.at + ASK_AGAIN)

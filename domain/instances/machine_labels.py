@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, LONGEST_ANNOTATION, STATE_LABEL
 from domain.instances.event_record import Drain, HeldHook, InstanceRecord, Interruption, LastEvent
 from domain.instances.events import EventKind, InstanceState, reckonable
-from domain.instances.hook_timeouts import LONGEST_HOOK
 from domain.instances.interruption_causes import nearest_end, open_interruptions
 from domain.instances.resources import AWSMachine, Node
 from domain.instances.scheduled_event_timing import open_planned
@@ -146,11 +145,10 @@ def _story(record: InstanceRecord, now: datetime) -> Story:
 
 
 def _waiting(record: InstanceRecord, now: datetime) -> dict[str, HeldHook]:
-    """The lifecycle actions that Auto Scaling may still wait for, without their heartbeats, which change often."""
+    """The open lifecycle actions, without their heartbeats, which change often."""
     if record.state is not None and record.state.final:
         return {}
-    waiting = (held for held in record.open_hooks if held.time + LONGEST_HOOK > now)
-    return {held.action.token: _as_received(held) for held in waiting}
+    return {held.action.token: _as_received(held) for held in record.waiting_hooks(now)}
 
 
 def _as_received(held: HeldHook) -> HeldHook:

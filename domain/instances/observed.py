@@ -15,7 +15,7 @@ from domain.decision import World
 from domain.instances.disruption_budget import Turn
 from domain.instances.ec2_answers import answered
 from domain.instances.event_handover import Outcome, Taken
-from domain.instances.event_record import InstanceRecord, fold, hear, hooks_confirmed, opened
+from domain.instances.event_record import InstanceRecord, fold, hear, hooks_confirmed, launching_hooks_ended, opened
 from domain.instances.event_verification import STOPPED_STATES, Facts
 from domain.instances.events import InstanceEvent
 from domain.instances.hook_timeouts import HookTiming
@@ -201,7 +201,10 @@ class InstanceWorld(World):
         if known.turn_unused and self._goes(before):
             known = known.model_copy(update={"turn_unused": False})
         world = super().recall(before).model_copy(update={"known": known})
-        return world.model_copy(update={"policy": known.left_with}) if world._left else world
+        world = world.model_copy(update={"policy": known.left_with}) if world._left else world
+        if world.known.record is None or not world.managed or world.policy.launching_hook:
+            return world  # a forged event must not keep Perdure from completing a hook
+        return world.with_record(launching_hooks_ended(world.record))
 
     def _goes(self, before: Self) -> bool:
         """Whether the Machine or Node is gone or being deleted, so that the permission to disrupt it was used."""

@@ -114,6 +114,33 @@ def test_the_phase_is_what_is_going_to_happen(events: tuple[InstanceEvent, ...],
     assert work(record(*events), 10).phase is phase
 
 
+@pytest.mark.parametrize(
+    ("policy", "launched_at", "phase"),
+    [
+        (ReactionPolicy(), 9, InstancePhase.LIVE),
+        (ReactionPolicy(), 4, InstancePhase.LAUNCHING),
+        # Anyone who may send to the queue can forge it, and Perdure would then complete no hook.
+        (DRAINING, 9, InstancePhase.LAUNCHING),
+    ],
+    ids=["of no policy", "a later hook", "of the policy"],
+)
+def test_a_successful_launch_ends_the_launching_hooks_that_no_policy_serves(
+    policy: ReactionPolicy, launched_at: float, phase: InstancePhase
+) -> None:
+    known = record(hook(5, "launching"), event(EventKind.LAUNCH_OK, launched_at, group=GROUP))
+    world = observed(record(), policy=policy).recall(observed(known))
+    assert work_for_instance(world, at(10)).phase is phase
+    annotated = str(label_patch(machine(), world.record, at(10)))
+    assert ("t-1" in annotated) is (phase is InstancePhase.LAUNCHING)
+
+
+@pytest.mark.parametrize("transition", ["launching", "terminating"])
+def test_a_hook_that_nobody_ends_shows_in_the_phase_for_48_hours_at_most(transition: str) -> None:
+    known = record(hook(5, transition))
+    assert work(known, 2 * DAY + 4).phase is not InstancePhase.LIVE
+    assert work(known, 2 * DAY + 5).phase is InstancePhase.LIVE
+
+
 def test_by_default_everything_is_labelled_and_nothing_else_is_done() -> None:
     known = record(spot(4), hook(5), hook(5, "launching", token="t-2"), scheduled(6, at(60)), state("terminated", 9))
     done = work(known, 20, facts=facts(15, "terminated"))
