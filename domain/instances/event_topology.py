@@ -7,6 +7,7 @@ elsewhere: to the account and region of an organization's view.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -28,6 +29,7 @@ _MOST_RECEIVES = 50
 # States are read again anyway, so an event older than this is worthless.
 _DELIVERY_AGE_S = 3600
 _LONGEST_RULE_NAME = 64
+_LONGEST_QUEUE_NAME = 80
 TAGS = {"owned-by": "perdure"}
 
 Attributes = dict[str, str]
@@ -76,22 +78,19 @@ class Topology(Model):
 
 
 def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = "") -> Topology:
-    """The queues and rules of an account and region. `name` is the queue's name and the prefix of all other names. The
-    rules match only Auto Scaling groups whose names begin with `group_prefix`.
+    """The queues and rules of an account and region. `name` is the queue's name and the prefix of all other names,
+    shortened in rules. The rules match only Auto Scaling groups whose names begin with `group_prefix`.
 
     Raises ValueError if a name would be longer than AWS allows.
     """
-    queue_arn, dead_arn = queue_arn_of(account, region, name), queue_arn_of(account, region, f"{name}-dead")
+    dead_letters = _fitting(f"{name}-dead", "dead-letter queue", "SQS", _LONGEST_QUEUE_NAME)
+    queue_arn, dead_arn = queue_arn_of(account, region, name), queue_arn_of(account, region, dead_letters)
     target = Target(id=name[:64], arn=queue_arn, dead_letters=dead_arn, oldest_s=_DELIVERY_AGE_S)
     patterns = {"ec2": _EC2_PATTERN, "autoscaling": auto_scaling_pattern(group_prefix), "health": _HEALTH_PATTERN}
+    named = {_own_rule_name(name, source): pattern for source, pattern in patterns.items()}
     rules = tuple(
-        Rule(
-            name=rule_name(f"{name}-{source}"),
-            arn=rule_arn_of(account, region, f"{name}-{source}"),
-            pattern=pattern,
-            targets=(target,),
-        )
-        for source, pattern in patterns.items()
+        Rule(name=each, arn=rule_arn_of(account, region, each), pattern=pattern, targets=(target,))
+        for each, pattern in named.items()
     )
     attributes = {
         "ReceiveMessageWaitTimeSeconds": str(_WAIT_S),
@@ -108,7 +107,7 @@ def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = 
     }
     return Topology(
         queue=Queue(name=name, arn=queue_arn, attributes=attributes),
-        dead_letters=Queue(name=f"{name}-dead", arn=dead_arn, attributes=dead),
+        dead_letters=Queue(name=dead_letters, arn=dead_arn, attributes=dead),
         rules=rules,
     )
 
@@ -183,14 +182,24 @@ def rule_arn_of(account: str, region: str, name: str) -> str:
     return f"arn:{partition_of(region)}:events:{region}:{account}:rule/{name}"
 
 
+def _own_rule_name(queue: str, source: str) -> str:
+    name = f"{queue}-{source}"
+    if len(name) <= _LONGEST_RULE_NAME:
+        return name
+    end = f"-{hashlib.sha256(queue.encode()).hexdigest()[:8]}-{source}"
+    return f"{queue[: _LONGEST_RULE_NAME - len(end)]}{end}"
+
+
 def rule_name(name: str) -> str:
-    """The unchanged name of a rule. Raises ValueError if the name is too long: AWS's own refusal would not say which
+    return _fitting(name, "rule", "EventBridge", _LONGEST_RULE_NAME)
+
+
+def _fitting(name: str, what: str, service: str, most: int) -> str:
+    """The unchanged name. Raises ValueError if the name is too long: AWS's own refusal would not say which
     name is too long.
     """
-    if len(name) > _LONGEST_RULE_NAME:
-        raise ValueError(
-            f"the rule's name {name!r} has {len(name)} characters; EventBridge allows {_LONGEST_RULE_NAME}"
-        )
+    if len(name) > most:
+        raise ValueError(f"the {what}'s name {name!r} has {len(name)} characters; {service} allows {most}")
     return name
 
 

@@ -14,6 +14,7 @@ from instance_scenes import envelope as enveloped
 
 from activities.aws import event_topology, instances
 from domain.instances.event_topology import Topology, auto_scaling_pattern, same_document, topology
+from domain.instances.event_topology_upkeep import wanted
 from domain.instances.permissions import (
     CONSUME,
     SET_UP_QUEUES,
@@ -22,20 +23,22 @@ from domain.instances.permissions import (
     running_document,
     setup_document,
     terminating_document,
+    topologies,
 )
 from domain.instances.provider_queue_takeover import provider_topology
+from domain.instances.served_queues import Place
 from starters.events import sqs_queues
 
 
 def matches(pattern: Any, event: Any) -> bool:
     """Whether EventBridge would deliver, as far as our patterns go: exact values and prefixes."""
-    for name, wanted in pattern.items():
+    for name, expected in pattern.items():
         value = event.get(name)
-        if isinstance(wanted, dict):
-            if not isinstance(value, dict) or not matches(wanted, value):
+        if isinstance(expected, dict):
+            if not isinstance(value, dict) or not matches(expected, value):
                 return False
         elif not any(
-            value == each or (isinstance(each, dict) and str(value).startswith(each["prefix"])) for each in wanted
+            value == each or (isinstance(each, dict) and str(value).startswith(each["prefix"])) for each in expected
         ):
             return False
     return True
@@ -119,9 +122,20 @@ def test_arns_are_of_the_regions_partition() -> None:
 
 
 def test_names_that_aws_refuses_are_refused_here() -> None:
-    assert topology(ACCOUNT, REGION, name="q" * 52)
-    with pytest.raises(ValueError, match="EventBridge allows 64"):
-        topology(ACCOUNT, REGION, name="q" * 53)
+    assert topology(ACCOUNT, REGION, name="q" * 75)
+    with pytest.raises(ValueError, match="SQS allows 80"):
+        topology(ACCOUNT, REGION, name="q" * 76)
+
+
+def test_rules_of_a_queue_with_a_long_name_get_shorter_names() -> None:
+    assert [rule.name for rule in topology(ACCOUNT, REGION, name="q" * 52).rules] == [
+        f"{'q' * 52}-{source}" for source in ("ec2", "autoscaling", "health")
+    ]
+    longer = [topology(ACCOUNT, REGION, name=f"{'q' * 60}{end}") for end in ("-a-queue", "-b-queue")]
+    names = [rule.name for place in longer for rule in place.rules]
+    assert max(map(len, names)) == 64
+    assert len(set(names)) == 6
+    assert all(rule.arn.endswith(f":rule/{rule.name}") for place in longer for rule in place.rules)
 
 
 # --- what is there already ---
@@ -230,6 +244,12 @@ def test_setting_up_touches_its_own_names_only() -> None:
     assert allowed(document, "events:PutRule") == sorted(rule.arn for rule in PLACE.rules)
     assert allowed(document, "sqs:SetQueueAttributes") == sorted([PLACE.queue.arn, PLACE.dead_letters.arn])
     assert setup_document([])["Statement"] == [], "IAM refuses a statement without resources"
+
+
+def test_the_rules_of_a_cluster_with_a_long_name_are_made_and_allowed() -> None:
+    place = Place(account=ACCOUNT, region=REGION, queue=f"{'c' * 55}-queue")
+    allowed_rules = allowed(setup_document(topologies(place)), "events:PutRule")
+    assert {rule.arn for rule in wanted(place).rules} < set(allowed_rules)
 
 
 def test_the_compatible_document_reaches_the_providers_queues_and_deletes_nothing() -> None:
