@@ -169,18 +169,25 @@ class Shop:
         await self.kube.patch(LOAD_BALANCER, CONTROL, self.name, status, subresource="status", field_manager=PERSON)
 
     async def end(self) -> None:
-        """As the LoadBalancer's own lifecycle does once nothing is left in the cloud."""
-        await self.until_balancer(is_deleting, "the LoadBalancer is asked to go")
-        await self.kube.patch(
-            LOAD_BALANCER, CONTROL, self.name, {"metadata": {"finalizers": None}}, field_manager=PERSON
-        )
+        """As the LoadBalancer's own lifecycle does once nothing is left in the cloud. One that is not held goes by
+        itself, because its project is never reached.
+        """
+
+        async def goes() -> bool:
+            with suppress(Absent):
+                return is_deleting(await self.balancer())
+            return True
+
+        await eventually(goes, "the LoadBalancer is asked to go", PATIENCE)
+        with suppress(Absent):
+            await self.kube.patch(
+                LOAD_BALANCER, CONTROL, self.name, {"metadata": {"finalizers": None}}, field_manager=PERSON
+            )
 
     async def leave(self) -> None:
         with suppress(Absent):
             await self.kube.delete(SERVICE, self.namespace, "shop")
-        with suppress(Absent):
-            await self.balancer()
-            await self.end()
+        await self.end()
 
         async def gone() -> bool:
             with suppress(Absent):
@@ -205,7 +212,6 @@ async def test_a_service_gets_a_whole_load_balancer_an_address_and_is_released_i
     await shop.create({"replicas": "2", "tcpIdleTimeout": "5m"})
     made = await shop.until_balancer(lambda _: True, "the LoadBalancer is made")
     assert text(made, "metadata", "annotations", f"{PREFIX}serviceName") == f"{shop.namespace}/shop"
-    assert sequence(made, "metadata", "finalizers") == [LOAD_BALANCER_FINALIZER]
     assert at(made, "metadata", "generation") == 1, "whole from its birth: no patch follows"
     assert at(made, "spec", "replicas") == 2
     assert text(made, "spec", "options", "tcpIdleTimeout") == "5m0s"
@@ -215,6 +221,9 @@ async def test_a_service_gets_a_whole_load_balancer_an_address_and_is_released_i
     assert endpoints(made)["svc-a"] == ["10.0.0.1"]
     assert SERVICE_FINALIZER in sequence(await shop.service(), "metadata", "finalizers")
     await shop.until_recorded("LoadBalancer is in creation")
+    await shop.until_balancer(
+        lambda each: sequence(each, "metadata", "finalizers") == [LOAD_BALANCER_FINALIZER], "its lifecycle keeps it"
+    )
 
     await shop.serve("203.0.113.7")
     await shop.until_service(lambda each: addresses(each) == ["203.0.113.7"], "the address is written")
@@ -398,7 +407,6 @@ async def test_a_load_balancer_that_others_edit_or_delete_is_restored(shop: Shop
     await shop.kube.patch(LOAD_BALANCER, CONTROL, shop.name, name, field_manager=PERSON)
     await shop.until_balancer(lambda each: service_name(each) == f"{shop.namespace}/shop", "its Service is named again")
     await shop.kube.delete(LOAD_BALANCER, CONTROL, shop.name)
-    await shop.end()
     await shop.until_balancer(
         lambda each: text(each, "metadata", "uid") != text(first, "metadata", "uid"), "another one is made"
     )

@@ -22,7 +22,6 @@ from typing import TypeVar
 from domain.loadbalancers import LOAD_BALANCER
 from domain.loadbalancers.constants import (
     API_VERSION,
-    LOAD_BALANCER_FINALIZER,
     LOAD_BALANCER_LABEL,
     SERVICE_NAME_ANNOTATION,
 )
@@ -142,7 +141,6 @@ def _creation(
             "name": load_balancer_name(meta),
             "namespace": installation.namespace,
             "annotations": {SERVICE_NAME_ANNOTATION: service_name(meta)},
-            "finalizers": [LOAD_BALANCER_FINALIZER],
         },
         "spec": spec.model_dump(mode="json", exclude_defaults=True),
     }

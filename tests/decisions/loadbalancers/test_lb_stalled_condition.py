@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lb_objects import NOW, ago, balancer, balancer_world, refusal
+from lb_objects import INSTALLATION, NOW, ago, balancer, balancer_world, refusal, service
 
 from activities.kube.writes import dropped_fields
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
@@ -15,6 +15,7 @@ from domain.loadbalancers.cloud.steps import CreateSecurityGroup
 from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, NOTHING_MADE_ANNOTATION
 from domain.loadbalancers.refused_calls import QUOTA as OVER_QUOTA
 from domain.loadbalancers.resources import LoadBalancer
+from domain.loadbalancers.services.synchronization import work_for
 from domain.refusal import ErrorType, Refusal
 from domain.writes import DropFinalizer, Patch, Written, merge
 
@@ -117,6 +118,12 @@ def marked(of: LoadBalancer, cloud: LoadBalancerCloud | None, hindrance: Refusal
 def test_a_new_load_balancer_whose_project_is_not_reached_is_marked() -> None:
     assert marked(new(), None, MISSING)
     assert not marked(new(), LoadBalancerCloud(), None)
+
+
+def test_the_load_balancer_of_a_service_whose_project_is_not_reached_is_marked() -> None:
+    made = LoadBalancer.model_validate(work_for(service(), None, (), INSTALLATION).create)
+    assert marked(made, None, MISSING)
+    assert not marked(made, LoadBalancerCloud(), None)
 
 
 def test_a_load_balancer_with_earlier_passes_is_not_marked() -> None:
