@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import binascii
 import configparser
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -56,7 +57,7 @@ class Credentials:
 def read_credentials(
     content: Mapping[str, object], where: str, *, project_id: str = "", environment: Mapping[str, str]
 ) -> Credentials:
-    """The credentials in a Secret's data; `environment` fills gaps. Raises Invalid if incomplete or contradictory."""
+    """The credentials in a Secret's data; `environment` fills gaps. Raises Invalid if unusable."""
     section = _section(content, where)
 
     def given(key: str, variable: str) -> str:
@@ -138,8 +139,18 @@ def _check(found: Credentials, where: str) -> None:
     ]
     if lacking:
         raise _bad(where, f"[{_SECTION}] of {CREDENTIALS_KEY} lacks {', '.join(lacking)}")
-    if urlsplit(found.auth_url).scheme not in ("http", "https"):
+    if not _is_address(found.auth_url):
         raise _bad(where, "auth-url is not an http or https address")
+    # openstacksdk expands `~` in the same way.
+    if found.ca_file and not os.path.exists(os.path.expanduser(found.ca_file)):
+        raise _bad(where, f"this process has no file {found.ca_file}: check ca-file, or the environment's OS_CACERT")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        return urlsplit(url).scheme in ("http", "https")
+    except ValueError:  # such as https://[x
+        return False
 
 
 def _bad(where: str, why: str) -> Invalid:

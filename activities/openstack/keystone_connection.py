@@ -109,7 +109,7 @@ class Token:
         known = self._plugin.auth_ref
         try:
             access = self._plugin.get_access(self._session)
-        except exceptions.ClientException as error:
+        except (exceptions.ClientException, OSError) as error:
             call_metrics.TOKENS.inc()
             # Not chained: Keystone's exception has the request, and with it the password.
             mapped = _keystones(self._call, error)
@@ -156,7 +156,7 @@ def _password(credentials: Credentials) -> v3.Password:
     )
 
 
-def _keystones(call: Call, error: exceptions.ClientException) -> ApiError:
+def _keystones(call: Call, error: Exception) -> ApiError:
     if not isinstance(error, exceptions.HttpError):
         return no_answer(call, error)
     response = error.response

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import parse_qsl, urlsplit
 
-import requests
 from keystoneauth1 import exceptions
 from keystoneauth1.access import AccessInfo
 
@@ -166,7 +165,7 @@ class Project:
                 )
                 metric.status = response.status_code
                 return Answer(response.status_code, lowered(response.headers), body_of(response))
-            except (exceptions.ClientException, requests.RequestException) as error:
+            except (exceptions.ClientException, OSError) as error:  # requests' own errors are OSErrors
                 raise no_answer(request.call, error) from None
 
 

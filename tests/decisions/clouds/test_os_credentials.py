@@ -10,7 +10,8 @@ from activities.openstack.credentials import Credentials, read_credentials
 from engine.errors import Invalid
 
 WHERE = "Secret lbs/cloud"
-FULL = """
+CERTIFICATES = __file__  # a file that exists
+FULL = f"""
 [Global]
 auth-url = https://cloud.example/identity
 username = "robot"
@@ -18,7 +19,7 @@ password = a#b;c %(x)s
 domain-name = Default
 project-name = 'web shop'
 region = north
-ca-file = /etc/ca.pem
+ca-file = {CERTIFICATES}
 """
 
 
@@ -48,7 +49,7 @@ def test_a_full_secret_is_read_unchanged() -> None:
         domain_name="Default",
         project_name="web shop",
         region="north",
-        ca_file="/etc/ca.pem",
+        ca_file=CERTIFICATES,
     )
 
 
@@ -97,10 +98,10 @@ def test_the_environment_fills_what_is_empty_and_nothing_else() -> None:
         OS_DOMAIN_NAME="Default",
         OS_REGION_NAME="south",
         OS_PROJECT_ID="p",
-        OS_CACERT="/etc/other.pem",
+        OS_CACERT="/etc",
     )
     assert found.auth_url == "https://cloud.example/identity/v3"
-    assert (found.password, found.region, found.ca_file) == ("secret", "south", "/etc/other.pem")
+    assert (found.password, found.region, found.ca_file) == ("secret", "south", "/etc")
     assert (found.domain_id, found.domain_name) == ("default", "")
     assert (found.project_id, found.project_name) == ("p", "")
 
@@ -112,6 +113,16 @@ def test_a_domain_of_the_environment_is_no_second_one() -> None:
 @pytest.mark.parametrize("key", ["auth-url", "username", "password", "domain-name", "project-name"])
 def test_a_missing_field_is_named(key: str) -> None:
     assert key in refused(without(key))
+
+
+def test_certificates_that_this_process_does_not_have_are_named() -> None:
+    assert "/nowhere/ca.pem" in refused(FULL.replace(CERTIFICATES, "/nowhere/ca.pem"))
+    assert "/nowhere/os.pem" in refused(FULL, OS_CACERT="/nowhere/os.pem")
+
+
+@pytest.mark.parametrize("url", ["https://[x", "ftp://cloud.example", "cloud.example"])
+def test_an_address_of_keystone_that_cannot_be_called_is_refused(url: str) -> None:
+    assert "auth-url" in refused(FULL.replace("https://cloud.example/identity", url))
 
 
 @pytest.mark.parametrize(

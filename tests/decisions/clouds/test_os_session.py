@@ -107,7 +107,7 @@ def cloud() -> Iterator[Cloud]:
     cloud.close()
 
 
-def opened(cloud: Cloud, region: str = "north", **settings: Any) -> Project:
+def opened(cloud: Cloud, region: str = "north", ca_file: str = "", **settings: Any) -> Project:
     credentials = Credentials(
         auth_url=f"{cloud.url}/v3",
         username="robot",
@@ -115,6 +115,7 @@ def opened(cloud: Cloud, region: str = "north", **settings: Any) -> Project:
         domain_name="Default",
         project_name="shop",
         region=region,
+        ca_file=ca_file,
     )
     return Project(credentials, Guard(credentials.project, 16, 1000), Settings(**settings))
 
@@ -238,6 +239,18 @@ def test_a_silent_service_is_given_up_after_the_timeout(cloud: Cloud) -> None:
         with pytest.raises(Unavailable):
             create(project)
         held.set()
+
+
+@pytest.mark.parametrize("keystone", [True, False])
+def test_a_call_whose_certificates_were_removed_has_no_answer(cloud: Cloud, keystone: bool) -> None:
+    secured = cloud.url.replace("http:", "https:")
+    if keystone:
+        cloud.url = secured
+    with closing(opened(cloud, ca_file="/nowhere/ca.pem")) as project:
+        cloud.url = secured  # the address of all services in the catalog
+        with pytest.raises(Unavailable, match=r"/nowhere/ca\.pem") as lost:
+            port(project)
+    assert lost.value.code == "NoAnswer"
 
 
 def test_an_answer_that_is_no_json_is_unreadable(cloud: Cloud, project: Project) -> None:
