@@ -42,7 +42,7 @@ from domain.loadbalancers.services.objects import Installation, Node, Service
 from domain.loadbalancers.services.service_annotations import ServiceAnnotations, parse_annotations
 from domain.loadbalancers.services.service_class import drops_finalizer, wants_balancer
 from domain.loadbalancers.services.service_validation import fault_of
-from domain.loadbalancers.services.unreadable_annotations import keeping
+from domain.loadbalancers.services.unreadable_annotations import keeping, limited
 from domain.model import Model
 from domain.notices import Notice, normal, warning
 from domain.schema import Document
@@ -123,7 +123,7 @@ def _creation(
 ) -> ServiceWork:
     if problem := creation_problem(annotations.problem):
         return ServiceWork(problem=problem, notices=(*annotations.notices, warning("Failed", problem)))
-    meta = service.metadata
+    meta, annotations = service.metadata, limited(annotations, LoadBalancerOptions())
     spec = LoadBalancerSpec(
         selector=Selector(match_labels={LOAD_BALANCER_LABEL: load_balancer_label(installation.namespace, meta)}),
         replicas=annotations.replicas,

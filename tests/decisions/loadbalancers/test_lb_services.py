@@ -291,6 +291,32 @@ def test_the_project_stays_and_the_rest_is_changed_all_the_same() -> None:
     assert "Warning/Failed project id is immutable, cant be changed after initial creation" in messages(done)
 
 
+@pytest.mark.parametrize(
+    ("stored", "requested", "enabled", "ports"),
+    [
+        ({}, "true", False, ()),
+        ({"tcpProxyProtocol": True}, "true", True, ()),
+        ({"tcpProxyProtocol": True}, "false", False, ()),
+        ({"tcpProxyProtocolPortFilter": [443]}, "true", True, (443,)),
+    ],
+)
+def test_an_unreadable_filter_turns_the_proxy_protocol_on_for_no_further_port(
+    stored: Json, requested: str, enabled: bool, ports: tuple[int, ...]
+) -> None:
+    existing = balancer(spec={"options": stored})
+    bad = service({"tcpProxyProtocol": requested, "tcpProxyProtocolPortsFilter": "443;8443"})
+    options = after(work(bad, existing), existing).spec.options
+    assert (options.tcp_proxy_protocol, options.tcp_proxy_protocol_port_filter) == (enabled, ports)
+
+
+def test_a_load_balancer_with_an_unreadable_filter_is_created_without_proxy_protocol() -> None:
+    """An empty filter would turn it on for all ports."""
+    bad = {"tcpProxyProtocol": "true", "tcpProxyProtocolPortsFilter": "443;8443"}
+    assert not after(work(service(bad))).spec.options.tcp_proxy_protocol
+    partly = after(work(service({**bad, "tcpProxyProtocolPortsFilter": "443,x"}))).spec.options
+    assert (partly.tcp_proxy_protocol, partly.tcp_proxy_protocol_port_filter) == (True, (443,))
+
+
 def test_the_services_own_source_ranges_count_more_than_the_annotation() -> None:
     of = service({"loadBalancerSourceRanges": "10.0.0.0/8"}, spec={"loadBalancerSourceRanges": ["192.0.2.0/24"]})
     assert parse_annotations(of, INSTALLATION).options.load_balancer_source_ranges == ("192.0.2.0/24",)
