@@ -6,14 +6,17 @@ port list enables PROXY protocol for all backends.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeVar
 
+from domain.loadbalancers.ip_addresses import source_range
 from domain.loadbalancers.resources import LoadBalancerOptions, LoadBalancerSpec
 from domain.loadbalancers.services.service_annotations import ServiceAnnotations
 from domain.model import Model
 
 M = TypeVar("M", bound=Model)
 
+_NOBODY = "255.255.255.255/32"  # a network that Neutron and Envoy accept, and from which no packet comes
 _PORTS_FILTER = "tcpProxyProtocolPortsFilter"
 # The path of the value that an annotation sets, which is the same in `ServiceAnnotations` and in the LoadBalancer's
 # spec.
@@ -39,11 +42,19 @@ def keeping(annotations: ServiceAnnotations, stored: LoadBalancerSpec) -> Servic
 
 def limited(annotations: ServiceAnnotations, stored: LoadBalancerOptions) -> ServiceAnnotations:
     options = annotations.options
-    if _PORTS_FILTER not in annotations.unreadable or options.tcp_proxy_protocol_port_filter:
-        return annotations
-    # An empty filter means all ports, for which PROXY protocol was not requested.
-    enabled = options.tcp_proxy_protocol and stored.tcp_proxy_protocol
-    return annotations.model_copy(update={"options": options.model_copy(update={"tcp_proxy_protocol": enabled})})
+    update: dict[str, object] = {}
+    if _PORTS_FILTER in annotations.unreadable and not options.tcp_proxy_protocol_port_filter:
+        # An empty filter means all ports, for which PROXY protocol was not requested.
+        update["tcp_proxy_protocol"] = options.tcp_proxy_protocol and stored.tcp_proxy_protocol
+    ranges, known = options.load_balancer_source_ranges, stored.load_balancer_source_ranges
+    if ranges and not _any_readable(ranges):
+        # From such ranges yawol's agent makes a rule that Envoy rejects, so the machines would be replaced endlessly.
+        update["load_balancer_source_ranges"] = known if _any_readable(known) else (_NOBODY,)
+    return annotations.model_copy(update={"options": options.model_copy(update=update)}) if update else annotations
+
+
+def _any_readable(ranges: Iterable[str]) -> bool:
+    return any(source_range(each) is not None for each in ranges)
 
 
 def _with_stored(requested: M, stored: Model, field: str, *below: str) -> M:

@@ -372,6 +372,35 @@ def test_a_bad_source_range_is_reported_and_passed_on_unchanged(text: str) -> No
     assert [notice.message for notice in annotations.notices] == [f"Could not parse LoadBalancerSourceRange: {text}"]
 
 
+NOBODY = "255.255.255.255/32"
+
+
+@pytest.mark.parametrize(
+    ("stored", "kept"),
+    [
+        (["192.0.2.0/24", "all"], ["192.0.2.0/24", "all"]),
+        ([], [NOBODY]),
+        (["all"], [NOBODY]),
+        ([NOBODY], [NOBODY]),
+    ],
+)
+def test_source_ranges_of_which_none_is_readable_never_reach_the_machines(stored: list[str], kept: list[str]) -> None:
+    """W27: yawol's agent would give Envoy a rule that it rejects, and each machine would be replaced for that."""
+    existing = balancer(spec={"options": {"loadBalancerSourceRanges": stored}})
+    for bad in (service({"loadBalancerSourceRanges": "10.0.0.0"}), service(spec={"loadBalancerSourceRanges": ["x"]})):
+        done = work(bad, existing)
+        assert list(after(done, existing).spec.options.load_balancer_source_ranges) == kept
+        assert "Could not parse LoadBalancerSourceRange" in messages(done)
+
+
+def test_a_load_balancer_created_without_a_readable_source_range_lets_nobody_in() -> None:
+    made = after(work(service({"loadBalancerSourceRanges": "10.0.0.0"})))
+    assert made.spec.options.load_balancer_source_ranges == (NOBODY,)
+    assert work(service({"loadBalancerSourceRanges": "10.0.0.0/8"}), made).patch == {
+        "spec": {"options": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}}
+    }
+
+
 def test_a_bad_existing_address_makes_no_load_balancer_with_another_one() -> None:
     done = work(service({"existingFloatingIP": "203.0.113"}))
     assert (done.create, done.add_finalizer) == ({}, False)
