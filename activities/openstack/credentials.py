@@ -141,8 +141,8 @@ def _check(found: Credentials, where: str) -> None:
         raise _bad(where, f"[{_SECTION}] of {CREDENTIALS_KEY} lacks {', '.join(lacking)}")
     if not _is_address(found.auth_url):
         raise _bad(where, "auth-url is not an http or https address")
-    # openstacksdk expands `~` in the same way.
-    if found.ca_file and not os.path.exists(os.path.expanduser(found.ca_file)):
+    # An http address needs no certificates. openstacksdk expands `~` in the same way.
+    if found.ca_file and found.auth_url.startswith("https") and not os.path.exists(os.path.expanduser(found.ca_file)):
         raise _bad(where, f"this process has no file {found.ca_file}: check ca-file, or the environment's OS_CACERT")
 
 

@@ -120,6 +120,10 @@ def test_certificates_that_this_process_does_not_have_are_named() -> None:
     assert "/nowhere/os.pem" in refused(FULL, OS_CACERT="/nowhere/os.pem")
 
 
+def test_an_http_address_needs_no_certificates() -> None:
+    assert read(FULL.replace("https:", "http:").replace(CERTIFICATES, "/nowhere/ca.pem")).ca_file == "/nowhere/ca.pem"
+
+
 @pytest.mark.parametrize("url", ["https://[x", "ftp://cloud.example", "cloud.example"])
 def test_an_address_of_keystone_that_cannot_be_called_is_refused(url: str) -> None:
     assert "auth-url" in refused(FULL.replace("https://cloud.example/identity", url))
