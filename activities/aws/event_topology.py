@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, cast
 
 from activities.aws.session import Services
 from domain.instances.cluster_queue_names import cluster_of_queue, cluster_rule_name, provider_clusters
-from domain.instances.event_topology import TAGS, Queue, Rule, queue_arn_of
+from domain.instances.event_topology import LONGEST_RULE_NAME, TAGS, Queue, Rule, queue_arn_of
 from domain.instances.event_topology_upkeep import differing_attributes, missing_targets, rule_differs, wanted
 from domain.instances.provider_queue_takeover import rules_of_policy
 from domain.instances.served_queues import Place
@@ -78,6 +78,8 @@ class EventTopology:
         if allowed := rules_of_policy(queue, found.get("Policy", "")):
             return allowed
         rule = cluster_rule_name(cluster)
+        if len(rule) > LONGEST_RULE_NAME:  # the provider cannot have created it
+            return ()
         try:
             self._events.describe_rule(Name=rule)
         except (Absent, Denied):

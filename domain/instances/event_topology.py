@@ -28,7 +28,7 @@ _WAIT_S = 20
 _MOST_RECEIVES = 50
 # States are read again anyway, so an event older than this is worthless.
 _DELIVERY_AGE_S = 3600
-_LONGEST_RULE_NAME = 64
+LONGEST_RULE_NAME = 64
 _LONGEST_QUEUE_NAME = 80
 TAGS = {"owned-by": "perdure"}
 
@@ -184,14 +184,14 @@ def rule_arn_of(account: str, region: str, name: str) -> str:
 
 def _own_rule_name(queue: str, source: str) -> str:
     name = f"{queue}-{source}"
-    if len(name) <= _LONGEST_RULE_NAME:
+    if len(name) <= LONGEST_RULE_NAME:
         return name
     end = f"-{hashlib.sha256(queue.encode()).hexdigest()[:8]}-{source}"
-    return f"{queue[: _LONGEST_RULE_NAME - len(end)]}{end}"
+    return f"{queue[: LONGEST_RULE_NAME - len(end)]}{end}"
 
 
 def rule_name(name: str) -> str:
-    return _fitting(name, "rule", "EventBridge", _LONGEST_RULE_NAME)
+    return _fitting(name, "rule", "EventBridge", LONGEST_RULE_NAME)
 
 
 def _fitting(name: str, what: str, service: str, most: int) -> str:

@@ -21,7 +21,7 @@ from domain.instances.event_topology_upkeep import (
 )
 from domain.instances.provider_queue_takeover import provider_topology, rules_of_policy
 from domain.instances.served_queues import Place
-from engine.errors import Absent
+from engine.errors import Absent, Invalid
 
 PLACE = Place(account="123456789012", region="eu-central-1")
 OWN = topology(PLACE.account, PLACE.region)
@@ -143,6 +143,8 @@ class Aws:
         return {"Attributes": {"Policy": self.policy}}
 
     def describe_rule(self, *, Name: str) -> Any:  # noqa: N803
+        if len(Name) > 64:
+            raise Invalid("the name has more than 64 characters", code="ValidationException")
         if Name not in self.rules:
             raise Absent("no rule")
         return {}
@@ -173,6 +175,13 @@ def test_a_queue_of_the_providers_that_no_rule_delivers_to_stays_the_providers(
     if retained.endswith("-ec2-rule"):
         assert not any("c1-queue-ec2" in what or "c1-queue-dead" in what for what in changes)
         assert any(f"set the targets of the rule {retained} to {should.queue.name}" in what for what in changes)
+
+
+def test_a_cluster_whose_name_is_too_long_for_the_providers_rule_gets_a_queue() -> None:
+    queue = f"{'c' * 63}-queue"
+    place = PLACE.model_copy(update={"queue": queue})
+    changes = [change.what for change in EventTopology(place, cast(Services, Aws(""))).changes()]
+    assert f"create the queue {queue}" in changes
 
 
 @pytest.mark.parametrize(
