@@ -33,16 +33,20 @@ class ClusterAccounts:
         return accounts.pop() if len(accounts) == 1 else ""
 
     def _account(self, cluster: JsonObject) -> str:
-        arn = parse_arn(role_of(cluster, self._identities))
-        return arn.account if arn is not None else ""
+        return account_of_role(role_of(cluster, self._identities))
 
 
 def role_of(cluster: JsonObject, identities: Mirror) -> str:
-    """The ARN of the role of the cluster's identity; empty if the identity is no role."""
+    """The role of the cluster's identity, normally an ARN; empty if the identity is no role."""
     if text(cluster, "spec", "identityRef", "kind") != AWS_CLUSTER_ROLE_IDENTITY.name:
         return ""
     identity = identities.get("", text(cluster, "spec", "identityRef", "name"))
     return text(identity, "spec", "roleARN") if identity else ""
+
+
+def account_of_role(role: str) -> str:
+    arn = parse_arn(role)
+    return arn.account if arn is not None else ""
 
 
 def cluster_names(obj: JsonObject) -> set[Name]:

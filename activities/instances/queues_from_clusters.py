@@ -10,9 +10,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from activities.aws.queue_account_roles import Places
-from activities.instances.cluster_accounts import CLUSTER_KINDS, cluster_names, role_of
+from activities.instances.cluster_accounts import CLUSTER_KINDS, account_of_role, cluster_names, role_of
 from domain.instances import AWS_CLUSTER_ROLE_IDENTITY
-from domain.instances.arns import parse_arn
 from domain.instances.event_envelope import REGION
 from domain.instances.queues_from_clusters import (
     ClusterEntry,
@@ -95,9 +94,8 @@ class ClusterPlaces:
         if not REGION.fullmatch(region):
             return []
         role = role_of(cluster, self._identities)
-        arn = parse_arn(role)
-        if arn is not None:
-            account = arn.account
+        if role:
+            account = account_of_role(role)  # empty if the role is no ARN: then the cluster's entry is refused
         elif identity in ("", CONTROLLER_IDENTITY):
             account = await self._own_account(region)
         else:  # static keys, or a role that is not there yet

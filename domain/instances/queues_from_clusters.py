@@ -36,8 +36,8 @@ class ProviderCluster(Model):
     namespace: str
     name: str
     region: str
-    role: str = ""  # the ARN of its identity's role; empty if it uses the provider's own credentials
-    account: str  # the role's account; without a role, the account of the process's own credentials
+    role: str = ""  # its identity's role; empty if it uses the provider's own credentials
+    account: str  # the account of its role, or of the process's own credentials; empty if the role is no ARN
 
 
 def cluster_entries(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[ClusterEntry, ...]]:

@@ -175,26 +175,28 @@ async def test_a_cluster_is_in_its_identitys_account_else_in_the_process_s_own(k
     [
         ("AWSClusterStaticIdentity", "keys"),
         ("AWSClusterRoleIdentity", "not there yet"),
-        ("AWSClusterRoleIdentity", "no ARN"),
     ],
 )
 async def test_a_cluster_whose_account_is_unknown_is_left_out(kube: MemoryKube, identity: tuple[str, str]) -> None:
-    await kube.create(AWS_CLUSTER_ROLE_IDENTITY, {"metadata": {"name": "no ARN"}, "spec": {"roleARN": "capa"}})
     found = following(kube)
     await made(kube, "a", identity=identity)
     await made(kube, "b", region="nowhere at all")
     assert await found.current() == ()
 
 
-async def test_a_cluster_that_is_left_out_is_logged_once(kube: MemoryKube, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("role", ["arn:aws:iam::ACCOUNT_ID:role/capa", "capa-role"])
+async def test_a_cluster_whose_role_is_invalid_is_left_out_and_logged_once(
+    kube: MemoryKube, caplog: pytest.LogCaptureFixture, role: str
+) -> None:
     found = following(kube, OWN)
-    await role_identity(kube, "odd", "arn:aws:iam::ACCOUNT_ID:role/capa")
+    await role_identity(kube, "odd", role)
     await made(kube, "a", identity=("AWSClusterRoleIdentity", "odd"))
     await made(kube, "b")
     for _ in range(2):
         assert await found.current() == (f"{OWN}/eu-central-1/q",)
     (logged,) = caplog.messages
     assert "Cluster team/a" in logged
+    assert role in logged
 
 
 async def test_a_control_plane_of_eks_shows_its_place_too(kube: MemoryKube) -> None:
