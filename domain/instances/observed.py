@@ -202,9 +202,7 @@ class InstanceWorld(World):
             known = known.model_copy(update={"turn_unused": False})
         world = super().recall(before).model_copy(update={"known": known})
         world = world.model_copy(update={"policy": known.left_with}) if world._left else world
-        if world.known.record is None or not world.managed or world.policy.launching_hook:
-            return world  # a forged event must not keep Perdure from completing a hook
-        return world.with_record(launching_hooks_ended(world.record))
+        return world.with_launch_result() if world.known.record else world
 
     def _goes(self, before: Self) -> bool:
         """Whether the Machine or Node is gone or being deleted, so that the permission to disrupt it was used."""
@@ -216,6 +214,13 @@ class InstanceWorld(World):
 
     def with_record(self, record: InstanceRecord) -> Self:
         return self.learn(record=record)
+
+    def with_launch_result(self) -> Self:
+        # A forged event must not keep Perdure from completing a hook that the policy may serve.
+        unsure = self.lacks_tags or self.choice_is_stale
+        if unsure or self.policy.launching_hook or not self.managed:
+            return self
+        return self.with_record(launching_hooks_ended(self.record))
 
     def with_answer(self, facts: Facts, timings: Mapping[str, HookTiming]) -> Self:
         """The world with AWS's answer, and with events that the answer implies but that never arrived."""

@@ -115,23 +115,31 @@ def test_the_phase_is_what_is_going_to_happen(events: tuple[InstanceEvent, ...],
 
 
 @pytest.mark.parametrize(
-    ("policy", "launched_at", "phase"),
+    ("seen", "launched_at", "phase"),
     [
-        (ReactionPolicy(), 9, InstancePhase.LIVE),
-        (ReactionPolicy(), 4, InstancePhase.LAUNCHING),
+        ({}, 9, InstancePhase.LIVE),
+        ({}, 4, InstancePhase.LAUNCHING),
         # Anyone who may send to the queue can forge it, and Perdure would then complete no hook.
-        (DRAINING, 9, InstancePhase.LAUNCHING),
+        ({"policy": DRAINING}, 9, InstancePhase.LAUNCHING),
+        ({"tag_keys": ("k",)}, 9, InstancePhase.LAUNCHING),
     ],
-    ids=["of no policy", "a later hook", "of the policy"],
+    ids=["of no policy", "a later hook", "of the policy", "of a policy by tags that EC2 was not asked for"],
 )
 def test_a_successful_launch_ends_the_launching_hooks_that_no_policy_serves(
-    policy: ReactionPolicy, launched_at: float, phase: InstancePhase
+    seen: dict[str, Any], launched_at: float, phase: InstancePhase
 ) -> None:
     known = record(hook(5, "launching"), event(EventKind.LAUNCH_OK, launched_at, group=GROUP))
-    world = observed(record(), policy=policy).recall(observed(known))
+    world = observed(record(), **seen).recall(observed(known))
     assert work_for_instance(world, at(10)).phase is phase
     annotated = str(label_patch(machine(), world.record, at(10)))
     assert ("t-1" in annotated) is (phase is InstancePhase.LAUNCHING)
+
+
+def test_a_successful_launch_ends_no_hook_while_the_policy_is_selected_by_old_tags() -> None:
+    known = record(hook(5, "launching"), event(EventKind.LAUNCH_OK, 9, group=GROUP))
+    before = observed(known).learn(tags={"k": "v"})
+    world = observed(record(), tag_keys=("k",), chosen_by={"k": None}).recall(before)
+    assert work_for_instance(world, at(10)).phase is InstancePhase.LAUNCHING
 
 
 @pytest.mark.parametrize("transition", ["launching", "terminating"])
