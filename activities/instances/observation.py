@@ -63,7 +63,8 @@ class LookActivities(Activities):
         if labelled is None or look.dry_run:
             return seen
         record = recalled(look.record, labelled.metadata) if look.recall else look.record
-        known = seen.model_copy(update={"known": InstanceMemory(record=record)})
+        memory = InstanceMemory(record=record, tags=look.tags)
+        known = seen.model_copy(update={"known": memory}).with_launch_result()
         for each in self._cache.siblings(key, machine) if machine else ():
             if patch := patch_for(known.model_copy(update={"machine": each}), look.at):
                 await self._patched(each, patch)

@@ -144,7 +144,8 @@ class OneInstance:
         if labelled is None or look.dry_run:
             return seen
         record = recalled(look.record, labelled.metadata) if look.recall else look.record
-        patch = patch_for(seen.model_copy(update={"known": InstanceMemory(record=record)}), look.at)
+        known = seen.model_copy(update={"known": InstanceMemory(record=record)}).with_launch_result()
+        patch = patch_for(known, look.at)
         if patch:
             self.done.append(("patch", look.at))
             version = str(int(labelled.metadata.resource_version) + 1)
@@ -384,6 +385,19 @@ async def test_events_are_told_unavailable_while_kubernetes_is_and_applied_when_
         one.kubernetes_down = False
         assert (await one.hand_over(event, receives=2)).outcomes == {event.key: Outcome.DUPLICATE}
         assert one.label() == "stopped"
+
+
+async def test_a_launching_hook_that_no_policy_serves_ends_with_its_launch(env: WorkflowEnvironment) -> None:
+    async with instance(env, "a_launch_succeeds_whose_hook_no_policy_serves") as one:
+        action = HookAction(name="boot", token="t", transition="launching")
+        await one.hand_over(await one.event(EventKind.LAUNCHING, group=GROUP, hook=action))
+        await one.until(lambda: one.label() == "running", "the label of EC2's answer")
+        assert (await one.why()).phase == "Launching"
+        await env.sleep(timedelta(seconds=5))
+        before = len(one.did("patch"))
+        await one.hand_over(await one.event(EventKind.LAUNCH_OK, group=GROUP))
+        await one.until_why(lambda found: found.phase == "Live")
+        assert len(one.did("patch")) == before + 1
 
 
 async def test_ec2s_answer_outranks_an_event_and_is_requested_only_if_unverified(
