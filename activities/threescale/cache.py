@@ -1,4 +1,4 @@
-"""The informer cache of the 3scale kinds, indexed by names, by references, and by names in 3scale.
+"""The informer cache of the 3scale kinds, indexed by names, references, and names and ids in 3scale.
 
 Objects that cannot be parsed are not found. Secrets are not cached: a worker has no right to list them.
 """
@@ -16,6 +16,8 @@ from domain.reading import Malformed, read
 from domain.resource import CustomResource
 from domain.threescale import CUSTOM_KINDS
 from domain.threescale.reference_names import called, known_as, refers_to
+from domain.threescale.remote_ids import remembered_id
+from domain.threescale.resources.shared import RemoteResource
 from engine.errors import Unavailable
 from engine.kube import KubeApi
 from engine.kube.informer_cache import InformerCache, Store, reached
@@ -29,11 +31,12 @@ R = TypeVar("R", bound=CustomResource)
 Names = Callable[[CustomResource], Iterable[str]]
 
 _MODELS = {model.kind_of.name: model for model in custom_resources() if model.kind_of in CUSTOM_KINDS}
-_NAME, _REFERENCE, _CALLED = "name", "reference", "called"
+_NAME, _REFERENCE, _CALLED, _ID = "name", "reference", "called", "id"
 _INDEXES: Mapping[str, Names] = {
     _NAME: known_as,
     _REFERENCE: refers_to,
     _CALLED: lambda each: filter(None, [called(each)]),
+    _ID: lambda each: [str(id_)] if isinstance(each, RemoteResource) and (id_ := remembered_id(each)) else [],
 }
 
 
@@ -77,6 +80,10 @@ class ThreescaleCache(InformerCache):
         name = called(resource)
         found = self._find(type(resource), _CALLED, name) if name else ()
         return tuple(each for each in found if each.metadata.uid != resource.metadata.uid)
+
+    def having(self, model: type[R], id_: int) -> tuple[R, ...]:
+        """The objects of a kind with this id, in any tenant."""
+        return self._find(model, _ID, str(id_)) if id_ else ()
 
     def everything(self, *models: type[CustomResource]) -> list[CustomResource]:
         kinds = [model.kind_of for model in models]

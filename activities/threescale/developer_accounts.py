@@ -4,11 +4,11 @@ import secrets as randomness
 from typing import Any
 
 from activities.threescale.subjects import Subject
+from domain.resource import CustomResource
 from domain.threescale.actions import ClusterWrite, WriteSecret
 from domain.threescale.application import ObservedApplication
 from domain.threescale.application_auth import ObservedAuth, SecretContent
 from domain.threescale.application_credentials import APPLICATION_ID, credentials
-from domain.threescale.calls import Read, Resource
 from domain.threescale.developer_account import ObservedAccount, admin_of
 from domain.threescale.developer_user import ObservedUser, password_of
 from domain.threescale.duplicate_owners import Holder, holders_of
@@ -26,9 +26,8 @@ class AccountSubject(Subject[DeveloperAccount]):
         users = self.cache.named(DeveloperUser, users_of_account(self.namespace, account.metadata.name))
         admin = admin_of(account, users, self.provider.url)
         return ObservedAccount(
-            **self.common(),
+            **await self.common(),
             users=users,
-            holders=holders_of(account, self.provider.url, self.siblings()),
             secrets=await self.secrets.there([password_of(admin)]) if admin else (),
         )
 
@@ -37,11 +36,9 @@ class UserSubject(Subject[DeveloperUser]):
     async def observed(self) -> ObservedUser:
         user, account = self.resource, self.resource.spec.developer_account_ref.name
         await self.find_account(user.spec.tenant_secret)
-        siblings = self.cache.named(DeveloperUser, users_of_account(self.namespace, account))
         return ObservedUser(
-            **self.common(),
+            **await self.common(),
             account=self.cache.get(DeveloperAccount, self.namespace, account),
-            holders=holders_of(user, self.provider.url, siblings),
             secrets=await self.secrets.there([password_of(user)]),
         )
 
@@ -54,21 +51,21 @@ class ApplicationSubject(Subject[Application]):
         await self.find_account(named_secret(account))
         wanted = credentials(application, product).values() if product else ()
         return ObservedApplication(
-            **self.common(),
+            **await self.common(),
             account=account,
             product=product,
-            holders=self._others(),
             secrets=await self.secrets.there(wanted),
         )
 
-    async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """Read `holders` again, because a found application may belong to another object by now."""
-        return {} if read.resource is Resource.PLAN else {"holders": self._others()}
-
-    def _others(self) -> tuple[Holder, ...]:
+    async def holders(self, *found: int) -> tuple[Holder, ...]:
+        """Includes all other Applications of the account."""
         account = f"DeveloperAccount/{self.namespace}/{self.resource.spec.account_cr.name}"
         others = self.cache.referring(Application, account)
-        return holders_of(self.resource, self.provider.url, others)
+        return (*await super().holders(*found), *holders_of(self.resource, self.provider.url, others))
+
+    def secret_of(self, other: CustomResource) -> str:
+        assert isinstance(other, Application)  # noqa: S101 - only Applications are compared with one
+        return named_secret(self.cache.get(DeveloperAccount, other.metadata.namespace, other.spec.account_cr.name))
 
 
 class AuthSubject(Subject[ApplicationAuth]):
@@ -81,9 +78,8 @@ class AuthSubject(Subject[ApplicationAuth]):
             named = application.spec
             account = self.cache.get(DeveloperAccount, self.namespace, named.account_cr.name)
             product = self.cache.get(Product, self.namespace, named.product_cr.name)
-        return ObservedAuth(
-            **self.common(), application=application, account=account, product=product, secret=await self._secret()
-        )
+        common, secret = await self.common(), await self._secret()
+        return ObservedAuth(**common, application=application, account=account, product=product, secret=secret)
 
     async def _secret(self) -> SecretContent | None:
         name = self.resource.spec.auth_secret_ref.name

@@ -8,7 +8,7 @@ from domain.threescale.active_doc import ObservedDocument
 from domain.threescale.calls import Read
 from domain.threescale.custom_policy import ObservedPolicy
 from domain.threescale.document_sources import Text, as_sent
-from domain.threescale.remote_state import answer_of
+from domain.threescale.observed import Observed
 from domain.threescale.resources import ActiveDoc, CustomPolicyDefinition, Product
 
 _REFERENCE = "spec.activeDocOpenAPIRef"
@@ -23,8 +23,8 @@ class DocumentSubject(Subject[ActiveDoc]):
         if not self.resource.metadata.deleting:
             text = await asyncio.to_thread(as_sent, _REFERENCE, await self._document())
         return ObservedDocument(
-            **self.common(),
-            **self.rivals(self.siblings()),
+            **await self.common(),
+            siblings=self.siblings(),
             text=text,
             products=self.cache.named(Product, f"Product/{self.namespace}/{name}") if name else (),
         )
@@ -35,19 +35,19 @@ class DocumentSubject(Subject[ActiveDoc]):
             return await self.secrets.document(_REFERENCE, where.secret_ref, self.namespace)
         return await self.downloads.at(where.url or "")
 
-    async def noticed(self, read: Read, body: object) -> dict[str, Any]:
+    async def noticed(self, read: Read, world: Observed) -> dict[str, Any]:
         """After a rename, `wanted` in the result says whether another ActiveDoc of the tenant has the former name."""
-        if not read.of or body is None:
-            return {}
-        name, spec = str(answer_of(read.resource.value, body).get("system_name") or ""), self.resource.spec
-        if not name or name == spec.system_name:
-            return {}
-        renamed = self.resource.model_copy(update={"spec": spec.model_copy(update={"system_name": name})})
+        noticed, spec = await super().noticed(read, world), self.resource.spec
+        item = world.found.item if read.of and isinstance(world, ObservedDocument) else None
+        if item is None or item.system_name in ("", spec.system_name):
+            return noticed
+        renamed = self.resource.model_copy(update={"spec": spec.model_copy(update={"system_name": item.system_name})})
         named_so = self.cache.siblings(renamed)
-        return {"wanted": any(not each.metadata.deleting and self.is_of_tenant(each) for each in named_so)}
+        wanted = any(not each.metadata.deleting and self.is_of_tenant(each) for each in named_so)
+        return {**noticed, "wanted": wanted}
 
 
 class PolicySubject(Subject[CustomPolicyDefinition]):
     async def observed(self) -> ObservedPolicy:
         await self.find_tenant()
-        return ObservedPolicy(**self.common(), **self.rivals(self.siblings()))
+        return ObservedPolicy(**await self.common(), siblings=self.siblings())

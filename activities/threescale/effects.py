@@ -219,7 +219,8 @@ class Effects(Activities):
             calls = await self._with_slot()
             body = await calls.read(read, fresh=read.unsure)
             with of_known_shape(read.named(self._subject.provider.url)):
-                return Answer(body=body, beside=await self._subject.noticed(read, body))
+                world = self._world.read(read, body)
+                return Answer(body=body, beside=await self._subject.noticed(read, world))
 
     @activity.defn(name=Write.activity)
     async def write(self, write: Write) -> Answer:

@@ -29,7 +29,7 @@ class OpenApiSubject(Subject[OpenApi]):
         if where is not None:
             text = await self.secrets.document("spec.openapiRef", where, self.namespace)
             await _understood(text.body)
-        return ObservedOpenApi(**self.common(), text=text, source=await self._source(), **self._children())
+        return ObservedOpenApi(**await self.common(), text=text, source=await self._source(), **self._children())
 
     async def _source(self) -> SourceSecret | None:
         place = self._place()

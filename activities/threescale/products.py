@@ -20,9 +20,9 @@ class ProductSubject(Subject[Product]):
         if meta.deleting and takes_along(meta):
             applications = self.cache.referring(Application, f"Product/{self.namespace}/{meta.name}")
         return ObservedProduct(
-            **self.common(),
+            **await self.common(),
+            siblings=self.siblings(),
             backends=tuple(backends.values()),
-            **self.rivals(self.siblings()),
             applications=applications,
             secrets=await self.secrets.texts(secrets_of(spec, self.namespace)),
         )
@@ -33,9 +33,9 @@ class BackendSubject(Subject[Backend]):
         name, deleting = self.resource.spec.system_name, self.resource.metadata.deleting
         await self.find_tenant()
         return ObservedBackend(
-            **self.common(),
+            **await self.common(),
+            siblings=self.siblings(),
             products=self.cache.referring(Product, f"Backend/{self.namespace}/{name}") if name and deleting else (),
-            **self.rivals(self.siblings()),
         )
 
 
@@ -45,4 +45,4 @@ class PromotionSubject(Subject[ProxyConfigPromote]):
         self.provider = NoAccount(why="its Product does not exist", waits_for="")
         if product is not None:
             await self.find_account(product.spec.tenant_secret)
-        return ObservedPromotion(**self.common(), product=product)
+        return ObservedPromotion(**await self.common(), product=product)

@@ -10,10 +10,9 @@ import logging
 from typing import Any
 
 from activities.threescale.subjects import Subject
-from domain.resource import ObjectMeta
+from domain.resource import CustomResource, ObjectMeta
 from domain.threescale.actions import ClusterWrite, WriteSecret
 from domain.threescale.calls import Resource, Write
-from domain.threescale.duplicate_owners import holders_of
 from domain.threescale.provider_account import ADDRESS_KEY, TOKEN_KEY, SecretView, same_tenant
 from domain.threescale.resources import Tenant
 from domain.threescale.tenant import ObservedTenant, foreign_token, master_of, password_of_admin, secret_of, token_place
@@ -31,30 +30,27 @@ class TenantSubject(Subject[Tenant]):
         master = await self.secrets.view(reference.namespace or self.namespace, reference.name)
         self.provider = master_of(self.resource, master)
         return ObservedTenant(
-            **self.common(),
+            **await self.common(),
             secret=await self._secret(),
             secrets=await self.secrets.there([password_of_admin(self.resource)]),
-            siblings=self._siblings(),
-            holders=holders_of(self.resource, self.provider.url, self._of_organization()),
+            siblings=self.siblings(),
         )
 
     async def _secret(self) -> SecretView | None:
         return await self.secrets.view(*token_place(self.resource))
 
-    def _siblings(self) -> tuple[ObjectMeta, ...]:
+    def siblings(self) -> tuple[ObjectMeta, ...]:
         tenant, spec = self.resource, self.resource.spec
-        candidates = [*self._of_organization()]
+        candidates = [each for each in self.cache.siblings(tenant) if self.is_of_tenant(each)]
         place = token_place(tenant)
         named = self.cache.referring(Tenant, f"Secret/{'/'.join(place)}") if spec.tenant_secret_ref.name else ()
         candidates += [each for each in named if token_place(each) == place]
         others = {each.metadata.uid: each.metadata for each in candidates if each.metadata.uid != tenant.metadata.uid}
         return tuple(others.values())
 
-    def _of_organization(self) -> tuple[Tenant, ...]:
+    def is_of_tenant(self, other: CustomResource) -> bool:
         url = self.resource.spec.system_master_url
-        return tuple(
-            each for each in self.cache.siblings(self.resource) if same_tenant(each.spec.system_master_url, url)
-        )
+        return isinstance(other, Tenant) and same_tenant(other.spec.system_master_url, url)
 
     async def prepare(self, write: Write) -> None:
         if write.resource is Resource.TENANT and write.method == "POST":

@@ -15,14 +15,13 @@ from functools import partial
 from typing import ClassVar, Self
 
 from domain.decision import Decision
-from domain.resource import ObjectMeta
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.conditions import INVALID
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.document_sources import Text, fetched_again
-from domain.threescale.duplicate_owners import Holder, seniority
+from domain.threescale.duplicate_owners import seniority
 from domain.threescale.faults import message_of
 from domain.threescale.idempotent_creations import created
 from domain.threescale.normalize import same_json
@@ -47,8 +46,6 @@ class ObservedDocument(ObservedOne):
     resource: ActiveDoc
     text: Text = Text()
     products: tuple[Product, ...] = ()
-    siblings: tuple[ObjectMeta, ...] = ()  # other ActiveDocs with the same system name and tenant
-    holders: tuple[Holder, ...] = ()  # the siblings that have a document in 3scale, each with the document's id
     found: One[FoundDocument] = One()
     wanted: bool = False  # True if, after a rename, another ActiveDoc has the former system name
 

@@ -26,7 +26,7 @@ from domain.threescale.cascading_deletion import bereft, finalizer_removed, goes
 from domain.threescale.conditions import INVALID
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import digest, digests_of
-from domain.threescale.duplicate_owners import Holder, elder
+from domain.threescale.duplicate_owners import elder
 from domain.threescale.idempotent_creations import OTHERS, created
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, finalizer_set, invalid, is_true, waiting
 from domain.threescale.owner_references import owned
@@ -49,8 +49,7 @@ class ObservedApplication(ObservedOne):
     resource: Application
     account: DeveloperAccount | None = None
     product: Product | None = None
-    # Other Applications of the account that have an application in 3scale, each with that application's id.
-    holders: tuple[Holder, ...] = ()
+    # `holders` also has all other Applications of the account that have an id.
     secrets: tuple[SecretKey, ...] = ()  # the keys in its Secret that hold the application's credentials
     found: One[FoundApplication] = One()
     listed: tuple[FoundApplication, ...] = ()  # the account's applications, if they were listed

@@ -75,7 +75,7 @@ def _decided(observed: ObservedBackend, now: datetime) -> Decision:
     wrong = invalid(message_of(faults)) if faults else taken_name(observed.resource, observed.siblings)
     if wrong is not None:
         return observed.blocked(wrong, now, fields)
-    return _synced(observed, fields, now)
+    return observed.taken(now, fields) or _synced(observed, fields, now)
 
 
 def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime) -> Decision:

@@ -12,12 +12,11 @@ from functools import partial
 from typing import ClassVar
 
 from domain.decision import Decision
-from domain.resource import ObjectMeta
 from domain.schema import Json, JsonObject
 from domain.threescale.calls import Read, Resource, Sync, change, creation, deletion, read_entry
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import digest, digests_of
-from domain.threescale.duplicate_owners import Holder, elder
+from domain.threescale.duplicate_owners import elder
 from domain.threescale.idempotent_creations import created
 from domain.threescale.normalize import described, same_json
 from domain.threescale.observed import ObservedOne, invalid
@@ -34,8 +33,6 @@ class ObservedPolicy(ObservedOne):
     wrapper: ClassVar[Resource] = Resource.POLICY
 
     resource: CustomPolicyDefinition
-    siblings: tuple[ObjectMeta, ...] = ()
-    holders: tuple[Holder, ...] = ()
     found: One[FoundPolicy] = One()
 
     def decide(self, now: datetime) -> Decision:
@@ -51,7 +48,7 @@ def _decided(observed: ObservedPolicy, now: datetime) -> Decision:
     if older is not None:
         message = f"CustomPolicyDefinition {older.namespace}/{older.name} has this name and version already"
         return observed.blocked(invalid(message), now, fields)
-    return _synced(observed, fields, now)
+    return observed.taken(now, fields) or _synced(observed, fields, now)
 
 
 def is_policy(found: FoundPolicy, policy: CustomPolicyDefinition) -> bool:

@@ -21,10 +21,10 @@ from domain.threescale.conditions import ORPHAN
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.developer_user import password_of
 from domain.threescale.digests import digest, digests_of
-from domain.threescale.duplicate_owners import Holder, holder_of, seniority
+from domain.threescale.duplicate_owners import seniority
 from domain.threescale.idempotent_creations import created
 from domain.threescale.managed_by import MANAGED_BY, is_marked, missing_mark
-from domain.threescale.observed import Blocker, ObservedOne, invalid, is_true, waiting
+from domain.threescale.observed import Blocker, ObservedOne, is_true, waiting
 from domain.threescale.provider_account import same_tenant
 from domain.threescale.reference_names import users_of_account
 from domain.threescale.remote_object import One, differing
@@ -38,16 +38,13 @@ NO_ADMIN = "valid admin developer user CR not found"
 
 
 class ObservedAccount(ObservedOne):
-    """`holders` has the other DeveloperAccounts of the tenant with the same organisation name. `secrets` has the key of
-    the admin's password; empty if that Secret or key does not exist.
-    """
+    """`secrets` has the key of the admin's password; empty if that Secret or key does not exist."""
 
     item: ClassVar[type[FoundAccount]] = FoundAccount
     wrapper: ClassVar[Resource] = Resource.ACCOUNT
 
     resource: DeveloperAccount
     users: tuple[DeveloperUser, ...] = ()
-    holders: tuple[Holder, ...] = ()
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundAccount] = One()
 
@@ -71,18 +68,7 @@ def _decided(observed: ObservedAccount, now: datetime) -> Decision:
         blocker = _blocker(account, admin, observed.secrets)
         if blocker is not None and observed.found.item is None:
             return observed.blocked(blocker, now, fields)
-    if taken := _taken(observed, known_id):
-        return observed.blocked(taken, now, fields)
-    return _synced(observed, desired, known_id, admin, fields, now)
-
-
-def _taken(observed: ObservedAccount, known_id: int) -> Blocker | None:
-    found = observed.found.item
-    other = holder_of(found.id, observed.holders) if found is not None and found.id != known_id else None
-    if found is None or other is None:
-        return None
-    message = f"DeveloperAccount {other.namespace}/{other.name} has account {found.id} with this admin already"
-    return invalid(message, f"DeveloperAccount/{other.namespace}/{other.name}")
+    return observed.taken(now, fields) or _synced(observed, desired, known_id, admin, fields, now)
 
 
 def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str) -> DeveloperUser | None:

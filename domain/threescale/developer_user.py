@@ -21,7 +21,6 @@ from domain.threescale.cascading_deletion import bereft, finalizer_removed, take
 from domain.threescale.conditions import FAILED, INVALID
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import digest, digests_of
-from domain.threescale.duplicate_owners import Holder
 from domain.threescale.idempotent_creations import created
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, failed, invalid, is_true, waiting
 from domain.threescale.owner_references import owned
@@ -40,16 +39,13 @@ PASSWORD_KEY = "password"  # noqa: S105 - its name
 
 
 class ObservedUser(ObservedOne):
-    """`holders` has the other DeveloperUsers of the account. `secrets` has the key of the user's password; empty if
-    that Secret or key does not exist.
-    """
+    """`secrets` has the key of the user's password; empty if that Secret or key does not exist."""
 
     item: ClassVar[type[FoundUser]] = FoundUser
     wrapper: ClassVar[Resource] = Resource.USER
 
     resource: DeveloperUser
     account: DeveloperAccount | None = None
-    holders: tuple[Holder, ...] = ()
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundUser] = One()
 
@@ -69,7 +65,7 @@ def _decided(observed: ObservedUser, now: datetime) -> Decision:
     blocker = _blocker(observed, url)
     if blocker is not None or account is None:
         return observed.blocked(blocker or _orphan(user, "parent account resource not found"), now, fields)
-    return _synced(observed, account, fields, now)
+    return observed.taken(now, fields) or _synced(observed, account, fields, now)
 
 
 def _blocker(observed: ObservedUser, url: str) -> Blocker | None:

@@ -20,9 +20,9 @@ from domain.schema import JsonObject
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.actions import ClusterWrite, DeleteObject, DropFinalizer, PatchObject, ShowStatus
 from domain.threescale.calls import Read, Resource, Sync, Write, unless_refused
-from domain.threescale.conditions import ORPHAN, WAITING, Situation, SyncState, conditions, in_sync
+from domain.threescale.conditions import INVALID, ORPHAN, WAITING, Situation, SyncState, conditions, in_sync
 from domain.threescale.digests import remembering
-from domain.threescale.duplicate_owners import Holder
+from domain.threescale.duplicate_owners import Holder, holder_of
 from domain.threescale.idempotent_creations import begun_no_more, creating
 from domain.threescale.orphan_backoff import next_look, waiting_since
 from domain.threescale.provider_account import NoAccount, ProviderAccount, known_at, same_tenant
@@ -113,6 +113,8 @@ class Observed(World):
     provider: ProviderAccount | NoAccount
     known: Memory = Memory()
     tenants: tuple[Tenant, ...] = ()
+    siblings: tuple[ObjectMeta, ...] = ()  # other objects of the kind with the same name in 3scale and the same tenant
+    holders: tuple[Holder, ...] = ()  # other objects of the kind and tenant with the id that is known or was found
     look: bool = False  # True if the object must be compared with 3scale even if its digests are unchanged
     retry: str = ""  # the token of a person's retry that is not complete; empty if there is none
     drops_refusals: bool = False  # earlier refusals are dropped, because the pass was woken or has a new retry
@@ -127,6 +129,11 @@ class Observed(World):
         """The remembered id; 0 if there is none, or if it is an id of another tenant."""
         resource: Any = self.resource
         return known_at(self.provider.url, host_of(resource), remembered_id(resource))
+
+    @property
+    def found_id(self) -> int:
+        """The id of the found entry; 0 if none."""
+        return 0
 
     def decide(self, now: datetime) -> Decision:
         raise NotImplementedError
@@ -173,6 +180,21 @@ class Observed(World):
             return None
         blocker = waiting(self.provider.why, self.provider.waits_for)
         return self.blocked(blocker, now)
+
+    def taken(self, now: datetime, fields: Mapping[str, object] | None = None) -> Decision | None:
+        """The decision if the found entry belongs to another object."""
+        # Of objects with the same name the oldest gets the entry.
+        namesakes = {each.uid for each in self.siblings}
+        others = [each for each in self.holders if each.metadata.uid not in namesakes]
+        other = holder_of(self.found_id, others) if self.found_id != self.known_id else None
+        if other is None:
+            return None
+        resource: Any = self.resource
+        kind, what = resource.kind_of.name, resource.counterpart.format(self.found_id)
+        message = f"{kind} {other.namespace}/{other.name} already manages {what}"
+        blocker = invalid(message, f"{kind}/{other.namespace}/{other.name}")
+        # The other object may have another name, so its deletion wakes this object only by chance.
+        return self.blocked(blocker, now, fields, until=self.observe_again_at(INVALID, now))
 
     def patched(self, patch: JsonPatch) -> tuple[PatchObject, ...]:
         return (PatchObject(**self.own(patch)),) if patch else ()
@@ -302,6 +324,10 @@ class ObservedOne(Observed):
 
     found: One[Any] = One()
 
+    @property
+    def found_id(self) -> int:
+        return self.found.item.id if self.found.item else 0
+
     def is_it(self, found: Any) -> bool:
         """Whether the found entry belongs to this object; called only while the object's id is unknown."""
         raise NotImplementedError
@@ -320,9 +346,11 @@ class ObservedOwner(Observed):
     path: ClassVar[str]
 
     resource: Any
-    siblings: tuple[ObjectMeta, ...] = ()  # other objects of the kind with the same system name and tenant
-    holders: tuple[Holder, ...] = ()  # the siblings that have an entry in 3scale, each with the entry's id
     found: Any  # empty at first, or what the previous pass of this process stored
+
+    @property
+    def found_id(self) -> int:
+        return self.found.entry.id if self.found.entry else 0
 
 
 # --- parts ---

@@ -84,6 +84,8 @@ def _decided(observed: ObservedProduct, now: datetime) -> Decision:
     blocker = _blocker(observed, backends, lacking)
     if blocker is not None:
         return observed.blocked(blocker, now, fields)
+    if taken := observed.taken(now, fields):
+        return taken
     return _synced(observed, spec, {name: backends[name] for name in product.spec.backend_usages}, fields, now)
 
 

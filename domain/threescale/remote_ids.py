@@ -8,6 +8,8 @@ from domain.resource import CustomResource
 from domain.threescale.resources.shared import RemoteResource, ReportedStatus
 from domain.writes import JsonPatch
 
+_LONGEST_ID = len(str(2**63 - 1))  # the digits of an int64
+
 
 def host_of(resource: CustomResource) -> str:
     """The tenant's address in the object's status; empty if absent."""
@@ -17,7 +19,7 @@ def host_of(resource: CustomResource) -> str:
 
 def remembered_id(resource: RemoteResource) -> int:
     noted = resource.metadata.annotations.get(resource.id_annotation, "")
-    return resource.remote_id or (int(noted) if noted.isdecimal() else 0)
+    return resource.remote_id or (int(noted) if noted.isdecimal() and len(noted) <= _LONGEST_ID else 0)
 
 
 def identified(resource: RemoteResource, id_: object) -> JsonPatch:

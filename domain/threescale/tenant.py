@@ -26,7 +26,7 @@ from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, chan
 from domain.threescale.deletion import Leaving, deprovision
 from domain.threescale.developer_user import PENDING
 from domain.threescale.digests import digest, digests_of
-from domain.threescale.duplicate_owners import Holder, elder
+from domain.threescale.duplicate_owners import elder
 from domain.threescale.managed_by import MANAGED_BY, is_marked, missing_mark
 from domain.threescale.observed import Blocker, Observed, Phase, acts, failed, invalid, waiting
 from domain.threescale.owner_references import owned
@@ -38,7 +38,7 @@ from domain.threescale.provider_account import (
     SecretView,
     same_tenant,
 )
-from domain.threescale.remote_ids import identified, remembered_id
+from domain.threescale.remote_ids import identified
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import LEAVING, FoundUser, Identified, answer_of, answers_of
 from domain.threescale.resources import Tenant
@@ -78,10 +78,12 @@ class ObservedTenant(Observed):
     resource: Tenant
     secret: SecretView | None = None  # the token's Secret, if it exists
     secrets: tuple[SecretKey, ...] = ()  # the key of the first admin's password, if it exists
-    # Other Tenants with the same organisation and master, or the same token Secret.
-    siblings: tuple[ObjectMeta, ...] = ()
-    holders: tuple[Holder, ...] = ()  # the siblings of the same organisation that have a tenant in 3scale
+    # `siblings` also has Tenants with the same token Secret.
     found: KnownTenant = KnownTenant()
+
+    @property
+    def found_id(self) -> int:
+        return self.found.tenant.item.id if self.found.tenant.item else 0
 
     def decide(self, now: datetime) -> Decision:
         return deprovision(self, _leaving, now) or self.begins(now, of_tenant(self.resource)) or _decided(self, now)
@@ -98,7 +100,7 @@ def _decided(observed: ObservedTenant, now: datetime) -> Decision:
     if older is not None:
         message = f"Tenant {older.namespace}/{older.name} already has this organisation or this token Secret"
         return observed.blocked(invalid(message), now)
-    return _synced(observed, now)
+    return observed.taken(now) or _synced(observed, now)
 
 
 def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | NoAccount:
@@ -170,7 +172,7 @@ def _synced(observed: ObservedTenant, now: datetime) -> Decision:
         return observed.blocked(_lost(tenant, status.tenant_id), now)
     if known and untouched and desired == digests_of(tenant) and not observed.look:
         return observed.fine(now, {})
-    known_id = remembered_id(tenant)
+    known_id = observed.known_id
     noted = identified(tenant, item.id if item else 0)
     if noted:
         return acts(Phase.SYNCING, "record its id", *observed.patched(noted))
@@ -245,9 +247,8 @@ def _strange(observed: ObservedTenant, item: FoundTenant) -> Blocker:
 
 
 def _leaving(observed: ObservedTenant) -> Leaving:
-    tenant, one = observed.resource, observed.found.tenant
+    one, known_id = observed.found.tenant, observed.known_id
     leaving = Leaving(holders=observed.holders)
-    known_id = remembered_id(tenant)
     if one.lost or (not known_id and any(not each.deleting for each in observed.siblings)):
         return leaving
     if not one.looked:

@@ -182,7 +182,7 @@ async def test_the_ids_of_other_applications_are_read_once_for_a_whole_list() ->
         requests.append(what)
         return ()
 
-    view = SimpleNamespace(referring=referring)
+    view = SimpleNamespace(referring=referring, having=lambda *_: ())
     subject = ApplicationSubject(
         application(begun("Application")),
         cast("ThreescaleCache", view),
@@ -192,9 +192,10 @@ async def test_the_ids_of_other_applications_are_read_once_for_a_whole_list() ->
     )
     listed = [{"application": {"id": id_, "name": "App", "service_id": 5}} for id_ in range(1, 100)]
     read = Read(resource=Resource.APPLICATION, path=LOOKS["Application"])
-    answer = Answer(body={"applications": listed}, beside=await subject.noticed(read, None))
+    body, world = {"applications": listed}, observed(subject.resource)
+    answer = Answer(body=body, beside=await subject.noticed(read, world.read(read, body)))
 
-    assert read.fold(observed(subject.resource), answer).found.item.id == 1
+    assert read.fold(world, answer).found.item.id == 1
     assert len(requests) == 1
 
 

@@ -89,7 +89,7 @@ def test_an_account_that_another_object_has_is_not_adopted_and_that_is_reported(
     found = decided(acme_of(), **seen)
 
     assert (found.phase, found.reads, found.writes, found.patch) == (Phase.INVALID, (), (), {})
-    assert message(found.status, "Invalid") == "DeveloperAccount shop/elder has account 5 with this admin already"
+    assert message(found.status, "Invalid") == "DeveloperAccount shop/elder already manages 3scale account 5"
     assert "accountID" not in found.status
     own = acme_of(None, **{"accountID": 5, "providerAccountHost": URL})
     assert decided(own, **seen).phase is Phase.SYNCED

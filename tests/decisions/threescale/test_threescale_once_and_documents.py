@@ -204,7 +204,8 @@ async def test_a_former_document_is_left_to_the_object_that_has_its_name_now(
 ) -> None:
     other = document({**meta, "uid": "uid-other"}, {"providerAccountHost": host}, systemName=name)
     view = SimpleNamespace(
-        siblings=lambda normalized: tuple(each for each in (other,) if called(each) == called(normalized))
+        siblings=lambda normalized: tuple(each for each in (other,) if called(each) == called(normalized)),
+        having=lambda *_: (),
     )
     renamed = document(status={"activeDocId": 8, "providerAccountHost": URL}, systemName="new")
     subject = DocumentSubject(
@@ -217,7 +218,8 @@ async def test_a_former_document_is_left_to_the_object_that_has_its_name_now(
         (Read(resource=Resource.DOCUMENT, path="active_docs/8", of=8), before),
         (Read(resource=Resource.DOCUMENT, path="active_docs"), {"api_docs": [before]}),
     ):
-        world = read.fold(world, Answer(body=body, beside=await subject.noticed(read, body)))
+        beside = await subject.noticed(read, world.read(read, body))
+        world = read.fold(world, Answer(body=body, beside=beside))
 
     assert (world.found.looked, world.found.item, world.found.former) == (True, None, former)
 

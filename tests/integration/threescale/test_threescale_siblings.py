@@ -79,7 +79,7 @@ async def test_an_account_is_one_objects_until_that_goes(bare_shop: Shop, passes
     second = await other.get(DEVELOPER_ACCOUNT, "acme") or {}
     assert "accountID" not in second["status"]
     message = await other.message(DEVELOPER_ACCOUNT, "acme", "Invalid")
-    assert message == f"DeveloperAccount {bare_shop.namespace}/acme has account {made} with this admin already"
+    assert message == f"DeveloperAccount {bare_shop.namespace}/acme already manages 3scale account {made}"
 
     await bare_shop.delete(DEVELOPER_ACCOUNT, "acme")
     for _ in range(3):

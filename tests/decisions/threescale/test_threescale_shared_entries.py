@@ -1,0 +1,199 @@
+"""Who has an entry in 3scale is observed by its id, because an object with another name may have it, too."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, cast
+
+import pytest
+from memory_kube import MemoryKube
+from test_threescale_developer_lifecycle import SHOP, account, application, ready_account, user
+from test_threescale_once_and_documents import document, policy
+from test_threescale_tenant import MASTER, tenant
+from threescale_objects import ANN_SPEC, NOW, URL, Requested, after, backend, message, product, requested, states
+
+from activities.threescale.cache import ThreescaleCache
+from activities.threescale.document_download import Downloads
+from activities.threescale.pass_context import PassContext
+from activities.threescale.tenant_concurrency import Tenants
+from domain.threescale.calls import Answer, Read, Resource
+from domain.threescale.observed import Phase
+from engine.kube import SECRET, KubeApi
+from engine.kube.informer_cache import Store
+from engine.settings import Settings
+
+GOING = {"deletionTimestamp": NOW.isoformat()}
+OURS = {"annotations": {"managed_by": "operator"}}
+SECRETS = {
+    "threescale-provider-account": {"adminURL": URL, "token": "x"},
+    "elsewhere": {"adminURL": "https://other.example.com", "token": "x"},
+    "ann-password": {"password": "secret"},
+    "master": {"MASTER_ACCESS_TOKEN": "x"},
+    "password": {"admin_password": "secret"},
+}
+# The field of the spec with the name in 3scale, and the field of the status with the id.
+FIELDS = {
+    "Product": ("systemName", "productId"),
+    "Backend": ("systemName", "backendId"),
+    "ActiveDoc": ("systemName", "activeDocId"),
+    "CustomPolicyDefinition": ("name", "policyID"),
+    "DeveloperAccount": ("orgName", "accountID"),
+    "DeveloperUser": ("username", "developerUserID"),
+    "Application": ("name", "applicationID"),
+    "Tenant": ("organizationName", "tenantId"),
+}
+# An ActiveDoc that is renamed leaves its document to the one that has the name now, and Applications adopt nothing.
+ADOPTING = tuple(kind for kind in FIELDS if kind not in ("ActiveDoc", "Application"))
+
+
+def named(kind: str, name: str, id_: int = 0, *, host: str | None = URL, **meta: Any) -> Any:
+    """An object of the kind whose name in 3scale is its own name."""
+    of_kind: dict[str, Any] = {
+        "Product": product(),
+        "Backend": backend(synced=False),
+        "ActiveDoc": document(),
+        "CustomPolicyDefinition": policy(),
+        "DeveloperAccount": account(),
+        "DeveloperUser": user(),
+        "Application": application(),
+        "Tenant": tenant(),
+    }
+    field, id_field = FIELDS[kind]
+    spec = {field: name, "tenantSecretRef": {"name": name, "namespace": "shop"}}  # only a Tenant has one
+    patch = {"metadata": {"name": name, "uid": f"uid-{name}", **meta}, "spec": spec}
+    status: dict[str, Any] = {id_field: id_, "providerAccountHost": host} if id_ else {}
+    return after(of_kind[kind], patch, {**status, "accoundID": 11} if kind == "DeveloperUser" and id_ else status)
+
+
+def entry(kind: str, name: str) -> Any:
+    """3scale's answer to the search for the entry 5 with this name."""
+    match kind:
+        case "Product":
+            return {"services": [{"service": {"id": 5, "system_name": name, **OURS}}]}
+        case "Backend":
+            return {"backend_apis": [{"backend_api": {"id": 5, "system_name": name, **OURS}}]}
+        case "CustomPolicyDefinition":
+            return {"policies": [{"policy": {"id": 5, "name": name, "version": "1"}}]}
+        case "DeveloperAccount":
+            return {"account": {"id": 5, "org_name": name, **OURS}}
+        case "DeveloperUser":
+            return {"users": [{"user": {"id": 5, "username": name, "email": ANN_SPEC["email"]}}]}
+    return {"accounts": [{"account": {"id": 5, "org_name": name, **OURS}}]}
+
+
+class Ground:
+    """Objects in memory, and what passes over one of them observe."""
+
+    def __init__(self) -> None:
+        self.kube = MemoryKube()
+        api = cast("KubeApi", self.kube)
+        cache = ThreescaleCache(api, cast("Store", self.kube))
+        self._context = PassContext(api, cache, cast("Tenants", None), cast("Downloads", None), Settings())
+        self._subject: Any = None
+
+    async def put(self, resource: Any) -> None:
+        """The object with its creation time."""
+        await self.kube.put(resource)
+        created = {"creationTimestamp": resource.metadata.creation_timestamp.isoformat()}
+        key = resource.key
+        await self.kube.patch(resource.kind_of, key.namespace, key.name, {"metadata": created})
+
+    async def observed(self, resource: Any) -> Any:
+        """The object with what is beside it."""
+        self._subject = self._context.subject(resource, self._context.secrets())
+        return await self._subject.observed()
+
+    async def answered(self, world: Any, body: Any) -> Any:
+        """The world after the next read."""
+        (read,) = requested(world.decide(NOW)).reads
+        assert isinstance(read, Read)
+        beside = await self._subject.noticed(read, world.read(read, body))
+        return read.fold(world, Answer(body=body, beside=beside))
+
+
+@pytest.fixture
+async def ground() -> Ground:
+    made = Ground()
+    for name, values in SECRETS.items():
+        encoded = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+        await made.kube.create(SECRET, {"metadata": {"name": name}, "data": encoded}, "shop")
+    await made.put(ready_account())
+    await made.put(after(SHOP, {}, {"productId": 7}))
+    return made
+
+
+async def decided(ground: Ground, resource: Any, *answers: Any) -> Requested:
+    world = await ground.observed(resource)
+    for body in answers:
+        world = await ground.answered(world, body)
+    return requested(world.decide(NOW))
+
+
+def read_of(kind: str, resource: Any) -> tuple[Any, ...]:
+    """The answers that a deletion by id asks for before it: a Tenant's state."""
+    name = resource.spec.organization_name if kind == "Tenant" else ""
+    return ({Resource.TENANT.value: {"account": {"id": 5, "org_name": name, **OURS}}},) if name else ()
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+async def test_a_deleted_object_leaves_its_entry_to_one_with_another_name(ground: Ground, kind: str) -> None:
+    await ground.put(named(kind, "adopter", 5))
+    going = named(kind, "renamed", 5, **GOING)
+    found = await decided(ground, going, *read_of(kind, going))
+
+    assert (found.writes, found.drops_finalizer) == ((), True)
+    assert "shop/adopter manages the same object in 3scale" in found.why
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FIELDS if kind != "Tenant"])
+async def test_an_object_of_another_tenant_with_the_same_id_keeps_no_entry(ground: Ground, kind: str) -> None:
+    await ground.put(named(kind, "stranger", 5, host="https://other.example.com"))
+    (deletion,) = (await decided(ground, named(kind, "renamed", 5, **GOING))).writes
+
+    assert (deletion.method, deletion.id) == ("DELETE", 5)
+
+
+async def test_a_tenant_of_another_master_with_the_same_id_keeps_no_tenant(ground: Ground) -> None:
+    stranger = named("Tenant", "stranger", 5)
+    await ground.put(after(stranger, {"spec": {"systemMasterUrl": "https://other.example.com"}}))
+    going = named("Tenant", "renamed", 5, **GOING)
+    (deletion,) = (await decided(ground, going, *read_of("Tenant", going))).writes
+
+    assert (going.spec.system_master_url, deletion.method, deletion.id) == (MASTER.url, "DELETE", 5)
+
+
+@pytest.mark.parametrize("kind", ADOPTING)
+async def test_an_entry_of_a_renamed_object_is_not_adopted_by_its_former_name(ground: Ground, kind: str) -> None:
+    await ground.put(named(kind, "renamed", 5))
+    await ground.put(user(developerAccountRef={"name": "adopter"}))
+    found = await decided(ground, named(kind, "adopter"), entry(kind, "adopter"))
+
+    assert (found.phase, found.writes, found.patch) == (Phase.INVALID, (), {})
+    assert "Invalid" in states(found.status)
+    assert message(found.status, "Invalid").startswith(f"{kind} shop/renamed already manages 3scale ")
+    assert found.deadline is not None, "nothing wakes it when the other one is deleted"
+
+
+@pytest.mark.parametrize("kind", ["Product", "Backend", "Tenant"])
+async def test_an_entry_of_a_renamed_object_is_not_deleted_by_its_former_name(ground: Ground, kind: str) -> None:
+    await ground.put(named(kind, "renamed", 5))
+    found = await decided(ground, named(kind, "adopter", **GOING), entry(kind, "adopter"))
+
+    assert (found.writes, found.drops_finalizer) == ((), True)
+
+
+@pytest.mark.parametrize("kind", ADOPTING)
+async def test_an_entry_whose_other_object_is_being_deleted_is_adopted(ground: Ground, kind: str) -> None:
+    await ground.put(named(kind, "renamed", 5, **GOING))
+    await ground.put(user(developerAccountRef={"name": "adopter"}))
+    found = await decided(ground, named(kind, "adopter"), entry(kind, "adopter"))
+
+    assert found.phase is not Phase.INVALID
+
+
+async def test_the_older_of_two_with_one_name_takes_the_entry_of_the_younger(ground: Ground) -> None:
+    younger = named("Product", "younger", 5, creationTimestamp=NOW.isoformat())
+    await ground.put(after(younger, {"spec": {"systemName": "goods"}}))
+    found = await decided(ground, named("Product", "goods"), entry("Product", "goods"))
+
+    assert found.phase is Phase.SYNCING
