@@ -22,7 +22,7 @@ from domain.threescale.actions import ClusterWrite, DeleteObject, DropFinalizer,
 from domain.threescale.calls import Read, Resource, Sync, Write, unless_refused
 from domain.threescale.conditions import INVALID, ORPHAN, WAITING, Situation, SyncState, conditions, in_sync
 from domain.threescale.digests import remembering
-from domain.threescale.duplicate_owners import Holder, holder_of
+from domain.threescale.duplicate_owners import Holder, elder, holder_of
 from domain.threescale.idempotent_creations import begun_no_more, creating
 from domain.threescale.orphan_backoff import next_look, waiting_since
 from domain.threescale.provider_account import NoAccount, ProviderAccount, known_at, same_tenant
@@ -126,9 +126,14 @@ class Observed(World):
 
     @property
     def known_id(self) -> int:
-        """The remembered id; 0 if there is none, or if it is an id of another tenant."""
+        """The remembered id; 0 if there is none, or if it belongs to another tenant or an older object."""
         resource: Any = self.resource
-        return known_at(self.provider.url, host_of(resource), remembered_id(resource))
+        id_ = known_at(self.provider.url, host_of(resource), remembered_id(resource))
+        if resource.remote_id:
+            return id_
+        # An annotation may have been copied with another object's manifest.
+        rivals = [each.metadata for each in self.holders if each.id == id_]
+        return id_ if elder(resource.metadata, rivals) is None else 0
 
     @property
     def found_id(self) -> int:

@@ -191,6 +191,63 @@ async def test_an_entry_whose_other_object_is_being_deleted_is_adopted(ground: G
     assert found.phase is not Phase.INVALID
 
 
+# How an object that knows no id looks for its entry, and how it reads the entry 5. Applications adopt nothing.
+SEARCHES = {
+    "DeveloperAccount": ("accounts/find", "accounts/5"),
+    "DeveloperUser": ("accounts/11/users", "accounts/11/users/5"),
+    "Application": ("accounts/11/applications", "accounts/11/applications/5"),
+    "Tenant": ("accounts", "providers/5"),
+}
+
+
+def annotated(kind: str, name: str, **more: Any) -> Any:
+    """An object whose id 5 is known from its annotation only."""
+    made = named(kind, name)
+    owner = ready_account().metadata
+    owners = {"kind": "DeveloperAccount", "name": owner.name, "uid": owner.uid}
+    return after(made, {"metadata": {"annotations": {made.id_annotation: "5"}, "ownerReferences": [owners], **more}})
+
+
+async def first_reads(ground: Ground, resource: Any) -> list[str]:
+    await ground.put(user(developerAccountRef={"name": resource.metadata.name}))
+    return [each.path for each in (await decided(ground, resource)).reads if each.resource is not Resource.PLAN]
+
+
+YOUNGER = {"creationTimestamp": NOW.isoformat()}
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+async def test_a_copy_with_its_originals_annotation_searches_for_an_entry_of_its_own(ground: Ground, kind: str) -> None:
+    await ground.put(named(kind, "original", 5))
+
+    assert await first_reads(ground, annotated(kind, "copy", **YOUNGER)) == [SEARCHES[kind][0]]
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+async def test_a_restored_object_is_found_by_the_id_in_its_annotation(ground: Ground, kind: str) -> None:
+    await ground.put(named(kind, "other", 6))
+    await ground.put(named(kind, "younger", 5, **YOUNGER))
+    await ground.put(named(kind, "gone", 5, **GOING))
+
+    assert await first_reads(ground, annotated(kind, "restored")) == [SEARCHES[kind][1]]
+
+
+@pytest.mark.parametrize("kind", ["DeveloperAccount", "DeveloperUser"])
+async def test_ids_of_objects_restored_in_two_tenants_may_be_the_same(ground: Ground, kind: str) -> None:
+    await ground.put(after(annotated(kind, "older"), {"spec": {"providerAccountRef": {"name": "elsewhere"}}}))
+
+    assert await first_reads(ground, annotated(kind, "restored", **YOUNGER)) == [SEARCHES[kind][1]]
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+async def test_a_copy_that_is_deleted_leaves_the_entry_to_its_original(ground: Ground, kind: str) -> None:
+    await ground.put(named(kind, "original", 5))
+    nothing = ({"accounts": []},) if kind == "Tenant" else ()
+    found = await decided(ground, annotated(kind, "copy", **YOUNGER, **GOING), *nothing)
+
+    assert (found.reads, found.writes, found.drops_finalizer) == ((), (), True)
+
+
 async def test_the_older_of_two_with_one_name_takes_the_entry_of_the_younger(ground: Ground) -> None:
     younger = named("Product", "younger", 5, creationTimestamp=NOW.isoformat())
     await ground.put(after(younger, {"spec": {"systemName": "goods"}}))
