@@ -11,10 +11,11 @@ from domain.threescale.application_auth import ObservedAuth, SecretContent
 from domain.threescale.application_credentials import APPLICATION_ID, credentials
 from domain.threescale.developer_account import ObservedAccount, admin_of
 from domain.threescale.developer_user import ObservedUser, password_of
-from domain.threescale.duplicate_owners import Holder, holders_of
+from domain.threescale.duplicate_owners import Holder, holders_of, seniority
 from domain.threescale.provider_account import named_secret
 from domain.threescale.reference_names import users_of_account
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, DeveloperUser, Product
+from domain.threescale.usable_referents import id_of_account
 
 _KEY_BYTES = 16  # as long as 3scale's own keys
 
@@ -39,8 +40,14 @@ class UserSubject(Subject[DeveloperUser]):
         return ObservedUser(
             **await self.common(),
             account=self.cache.get(DeveloperAccount, self.namespace, account),
+            former=self._former_account(),
             secrets=await self.secrets.there([password_of(user)]),
         )
+
+    def _former_account(self) -> DeveloperAccount | None:
+        having = self.cache.having(DeveloperAccount, self.resource.status.account_id or 0)
+        of_tenant = (each for each in having if id_of_account(each, self.provider.url))
+        return min(of_tenant, key=lambda each: seniority(each.metadata), default=None)
 
 
 class ApplicationSubject(Subject[Application]):

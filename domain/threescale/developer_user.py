@@ -46,6 +46,7 @@ class ObservedUser(ObservedOne):
 
     resource: DeveloperUser
     account: DeveloperAccount | None = None
+    former: DeveloperAccount | None = None  # the account with the id in the status, whatever the reference names
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundUser] = One()
 
@@ -165,7 +166,7 @@ def _changes(user: DeveloperUser, found: FoundUser, path: str) -> Iterable[Write
 
 def _leaving(observed: ObservedUser) -> Leaving:
     """No call is made if the account is deleted, too (`cascading_deletion.py`)."""
-    user, account, provider = observed.resource, observed.account, observed.provider
+    user, account, provider = observed.resource, observed.account or observed.former, observed.provider
     known_id = observed.known_id
     leaving = Leaving(holders=observed.holders)
     begun = bool(created(user.metadata))

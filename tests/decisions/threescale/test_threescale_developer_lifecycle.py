@@ -317,6 +317,21 @@ def test_the_last_admin_stays_until_its_account_goes() -> None:
     assert on_user(going, account=None).drops_finalizer
 
 
+MADE = {"developerUserID": 4, "accoundID": 11, "providerAccountHost": URL}
+
+
+def test_a_user_that_names_no_account_is_deleted_in_the_account_that_has_it() -> None:
+    going = user(meta=GOING, status=MADE, developerAccountRef={"name": "misspelt"})
+    (deletion,) = on_user(going, account=None, former=ready_account()).writes
+    assert (deletion.method, deletion.path) == ("DELETE", "accounts/11/users/4")
+    assert on_user(going, account=None, former=ready_account(), found=One[FoundUser](lost=True)).drops_finalizer
+
+    with_it = on_user(going, account=None, former=ready_account(GOING))
+    assert (with_it.writes, with_it.drops_finalizer) == ((), False)
+    gone = on_user(going, account=None)
+    assert (gone.writes, gone.drops_finalizer) == ((), True)
+
+
 @pytest.mark.parametrize("other", [None, ready_account({"uid": "another"})], ids=["gone", "recreated"])
 def test_users_and_applications_go_when_their_account_is_gone(other: DeveloperAccount | None) -> None:
     assert on_user(user(), account=other).deletes

@@ -248,6 +248,20 @@ async def test_a_copy_that_is_deleted_leaves_the_entry_to_its_original(ground: G
     assert (found.reads, found.writes, found.drops_finalizer) == ((), (), True)
 
 
+MISSPELT = {"spec": {"developerAccountRef": {"name": "misspelt"}}}
+
+
+async def test_the_account_that_has_a_user_is_found_by_its_id(ground: Ground) -> None:
+    """The fixture's account has the id 11."""
+    (deletion,) = (await decided(ground, after(named("DeveloperUser", "ann", 4, **GOING), MISSPELT))).writes
+    assert (deletion.method, deletion.path) == ("DELETE", "accounts/11/users/4")
+
+    elsewhere = after(named("DeveloperUser", "ann", 4, **GOING), MISSPELT, {"accoundID": 12})
+    await ground.put(named("DeveloperAccount", "stranger", 12, host="https://other.example.com"))
+    found = await decided(ground, elsewhere)
+    assert (found.writes, found.drops_finalizer) == ((), True)
+
+
 async def test_the_older_of_two_with_one_name_takes_the_entry_of_the_younger(ground: Ground) -> None:
     younger = named("Product", "younger", 5, creationTimestamp=NOW.isoformat())
     await ground.put(after(younger, {"spec": {"systemName": "goods"}}))
