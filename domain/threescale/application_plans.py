@@ -84,7 +84,7 @@ def _fields(plan: ApplicationPlan) -> dict[str, Json]:
 
 def _differing(plan: ApplicationPlan, found: FoundPlan) -> dict[str, Json]:
     fields: dict[str, Json] = {}
-    if plan.name is not None and plan.name != found.name:
+    if plan.name and plan.name != found.name:
         fields["name"] = plan.name
     for name, value in _fields(plan).items():
         now = getattr(found, name)

@@ -124,6 +124,16 @@ def test_a_rule_that_counts_a_new_metric_waits_for_its_id() -> None:
     assert deploy.deploys == "g"
 
 
+@pytest.mark.parametrize("named", [{}, {"name": ""}], ids=["absent", "empty"])
+def test_a_plan_without_a_name_keeps_the_name_from_its_creation(named: dict[str, str]) -> None:
+    desired = wanted(applicationPlans={"basic": named})
+    (creation,) = sync_product(desired, found(plans=()), 5).writes
+    assert creation.fields["name"] == "basic"
+
+    plan = FoundPlan(id=3, system_name="basic", name="basic", limits=(), pricing_rules=())
+    assert calls(desired, found(plans=(plan,))) == []
+
+
 def test_a_metric_that_a_plan_names_and_its_backend_lacks_is_missing() -> None:
     limit = {"period": "day", "value": 1, "metricMethodRef": {"systemName": "calls", "backend": "stock"}}
     desired = wanted(applicationPlans={"basic": {"limits": [limit]}})
