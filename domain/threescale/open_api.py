@@ -34,7 +34,7 @@ from domain.threescale.faults import Fault, message_of
 from domain.threescale.notices import left_aside
 from domain.threescale.observed import Blocker, Observed, Phase, acts, failed, finalizer_set, invalid, is_true
 from domain.threescale.open_api_document import Unreadable, read_api
-from domain.threescale.open_api_generated import Generated, generate
+from domain.threescale.open_api_generated import Generated, generate, name_of
 from domain.threescale.owner_references import owned
 from domain.threescale.remote_ids import combined
 from domain.threescale.resources import Backend, OpenApi, Product
@@ -150,12 +150,15 @@ def _fetched(observed: ObservedOpenApi, fields: dict[str, object], now: datetime
 
 
 def _made(observed: ObservedOpenApi, text: Text, fields: dict[str, object], now: datetime) -> Decision:
-    open_api = observed.resource
-    product, backend = _own(open_api, observed.products), _own(open_api, observed.backends)
-    known = backend or product
-    system_name = known.spec.system_name if known else ""
+    open_api, uid = observed.resource, observed.resource.metadata.uid
     try:
-        generated = generate(open_api.spec, read_api(text.body), open_api.metadata.uid, system_name)
+        api = read_api(text.body)
+        name = name_of(api.info.title, uid)
+        product = _own(open_api, observed.products, *_noted_product(open_api), name)
+        backend = _own(open_api, observed.backends, *_noted_backends(open_api), name)
+        known = backend or product
+        system_name = known.spec.system_name if known else ""
+        generated = generate(open_api.spec, api, uid, system_name)
     except Unreadable as problem:
         fault = Fault(path="spec.openapiRef", value=_place(open_api), detail=str(problem))
         return observed.blocked(invalid(str(fault)), now, fields)
@@ -223,10 +226,21 @@ def _blocker(
     return failed(message_of(faults)) if faults else None
 
 
-def _own(open_api: OpenApi, there: Sequence[C]) -> C | None:
+def _own(open_api: OpenApi, there: Sequence[C], *names: str) -> C | None:
+    # After a change of the title the replaced operator created other objects; the former ones stayed.
     uid = open_api.metadata.uid
     ours = [each for each in there if any(owner.uid == uid for owner in each.metadata.owner_references)]
-    return min(ours, key=lambda each: seniority(each.metadata), default=None)
+    named = (each for name in names for each in ours if each.metadata.name == name)
+    return next(named, None) or min(ours, key=lambda each: seniority(each.metadata), default=None)
+
+
+def _noted_product(open_api: OpenApi) -> tuple[str, ...]:
+    noted = open_api.status.product_resource_name
+    return (noted.name,) if noted else ()
+
+
+def _noted_backends(open_api: OpenApi) -> tuple[str, ...]:
+    return tuple(each.name for each in open_api.status.backend_resource_names)
 
 
 def _sibling(name: str, there: Sequence[C]) -> C | None:

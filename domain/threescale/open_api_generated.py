@@ -68,14 +68,14 @@ def generate(spec: OpenApiSpec, api: Api, uid: str, system_name: str = "") -> Ge
     wanted = spec.product_system_name or system_name or _NOT_WORD.sub("_", title)
     authentication, warnings = authentication_of(spec, api)
     return Generated(
-        name=_name(title, uid),
+        name=name_of(title, uid),
         product=_product(spec, api, wanted, authentication),
         backend=_backend(spec, api, wanted),
         warnings=warnings,
     )
 
 
-def _name(title: str, uid: str) -> str:
+def name_of(title: str, uid: str) -> str:
     name = f"{_NOT_ALPHANUMERIC.sub('', title).lower()}-{uid}"
     if not _SUBDOMAIN.fullmatch(name) or len(name) > _LONGEST_NAME:
         raise Unreadable(f"info.title: {title!r} gives no valid object name: {name!r}")

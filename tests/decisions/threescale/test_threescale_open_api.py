@@ -386,6 +386,37 @@ def test_another_title_changes_what_is_there_and_makes_nothing_new() -> None:
     assert product["spec"] == {"name": "Cats", "description": None}
 
 
+NOTED = {"productResourceName": {"name": "newpets-u-1"}, "backendResourceNames": [{"name": "newpets-u-1"}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "title", "name"),
+    [
+        (NOTED, "Third Pets", "newpets-u-1"),
+        ({}, "New Pets", "newpets-u-1"),
+        ({}, "Third Pets", "petstorenew-u-1"),
+    ],
+    ids=["named by the status", "named like the title", "the oldest"],
+)
+def test_of_several_products_of_a_document_the_present_one_is_used(
+    status: dict[str, Any], title: str, name: str
+) -> None:
+    """The replaced operator makes others after a change of the title."""
+    old = made(on(open_api()))
+    changed = Text(body=yaml.safe_dump(document(info={"title": title, "version": "1"})))
+    new = {
+        kind: tuple(
+            after(each, {"metadata": {"name": "newpets-u-1", "uid": "u-2", "creationTimestamp": NOW.isoformat()}})
+            for each in objects
+        )
+        for kind, objects in old.items()
+    }
+    there = {kind: (*objects, *new[kind]) for kind, objects in old.items()}
+    found = on(open_api(status=status), text=changed, **there)
+
+    assert [(each.kind, each.name) for each in found.effects] == [("Backend", name), ("Product", name)]
+
+
 def test_another_system_name_is_refused() -> None:
     there = made(on(open_api()), **SYNCED)
     found = on(open_api(productSystemName="cats"), **there)
