@@ -74,6 +74,7 @@ class Effects(Activities):
         self._reported_in_sync = False
         self._silent: ApiError | None = None  # set if the tenant does not answer; all further calls raise this error
         self._repeats = IneffectiveWrites()
+        self._found_ids: set[int] = set()  # of entries that reads of this pass have found; 0 if a read found none
 
     @classmethod
     def of(cls, context: PassContext, request: PassObject, half_done: set[str]) -> Self:
@@ -132,7 +133,9 @@ class Effects(Activities):
     async def _observed_beside(self, resource: CustomResource) -> Observed:
         self._resource = resource
         self._subject = self._context.subject(resource, self._secrets)
-        return await self._subject.observed()
+        seen = await self._subject.observed()
+        # The found entries are recalled, so their holders are needed, too.
+        return seen.beside({"holders": await self._subject.holders(*self._found_ids)}) if self._found_ids else seen
 
     def decide(self, world: World, at: datetime) -> Decision:
         if isinstance(world, Observed):
@@ -220,6 +223,7 @@ class Effects(Activities):
             body = await calls.read(read, fresh=read.unsure)
             with of_known_shape(read.named(self._subject.provider.url)):
                 world = self._world.read(read, body)
+                self._found_ids.add(world.found_id)
                 return Answer(body=body, beside=await self._subject.noticed(read, world))
 
     @activity.defn(name=Write.activity)

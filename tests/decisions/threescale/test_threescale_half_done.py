@@ -11,7 +11,9 @@ import httpx
 import pytest
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
-from threescale_objects import message, states
+from test_threescale_developer_lifecycle import ready_account
+from test_threescale_shared_entries import named
+from threescale_objects import NOW, URL, message, states
 
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
@@ -19,16 +21,16 @@ from activities.threescale.document_download import Downloads
 from activities.threescale.pass_context import PassContext
 from activities.threescale.passes import PassActivities
 from activities.threescale.tenant_concurrency import Tenants
-from domain.identity import Key
-from domain.threescale import BACKEND
+from domain.identity import Key, Kind
+from domain.threescale import BACKEND, DEVELOPER_USER
 from domain.threescale.passes import PassObject, ThreescaleWorld
-from engine.errors import Invalid
+from engine.errors import Conflict, Invalid
 from engine.kube import SECRET, KubeApi
 from engine.kube.informer_cache import Store
 from engine.settings import Settings
 
 Json = dict[str, Any]
-ACCOUNT = {"adminURL": "https://3scale.example.com", "token": "x"}
+ACCOUNT = {"adminURL": URL, "token": "x"}
 HITS = {"friendlyName": "Hits", "unit": "hit", "description": "Number of API hits"}
 
 
@@ -113,10 +115,10 @@ class Worker:
         """Change the Backend's spec."""
         await self.kube.patch(BACKEND, "shop", "stock", {"spec": spec})
 
-    async def look(self, name: str = "stock", attempt: int = 1) -> ThreescaleWorld:
+    async def look(self, name: str = "stock", attempt: int = 1, kind: Kind = BACKEND) -> ThreescaleWorld:
         """One pass."""
-        found = await self.kube.get(BACKEND, "shop", name)
-        key = Key(kind=BACKEND.name, namespace="shop", name=name, uid=found["metadata"]["uid"])
+        found = await self.kube.get(kind, "shop", name)
+        key = Key(kind=kind.name, namespace="shop", name=name, uid=found["metadata"]["uid"])
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, attempt=attempt)
         self.tenant.calls.clear()
@@ -238,3 +240,46 @@ async def test_defaults_that_the_api_server_refuses_are_reported(
     assert not worker.tenant.calls
     monkeypatch.setattr(worker.kube, "patch", patch)
     assert (await worker.look("new")).decision.phase == "Synced"
+
+
+@pytest.fixture
+def conflicts(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> list[Conflict]:
+    """The refusals of the next patches that are not of a spec."""
+    patch, left = worker.kube.patch, list[Conflict]()
+
+    async def conflicting(*args: Any, **more: Any) -> Json:
+        if left and "spec" not in args[3]:
+            raise left.pop()
+        return await patch(*args, **more)
+
+    monkeypatch.setattr(worker.kube, "patch", conflicting)
+    worker.before = None
+    worker.restart()
+    return left
+
+
+async def test_an_entry_of_another_object_is_not_deleted_after_a_conflict(
+    worker: Worker, conflicts: list[Conflict]
+) -> None:
+    await worker.apply(systemName="renamed")
+    meta = {"name": "new", "finalizers": [BACKEND.finalizer], "deletionTimestamp": NOW.isoformat()}
+    spec = {"name": "new", "systemName": "stock", "privateBaseURL": "https://new.example.com"}
+    await worker.kube.create(BACKEND, {"metadata": meta, "spec": spec}, "shop")
+    conflicts.append(Conflict("changed"))
+    assert (await worker.look("new")).decision.phase == "Gone"
+    assert not conflicts
+    assert worker.name_there == "first"
+
+
+async def test_an_entry_of_another_object_is_not_adopted_after_a_conflict(
+    worker: Worker, conflicts: list[Conflict]
+) -> None:
+    adopter = named("DeveloperUser", "adopter")
+    await worker.kube.put(ready_account(), named("DeveloperUser", "renamed", 5), adopter)
+    there = {"id": 5, "username": "adopter", "email": adopter.spec.email, "state": "active"}
+    worker.tenant.of("accounts/11/users").append(there)
+    conflicts.append(Conflict("changed"))
+    assert (await worker.look("adopter", kind=DEVELOPER_USER)).decision.phase == "Invalid"
+    assert not conflicts
+    found = await worker.kube.get(DEVELOPER_USER, "shop", "adopter")
+    assert found["status"].get("developerUserID") is None
