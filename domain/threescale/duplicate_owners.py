@@ -17,17 +17,21 @@ _START = datetime(1, 1, 1, tzinfo=UTC)
 class Holder(Model):
     """Another object of the same kind, and the id of the entry that it manages in 3scale.
 
-    Both objects may have adopted the same entry, or one may be a copy of the other, with the same id annotation. If one
-    of them is deleted, the entry stays for the other.
+    Both objects may have adopted the same entry. If one of them is deleted, the entry stays for the other.
     """
 
     metadata: ObjectMeta
     id: int
 
 
-def holders_of(resource: CustomResource, url: str, others: Iterable[RemoteResource]) -> tuple[Holder, ...]:
-    found = [(each.metadata, known_at(url, host_of(each), remembered_id(each))) for each in others]
-    return tuple(Holder(metadata=meta, id=id_) for meta, id_ in found if id_ and meta.uid != resource.metadata.uid)
+def holders_of(resource: RemoteResource, url: str, others: Iterable[RemoteResource]) -> tuple[Holder, ...]:
+    """An id that is only in an annotation counts for the oldest object with it: younger ones are copies."""
+    known = [(each, known_at(url, host_of(each), remembered_id(each))) for each in (resource, *others)]
+    by_age = sorted(known, key=lambda each: seniority(each[0].metadata))
+    oldest = {id_: each.metadata.uid for each, id_ in reversed(by_age)}
+    having = [(each, id_) for each, id_ in known if id_ and (each.remote_id or oldest[id_] == each.metadata.uid)]
+    uid = resource.metadata.uid
+    return tuple(Holder(metadata=each.metadata, id=id_) for each, id_ in having if each.metadata.uid != uid)
 
 
 def shares_tenant(resource: CustomResource, url: str, other: CustomResource, address: str = "") -> bool:

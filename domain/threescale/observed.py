@@ -22,7 +22,7 @@ from domain.threescale.actions import ClusterWrite, DeleteObject, DropFinalizer,
 from domain.threescale.calls import Read, Resource, Sync, Write, unless_refused
 from domain.threescale.conditions import INVALID, ORPHAN, WAITING, Situation, SyncState, conditions, in_sync
 from domain.threescale.digests import remembering
-from domain.threescale.duplicate_owners import Holder, elder, holder_of
+from domain.threescale.duplicate_owners import Holder, holder_of, seniority
 from domain.threescale.idempotent_creations import begun_no_more, creating
 from domain.threescale.orphan_backoff import next_look, waiting_since
 from domain.threescale.provider_account import NoAccount, ProviderAccount, known_at, same_tenant
@@ -131,9 +131,9 @@ class Observed(World):
         id_ = known_at(self.provider.url, host_of(resource), remembered_id(resource))
         if resource.remote_id:
             return id_
-        # An annotation may have been copied with another object's manifest.
-        rivals = [each.metadata for each in self.holders if each.id == id_]
-        return id_ if elder(resource.metadata, rivals) is None else 0
+        # An annotation may have been copied with the manifest of another object, which may be being deleted.
+        having = [resource.metadata, *(each.metadata for each in self.holders if each.id == id_)]
+        return id_ if min(having, key=seniority) == resource.metadata else 0
 
     @property
     def found_id(self) -> int:

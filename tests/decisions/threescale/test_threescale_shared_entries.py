@@ -227,7 +227,6 @@ async def test_a_copy_with_its_originals_annotation_searches_for_an_entry_of_its
 async def test_a_restored_object_is_found_by_the_id_in_its_annotation(ground: Ground, kind: str) -> None:
     await ground.put(named(kind, "other", 6))
     await ground.put(named(kind, "younger", 5, **YOUNGER))
-    await ground.put(named(kind, "gone", 5, **GOING))
 
     assert await first_reads(ground, annotated(kind, "restored")) == [SEARCHES[kind][1]]
 
@@ -246,6 +245,29 @@ async def test_a_copy_that_is_deleted_leaves_the_entry_to_its_original(ground: G
     found = await decided(ground, annotated(kind, "copy", **YOUNGER, **GOING), *nothing)
 
     assert (found.reads, found.writes, found.drops_finalizer) == ((), (), True)
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+async def test_an_entry_is_deleted_with_its_original_in_spite_of_a_copy(ground: Ground, kind: str) -> None:
+    await ground.put(annotated(kind, "copy", **YOUNGER))
+    going = named(kind, "original", 5, **GOING)
+    (deletion,) = (await decided(ground, going, *read_of(kind, going))).writes
+    assert (deletion.method, deletion.id) == ("DELETE", 5)
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+async def test_a_copy_does_not_take_the_entry_of_an_original_being_deleted(ground: Ground, kind: str) -> None:
+    await ground.put(named(kind, "original", 5, **GOING))
+
+    assert await first_reads(ground, annotated(kind, "copy", **YOUNGER)) == [SEARCHES[kind][0]]
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+async def test_a_deleted_object_leaves_its_entry_to_an_older_restored_one(ground: Ground, kind: str) -> None:
+    await ground.put(annotated(kind, "restored"))
+    going = named(kind, "younger", 5, **YOUNGER, **GOING)
+    found = await decided(ground, going, *read_of(kind, going))
+    assert (found.writes, found.drops_finalizer) == ((), True)
 
 
 MISSPELT = {"spec": {"developerAccountRef": {"name": "misspelt"}}}
