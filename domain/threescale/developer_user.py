@@ -51,10 +51,14 @@ class ObservedUser(ObservedOne):
     found: One[FoundUser] = One()
 
     def decide(self, now: datetime) -> Decision:
-        meta, name = self.resource.metadata, self.resource.spec.developer_account_ref.name
-        if not meta.deleting and bereft(meta, DEVELOPER_ACCOUNT, name, self.account):
+        if not self.resource.metadata.deleting and self.is_bereft:
             return self.deleted("its account does not exist any more")
         return deprovision(self, _leaving, now) or self.begins(now) or _decided(self, now)
+
+    @property
+    def is_bereft(self) -> bool:
+        user = self.resource
+        return bereft(user.metadata, DEVELOPER_ACCOUNT, user.spec.developer_account_ref.name, self.account)
 
     def is_it(self, found: FoundUser) -> bool:
         return is_user(found, self.resource)
@@ -166,7 +170,8 @@ def _changes(user: DeveloperUser, found: FoundUser, path: str) -> Iterable[Write
 
 def _leaving(observed: ObservedUser) -> Leaving:
     """No call is made if the account is deleted, too (`cascading_deletion.py`)."""
-    user, account, provider = observed.resource, observed.account or observed.former, observed.provider
+    user, provider = observed.resource, observed.provider
+    account = observed.account or (None if observed.is_bereft else observed.former)
     known_id = observed.known_id
     leaving = Leaving(holders=observed.holders)
     begun = bool(created(user.metadata))
@@ -174,7 +179,8 @@ def _leaving(observed: ObservedUser) -> Leaving:
     if account is None or finalizer_removed(account) or not now_of or not (known_id or begun):
         return leaving
     if takes_its_own(account):
-        return leaving.model_copy(update={"blocker": _orphan(user, "deleted with its account")})
+        waits_for = f"DeveloperAccount/{account.metadata.namespace}/{account.metadata.name}"
+        return leaving.model_copy(update={"blocker": waiting("deleted with its account", waits_for)})
     before = user.status.account_id or now_of
     look = Read(resource=Resource.USER, path=f"accounts/{now_of}/users") if begun else None
 

@@ -328,8 +328,16 @@ def test_a_user_that_names_no_account_is_deleted_in_the_account_that_has_it() ->
 
     with_it = on_user(going, account=None, former=ready_account(GOING))
     assert (with_it.writes, with_it.drops_finalizer) == ((), False)
+    assert with_it.waits_for == ("DeveloperAccount/shop/acme",)
     gone = on_user(going, account=None)
     assert (gone.writes, gone.drops_finalizer) == ((), True)
+
+
+def test_a_user_whose_account_object_is_gone_stays_in_another_ones_account() -> None:
+    going = user(meta=GOING, status=MADE)
+    other = after(ready_account(), {"metadata": {"name": "other", "uid": "uid-other"}})
+    found = on_user(going, account=None, former=other)
+    assert (found.writes, found.drops_finalizer) == ((), True)
 
 
 @pytest.mark.parametrize("other", [None, ready_account({"uid": "another"})], ids=["gone", "recreated"])
