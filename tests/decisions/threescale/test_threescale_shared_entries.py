@@ -16,6 +16,7 @@ from activities.threescale.cache import ThreescaleCache
 from activities.threescale.document_download import Downloads
 from activities.threescale.pass_context import PassContext
 from activities.threescale.tenant_concurrency import Tenants
+from domain.identity import Kind
 from domain.threescale.calls import Answer, Read, Resource
 from domain.threescale.observed import Phase
 from engine.kube import SECRET, KubeApi
@@ -290,3 +291,19 @@ async def test_the_older_of_two_with_one_name_takes_the_entry_of_the_younger(gro
     found = await decided(ground, named("Product", "goods"), entry("Product", "goods"))
 
     assert found.phase is Phase.SYNCING
+
+
+async def test_a_tenant_does_not_read_the_secrets_of_other_tenants(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, get = set[str](), ground.kube.get
+
+    async def getting(kind: Kind, namespace: str, name: str) -> Any:
+        read.update({name} if kind is SECRET else ())
+        return await get(kind, namespace, name)
+
+    monkeypatch.setattr(ground.kube, "get", getting)
+    await ground.put(named("Tenant", "other", 5))
+    await ground.observed(named("Tenant", "adopter", 5))
+
+    assert read == {"master", "adopter", "password"}
