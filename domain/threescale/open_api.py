@@ -154,8 +154,11 @@ def _made(observed: ObservedOpenApi, text: Text, fields: dict[str, object], now:
     try:
         api = read_api(text.body)
         name = name_of(api.info.title, uid)
-        product = _own(open_api, observed.products, *_noted_product(open_api), name)
-        backend = _own(open_api, observed.backends, *_noted_backends(open_api), name)
+        products, backends = _owned(open_api, observed.products), _owned(open_api, observed.backends)
+        product = _named(products, *_noted_product(open_api), name)
+        backend = _named(backends, *_noted_backends(open_api), name)
+        known = backend or product
+        product, backend = product or _oldest(products, known), backend or _oldest(backends, known)
         known = backend or product
         system_name = known.spec.system_name if known else ""
         generated = generate(open_api.spec, api, uid, system_name)
@@ -226,12 +229,20 @@ def _blocker(
     return failed(message_of(faults)) if faults else None
 
 
-def _own(open_api: OpenApi, there: Sequence[C], *names: str) -> C | None:
-    # After a change of the title the replaced operator created other objects; the former ones stayed.
+def _owned(open_api: OpenApi, there: Sequence[C]) -> Sequence[C]:
     uid = open_api.metadata.uid
-    ours = [each for each in there if any(owner.uid == uid for owner in each.metadata.owner_references)]
-    named = (each for name in names for each in ours if each.metadata.name == name)
-    return next(named, None) or min(ours, key=lambda each: seniority(each.metadata), default=None)
+    return [each for each in there if any(owner.uid == uid for owner in each.metadata.owner_references)]
+
+
+def _named(owned: Sequence[C], *names: str) -> C | None:
+    # After a change of the title the replaced operator created other objects; the former ones stayed.
+    return next((each for name in names for each in owned if each.metadata.name == name), None)
+
+
+def _oldest(owned: Sequence[C], counterpart: Product | Backend | None = None) -> C | None:
+    # The Product and its Backend have the same system name.
+    fitting = [each for each in owned if counterpart is None or each.spec.system_name == counterpart.spec.system_name]
+    return min(fitting, key=lambda each: seniority(each.metadata), default=None)
 
 
 def _noted_product(open_api: OpenApi) -> tuple[str, ...]:
@@ -298,7 +309,8 @@ def _leaving(observed: ObservedOpenApi, now: datetime) -> Decision:
     open_api = observed.resource
     if OPEN_API.finalizer not in open_api.metadata.finalizers:
         return acts(Phase.GONE, "its finalizer is removed")
-    own = [each for each in (_own(open_api, observed.products), _own(open_api, observed.backends)) if each is not None]
+    product, backend = _oldest(_owned(open_api, observed.products)), _oldest(_owned(open_api, observed.backends))
+    own = [each for each in (product, backend) if each is not None]
     has_finalizer = _ORPHAN_FINALIZER in open_api.metadata.finalizers
     if has_finalizer or not own:
         left = tuple(f"{each.kind_of.name} {each.metadata.name}" for each in own)

@@ -417,6 +417,20 @@ def test_of_several_products_of_a_document_the_present_one_is_used(
     assert [(each.kind, each.name) for each in found.effects] == [("Backend", name), ("Product", name)]
 
 
+@pytest.mark.parametrize("kind", ["Product", "Backend"])
+def test_a_product_and_a_backend_with_different_system_names_are_not_combined(kind: str) -> None:
+    old = made(on(open_api()))
+    patch = {"metadata": {"name": "newpets-u-1", "uid": "u-2"}, "spec": {"systemName": "New_Pets"}}
+    field = f"{kind.lower()}s"
+    there = {**old, field: (*old[field], after(old[field][0], patch))}
+    third = Text(body=yaml.safe_dump(document(info={"title": "Third Pets", "version": "1"})))
+    found = on(open_api(status=NOTED), text=third, **there)
+    (created,) = [each for each in found.effects if each.body]
+    spec: Any = created.body["spec"]
+
+    assert (created.kind == kind, spec["systemName"]) == (False, "New_Pets")
+
+
 def test_another_system_name_is_refused() -> None:
     there = made(on(open_api()), **SYNCED)
     found = on(open_api(productSystemName="cats"), **there)
