@@ -569,10 +569,8 @@ def _temporal_program() -> str:
 
 
 def _go_environment(unwanted_prefix: str) -> dict[str, str]:
-    """The environment of a server in Go, with rare garbage collection unless the caller sets GOGC.
-
-    The API server then needs a sixth less CPU and 130 MB more memory.
-    """
+    """The environment of a server in Go, with rare garbage collection unless the caller sets GOGC."""
+    # The API server then needs a sixth less CPU and 130 MB more memory.
     return {"GOGC": "400", **_plain_environment(unwanted_prefix)}
 
 

@@ -82,13 +82,11 @@ def password(file: Path) -> str:
 
 
 def as_nobody() -> list[str]:
-    """The command prefix that runs PostgreSQL as `nobody`, since it refuses to run as root; empty if we are not root.
-
-    PostgreSQL keeps one capability, to enter root's directories.
-    """
+    """The command prefix that runs PostgreSQL as `nobody`, since it refuses to run as root; empty if we are not root."""
     if os.geteuid() != 0:
         return []
     nobody = pwd.getpwnam("nobody")
+    # It keeps one capability, to enter root's directories.
     return [
         *("setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"),
         *("--inh-caps=-all,+dac_override", "--ambient-caps=-all,+dac_override", "--pdeathsig=keep"),

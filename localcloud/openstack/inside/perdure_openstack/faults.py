@@ -56,7 +56,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class BootFaults:
-    """Faults of servers' boots and deletions. Patterns are searched for in a server's name; empty ones match none."""
+    """Patterns are searched for in a server's name; empty ones match none."""
 
     boot_delay: float = 0.0
     """How many seconds a server stays in BUILD."""
