@@ -269,7 +269,7 @@ def strip_role(iam: IAMClient, role: str) -> None:
 
 @contextmanager
 def settling(*, young: bool = True) -> Iterator[None]:
-    """For a while after the action began, make refusals temporary, because IAM is eventually consistent."""
+    """For a while after the action began, treat refusals as temporary, because IAM is eventually consistent."""
     try:
         yield
     except (Denied, Absent) as error:

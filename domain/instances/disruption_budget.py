@@ -136,8 +136,8 @@ def waits_for(
 
 
 def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> int:
-    """How many healthy machines the group has once a disruption of the machine is over. In a control plane these are
-    all machines; in another group they are as many as now.
+    """How many healthy machines the group has once a disruption of the machine is over: in a control plane all its
+    machines, in another group as many as now.
     """
     return sum(machine.control_plane or _well(each) for each in members)
 

@@ -81,8 +81,8 @@ class Mark(Model):
         return next((each for each in self.machines if each.uid == uid), None)
 
     def seen(self, replicas: int) -> Self:
-        """The mark after `replicas` was observed. A number other than the expected one was set by others, and Perdure
-        leaves it.
+        """The mark once `replicas` has been observed. A number other than the expected one was set by others, and
+        Perdure leaves it.
         """
         if replicas == self.expected:
             return self

@@ -22,7 +22,7 @@ async def write_config_map(
 ) -> None:
     """Write the entries, and create the ConfigMap if it is missing. A value of None removes the entry.
 
-    Raises CommandError if the ConfigMap is missing at each of three attempts, ApiError if the cluster refuses.
+    Raises CommandError if three attempts did not suffice, ApiError if the cluster refuses.
     """
     namespace, patch = _namespace(session), {"data": dict(data), "metadata": {"annotations": dict(annotations or {})}}
     for _ in range(_TIMES):
