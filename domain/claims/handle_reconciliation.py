@@ -282,7 +282,7 @@ class TakeBack(ClaimsAction):
 
 
 def begun_with(plan: HandlePlan, handle: JsonObject, names: DomainNames) -> HandlePlan | None:
-    """The plan of a new handle's body, adapted to the created handle; None if the handle must be evaluated again.
+    """The plan computed before the handle's creation, adapted to the handle; None if it must be evaluated again.
 
     Templates may read what the creation changes: metadata and the claim's status.
     """

@@ -1,4 +1,4 @@
-"""Validation of claims' values against a provider's `openAPIV3Schema`; clients compare the validator's own text.
+"""Validation of claims' values against a provider's `openAPIV3Schema`; clients depend on the exact messages.
 
 The dialect is OpenAPI 3.0: JSON Schema draft 4 with `nullable`; `format` is not enforced. The first violation is
 reported, in the order of the schema's keywords, as in Poolboy. Unknown keywords are ignored; invalid ones (an unknown

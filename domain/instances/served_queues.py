@@ -63,7 +63,7 @@ def places(texts: Iterable[str]) -> tuple[Place, ...]:
     for place in found.values():
         if place.shares:
             if place.shares not in found:
-                raise ValueError(f"{str(place)!r} shares a queue that no other entry names: {place.shares!r}")
+                raise ValueError(f"{str(place)!r} shares the queue {place.shares!r}, which no other entry names")
             senders.setdefault(place.shares, set()).add(place.account)
     return tuple(
         place.model_copy(update={"senders": frozenset(senders.get(name, ()))}) for name, place in found.items()

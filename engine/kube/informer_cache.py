@@ -1,4 +1,4 @@
-"""The informer cache: objects of many kinds, which passes read without a request.
+"""The informer cache: objects of many kinds, kept so that a pass reads them without a request.
 
 Each kind and namespace has one mirror, which all readers share. The reflector of a kind that is not installed, or that
 may not be listed, tries again without delaying others; `Mirror.trouble` says why the mirror is empty.

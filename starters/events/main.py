@@ -165,7 +165,7 @@ class _Process:
 
 
 def receive_wait(drain: timedelta) -> timedelta:
-    """The wait of one receive: at most SQS's limit of 20 seconds, and well within the drain."""
+    """The wait of one receive: at most SQS's 20 seconds, and well within the process's shutdown."""
     return timedelta(seconds=min(20, max(1, drain // timedelta(seconds=1.5))))
 
 

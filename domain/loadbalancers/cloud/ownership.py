@@ -2,8 +2,8 @@
 
 Names are `namespace/name` and not unique. So Perdure marks what it creates with the owner's uid: security groups and
 ports in the description, servers in the metadata. An object that yawol created has no mark. It is adopted if the custom
-resource records its id, or only its *name*, which yawol records before the creation. Any other unmarked object of this
-name is neither adopted nor deleted, and a warning reports it. Among several objects of one owner the recorded one is
+resource records its id, or only its *name*, which yawol records before the creation. All other unmarked objects are
+neither adopted nor deleted, and a warning reports them. Among several objects of one owner the recorded one is
 used, or else the oldest. Marked duplicates are deleted.
 """
 

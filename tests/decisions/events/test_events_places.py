@@ -81,7 +81,7 @@ def test_accounts_may_share_the_queue_of_one() -> None:
     ],
 )
 def test_a_shared_queue_has_an_entry_of_its_own(texts: list[str]) -> None:
-    with pytest.raises(ValueError, match="shares a queue that no other entry names"):
+    with pytest.raises(ValueError, match="which no other entry names"):
         places(texts)
 
 
