@@ -37,6 +37,7 @@ STALE_VERSION = "Conflict"
 # The codes of refusals by this process itself, which made no API call.
 WORKER_SHUTDOWN = "WorkerShutdown"
 AREA_PAUSED = "Paused"
+OBSERVE_MODE = "ObserveMode"
 
 _REQUEST = re.compile(r" \[request [^\]]*\]")
 

@@ -22,6 +22,7 @@ from botocore.session import Session
 
 from activities.aws.error_codes import UNAUTHENTICATED, Call, api_error
 from activities.aws.service_models import ServiceModels
+from domain.refusal import OBSERVE_MODE
 from engine import metrics
 from engine.errors import ApiError, Denied, Unavailable
 from engine.kube.json import at
@@ -143,7 +144,7 @@ class Caller:
         def call(operation: str, parameters: dict[str, object]) -> Answer:
             what = Call.of(service, operation, self._name, region, parameters)
             if self._observing and not reading(operation):
-                raise Denied(f"{what}: not sent, Perdure runs in observe mode", code="ObserveMode")
+                raise Denied(f"{what}: not sent, Perdure runs in observe mode", code=OBSERVE_MODE)
             if not reading(operation):
                 refuse_if_paused(what)
             with self.guarded():

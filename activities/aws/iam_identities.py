@@ -26,10 +26,17 @@ from domain.accounts.actions.iam_identities import (
     RotateKeys,
 )
 from domain.accounts.arns import policy_arn
-from domain.accounts.constants import ADMIN_USER_PREFIX, ADMINISTRATOR_POLICY, SUPPORT_ROLE_PREFIX
+from domain.accounts.constants import (
+    ADMIN_USER_PREFIX,
+    ADMINISTRATOR_POLICY,
+    NO_ACCOUNT_ID,
+    NOT_ENTERED,
+    PROTECTED,
+    SUPPORT_ROLE_PREFIX,
+)
 from domain.accounts.iam_and_instance_tags import OWNER_TAGS, has_owner, owner_tags
 from domain.accounts.trust_policy import trust, trusts_only
-from engine.errors import Absent, Conflict, Denied
+from engine.errors import Absent, ApiError, Conflict, Denied
 from engine.kube import BlockingKube
 
 if TYPE_CHECKING:
@@ -78,8 +85,9 @@ def _mend_policies(iam: IAMClient, name: str, wanted: str) -> None:
 
 def ensure_admin_user(sessions: Sessions, action: EnsureAdminUser) -> AdminSecret:
     kube = sessions.kube
-    with settling():
+    with _entering():
         member = entered(sessions, action, settle=attempt.SETTLING)
+    with settling():
         iam, user = member.iam(), f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
         created = _ensure_user(iam, user, action.tags)
         iam.attach_user_policy(UserName=user, PolicyArn=policy_arn(action.partition, "aws", ADMINISTRATOR_POLICY))
@@ -265,6 +273,16 @@ def strip_role(iam: IAMClient, role: str) -> None:
     for inline in iam.get_paginator("list_role_policies").paginate(RoleName=role):
         for name in inline["PolicyNames"]:
             iam.delete_role_policy(RoleName=role, PolicyName=name)
+
+
+@contextmanager
+def _entering() -> Iterator[None]:
+    try:
+        yield
+    except ApiError as error:
+        if error.code not in (PROTECTED, NO_ACCOUNT_ID):
+            error.code = NOT_ENTERED
+        raise
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from activities.openstack.call_limits import Guard
 from activities.openstack.credentials import Credentials
 from activities.openstack.errors import Call, no_answer, refusal, unreadable
 from activities.openstack.keystone_connection import Connected, Token, body_of, lowered
+from domain.refusal import OBSERVE_MODE
 from engine import metrics
 from engine.errors import Absent, ApiError, Denied, Unavailable
 from engine.kube.json import JsonObject, text
@@ -118,7 +119,7 @@ class Project:
 
     def _send(self, request: _Request) -> Answer:
         if self._observing and request.method != "GET":
-            raise Denied(f"{request.call}: not sent, Perdure runs in observe mode", code="ObserveMode")
+            raise Denied(f"{request.call}: not sent, Perdure runs in observe mode", code=OBSERVE_MODE)
         if request.method != "GET":
             refuse_if_paused(request.call)
         with self.guard.calling():

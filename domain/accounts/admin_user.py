@@ -6,13 +6,14 @@ from datetime import datetime
 
 from domain.accounts.account_access import access_to
 from domain.accounts.actions.iam_identities import EnsureAdminUser
+from domain.accounts.constants import NOT_ENTERED
 from domain.accounts.iam_and_instance_tags import ownership_tags
 from domain.accounts.naming import secret_of
 from domain.accounts.observed import AccountWorld
 from domain.accounts.protected_accounts import only_shown
 from domain.accounts.region_initialization import list_regions
 from domain.decision import Action, Decision
-from domain.refusal import ErrorType
+from domain.refusal import OBSERVE_MODE, ErrorType
 from domain.writes import Patch
 
 # Codes of temporary conflicts over the key's Secret.
@@ -61,7 +62,7 @@ def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
     if the cause is temporary: a bug of ours, or a conflict over the key's Secret.
     """
     refusal = world.refused(EnsureAdminUser.activity)
-    if refusal is None or refusal.type is ErrorType.BUG:
+    if refusal is None or refusal.type is ErrorType.BUG or refusal.code in (NOT_ENTERED, OBSERVE_MODE):
         return None
     if refusal.type is ErrorType.CONFLICT and refusal.code in _PASSING_CONFLICTS:
         return None

@@ -75,6 +75,8 @@ LONGEST_CLOSE_BACKOFF = timedelta(hours=24)
 # Codes of refusals before any call to AWS: nothing of ours can be in such an account.
 PROTECTED = "ProtectedAccount"
 NO_ACCOUNT_ID = "InvalidAccountId"
+# Code of a refusal on the way into an account: the payer's key is missing or refused, or AWS refuses the role.
+NOT_ENTERED = "NotEntered"
 
 SUPPORT_CASE_SUBJECT = "Add account {account_id} to Enterprise Support"
 

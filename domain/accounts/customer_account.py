@@ -13,9 +13,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.account_access import customers_key
-from domain.accounts.actions.iam_identities import EnsureSupportRole
+from domain.accounts.actions.iam_identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.region_initialization import ListRegions
 from domain.accounts.admin_user import key_and_regions, refused_by_iam, secret_recorded
+from domain.accounts.constants import NOT_ENTERED, SUPPORT_ROLE_PREFIX
 from domain.accounts.observed import AccountWorld, key_fault
 from domain.accounts.region_initialization import initializing, list_regions, regions_done, wanted_regions
 from domain.accounts.resources import AccountClaim, AccountState
@@ -71,6 +72,9 @@ def _creating(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decisi
             return _support_role(world, claim, now)
         if refused := refused_by_iam(world, now):
             return refused
+        if (refusal := world.refused(EnsureAdminUser.activity)) and refusal.code == NOT_ENTERED:
+            waits_for = f"role {SUPPORT_ROLE_PREFIX}{account.iam_user_id}"
+            return _troubled(world, NOT_ENTERED, refusal.message, waits_for, now, *key_and_regions(world))
     if (refusal := world.refused(ListRegions.activity)) and account.spec.manual_sts_mode:
         waits_for = f"role {claim.spec.sts_role_arn}"
         return _troubled(world, _reason(refusal), refusal.message, waits_for, now, list_regions(world))

@@ -19,6 +19,7 @@ from yarl import URL
 
 from domain.built_in_kinds import SELF_SUBJECT_ACCESS_REVIEW
 from domain.identity import Kind
+from domain.refusal import OBSERVE_MODE
 from engine import metrics
 from engine.errors import Denied
 from engine.kube.connection import Connection
@@ -29,7 +30,6 @@ from engine.settings import Settings
 from engine.telemetry import version
 
 FIELD_MANAGER = "perdure"
-OBSERVE_MODE = "ObserveMode"
 REQUEST_TIMEOUT = timedelta(seconds=30)
 CONNECTIONS = 100  # for requests; watches have connections of their own
 # How many of the starved watches are named; there may be hundreds.

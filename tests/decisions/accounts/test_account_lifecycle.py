@@ -33,12 +33,12 @@ from domain.accounts.actions.account_creation import TagAccount
 from domain.accounts.actions.iam_identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion
 from domain.accounts.actions.support_cases import OpenSupportCase
-from domain.accounts.constants import PROTECTED
+from domain.accounts.constants import NOT_ENTERED, PROTECTED
 from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.observed import AccountWorld, Permit, RegionOutcome, Verdict
 from domain.accounts.resources import Account
 from domain.decision import Outcome
-from domain.refusal import ErrorType, Refusal
+from domain.refusal import OBSERVE_MODE, ErrorType, Refusal
 from domain.resource import parse_timestamp
 from domain.writes import Patch
 
@@ -238,6 +238,18 @@ def test_a_bug_in_the_iam_step_never_fails_an_account() -> None:
     start = world(in_state("Creating"))
     user = next(a for a in decide(start, NOW).actions if isinstance(a, EnsureAdminUser))
     assert user.activity in activities(decide(fold(start, user, refusal(ErrorType.BUG)), NOW))
+
+
+@pytest.mark.parametrize("code", [NOT_ENTERED, OBSERVE_MODE])
+def test_an_account_that_cannot_be_entered_waits_until_the_creation_deadline(code: str) -> None:
+    start = world(in_state("Creating", since=ago(minutes=20)))
+    user = next(a for a in decide(start, NOW).actions if isinstance(a, EnsureAdminUser))
+    shut = fold(start, user, refusal(ErrorType.DENIED, "the payer's key is missing", code=code))
+    decision = decide(shut, NOW)
+    assert user.activity in activities(decision)
+    assert decision.deadline == NOW + timedelta(minutes=5)
+    late = decide(shut, NOW + timedelta(minutes=5))
+    assert written_condition(late, "AccountCreationFailed")["reason"] == "CreationTimeout"
 
 
 @pytest.mark.parametrize("activity", ["aws.tag_account", "aws.ensure_support_role", "aws.list_regions"])

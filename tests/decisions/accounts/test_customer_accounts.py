@@ -27,6 +27,7 @@ from account_objects import (
 from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.iam_identities import DeleteIdentities, EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion, ListRegions
+from domain.accounts.constants import NOT_ENTERED
 from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.observed import AccountWorld, InputSecret
 from domain.accounts.resources import Account
@@ -151,6 +152,15 @@ TROUBLES = [
         {"refusals": {"aws.ensure_support_role": refusal(ErrorType.DENIED, code="InvalidClientTokenId")}},
         "InvalidClientTokenId",
         "Secret tenant/keys",
+    ),
+    (
+        "a support role that cannot be assumed",
+        {
+            "known": {"support_role": True},
+            "refusals": {"aws.ensure_admin_user": refusal(ErrorType.DENIED, "no payer's key", code=NOT_ENTERED)},
+        },
+        NOT_ENTERED,
+        "no payer's key",
     ),
 ]
 
