@@ -44,9 +44,10 @@ from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountPool
 from domain.accounts.support_case_polling import due_cases, next_case_looks, open_cases, youngest_case
 from domain.decision import Decision, Outcome, earliest
+from domain.refusal import without_request
 from domain.resource import ObjectMeta
 from engine.clock import now
-from engine.errors import Absent, Denied, Invalid
+from engine.errors import Absent, ApiError, Denied, Invalid
 from engine.temporal import signal_with_start, wake
 
 # The longest interval between two counts of the organization's accounts.
@@ -256,7 +257,12 @@ class OrganizationActivities(Activities):
         cases, young, old = due_cases(known, self._read.settings.accounts_poll, moment)
         if not cases:
             return known
-        states = await asyncio.to_thread(describe_cases, self._sessions, sorted(cases))
+        states, problem = dict[str, str](), ""
+        try:
+            states = await asyncio.to_thread(describe_cases, self._sessions, sorted(cases))
+        except ApiError as error:
+            problem = without_request(error.message)
+            logger.warning("support cases are not queried: %s", problem)
         resolved = {case_id for case_id, state in states.items() if state == RESOLVED and case_id in cases}
         if notifies:
             signals = (
@@ -268,6 +274,7 @@ class OrganizationActivities(Activities):
             update={
                 "young_cases_at": moment if young else known.young_cases_at,
                 "old_cases_at": moment if old else known.old_cases_at,
+                "cases_problem": problem,
                 "young_cases": {c: key for c, key in known.young_cases.items() if c not in resolved},
                 "old_cases": {c: key for c, key in known.old_cases.items() if c not in resolved},
             }
@@ -290,6 +297,8 @@ class OrganizationActivities(Activities):
         waits = (("Account",) if known.wanting or known.opt_in_wanting else ()) + (
             ("SupportCase",) if known.young_cases or known.old_cases else ()
         )
+        if known.cases_problem and (known.young_cases or known.old_cases):
+            why = f"{why}; support cases cannot be queried: {known.cases_problem}"
         return Decision(
             phase="Busy" if waits else "Idle",
             outcome=Outcome.WORKING if waits else Outcome.SETTLED,

@@ -74,7 +74,7 @@ def _statuses(payer: Payer, ids: list[str]) -> dict[str, str]:
     """One unknown id makes AWS refuse the whole call. Then the list is halved until that id is alone."""
     try:
         return {case["caseId"]: case["status"] for case in _cases(payer, ids)}
-    except Absent:
+    except (Absent, Invalid):
         if len(ids) == 1:
             return {}
     half = len(ids) // 2

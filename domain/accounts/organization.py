@@ -80,6 +80,7 @@ class OrganizationMemory(Model):
     youngest_case_at: datetime | None = None  # when the youngest open case was opened
     young_cases: dict[str, Key] = {}  # case id -> its Account
     old_cases: dict[str, Key] = {}
+    cases_problem: str = ""  # why the last query of cases was refused
     wanting: int = 0  # how many Accounts waited for an AWS account in the last pass
     room_unreported: bool = False  # the last change of the room has not been reported to the pools
     news: bool = False  # report that change to the pools now
