@@ -24,7 +24,7 @@ from domain.accounts.actions.claim_secrets import (
     RemoveSecret,
 )
 from domain.accounts.actions.handover import MadeAccount, MakeCustomerAccount
-from domain.accounts.claim_holder import links_back
+from domain.accounts.claim_holder import links_back, may_release
 from domain.accounts.constants import (
     ADMIN_USER_PREFIX,
     CLAIM_UID_ANNOTATION,
@@ -97,7 +97,7 @@ class DeliveryActivities(Activities):
     @activity.defn(name=RemoveSecret.activity)
     async def remove_secret(self, action: RemoveSecret) -> None:
         account = await self._read.account(action.account)
-        if account is not None and links_back(account, action.claim):
+        if account is not None and may_release(action.claim, account):
             await delete_secret(self._kube, action.claim, action.secret, await key_ids_of(self._kube, account))
 
     @activity.defn(name=LetSecretsGo.activity)

@@ -24,7 +24,7 @@ from activities.inline_driver import Inline
 from activities.kube import KubeActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, ReleaseAccount
-from domain.accounts.claim_holder import links_back
+from domain.accounts.claim_holder import links_back, may_release
 from domain.accounts.claim_lifecycle import NOT_MOVED, decide
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, UNCLEANED
 from domain.accounts.force_release import FORCE_RELEASE, release_reason
@@ -161,7 +161,7 @@ class HandOver(Activities):
     @activity.defn(name=ReleaseAccount.activity)
     async def release(self, action: ReleaseAccount) -> None:
         account = await self._read.account(action.account)
-        if account is None or not links_back(account, action.claim):
+        if account is None or not may_release(action.claim, account):
             return
         if action.how is Release.UNCLEANED:
             await self._forsake(action, account)

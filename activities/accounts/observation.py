@@ -8,7 +8,7 @@ from activities.accounts.cache import Reader
 from activities.accounts.claim_secrets import KEY_FIELDS
 from activities.accounts.metrics import claim_seen
 from activities.activity_class import Activities
-from domain.accounts.claim_holder import holds, still_names, unclean
+from domain.accounts.claim_holder import holds, lost_link, unclean, unlinked
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.federated.resources import AWSFederatedAccountAccess
 from domain.accounts.free_account_choice import Rejections
@@ -46,16 +46,17 @@ class ObserveActivities(Activities):
         )
 
     async def _holder(self, account: Account) -> AccountClaim | None:
-        """An unlinked Account is held by a claim that still names it, or by one whose release could not clean it."""
+        """Without a link, the claim that still has the Account, or releases it."""
         spec = account.spec
         if spec.claim_link:
             claim = await self._read.one(AccountClaim, spec.claim_link_namespace, spec.claim_link)
             return claim if claim is not None and holds(claim, account) else None
-        if account.metadata.deleting and unclean(account):
-            return next((claim for claim in await self._read.all(AccountClaim) if holds(claim, account)), None)
-        if not account.status.claimed or account.customers or account.metadata.namespace != OPERATOR_NAMESPACE:
+        ends, lost = account.metadata.deleting, unlinked(account)
+        held = lost or unclean(account) if ends else lost and not account.customers
+        if not held or account.metadata.namespace != OPERATOR_NAMESPACE:
             return None
-        return next((claim for claim in await self._read.all(AccountClaim) if still_names(claim, account)), None)
+        claims = await self._read.all(AccountClaim)
+        return next((claim for claim in claims if holds(claim, account) or lost_link(claim, account)), None)
 
     @activity.defn(name=ObserveClaim.activity)
     async def observe_claim(self, look: ObserveClaim) -> ClaimWorld:

@@ -22,7 +22,7 @@ from domain.accounts.account_deletion import LEFT_LAUNCHES, deleting, launches_t
 from domain.accounts.actions.account_creation import TagAccount
 from domain.accounts.admin_user import key_and_regions, recreated_user, refused_by_iam, secret_recorded
 from domain.accounts.aws_account_tags import tags_at_creation
-from domain.accounts.claim_holder import still_names
+from domain.accounts.claim_holder import lost_link, unlinked
 from domain.accounts.constants import CREATION_TIMEOUT, FINALIZER, IAM_USER_ID_LABEL, PAUSE_ANNOTATION
 from domain.accounts.naming import iam_user_id
 from domain.accounts.observed import AccountWorld
@@ -172,10 +172,10 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
         conditions = with_condition(status.conditions, "Claimed", "InitializingRegions", message, now)
         claimed = status.model_copy(update={"claimed": True, "conditions": conditions})
         return world.working(message, world.write_status(claimed, note="claimed"))
-    if status.claimed and (claim := world.claim) and still_names(claim, account):
-        why = f"spec.claimLink is empty, but claim {claim.key.path} still names this Account: no other claim gets it"
-        return world.waiting(why, "spec.claimLink, or the deletion of that claim")
-    if status.claimed and not spec.claim_link:  # a release was interrupted between its two writes
+    if (claim := world.claim) and lost_link(claim, account):
+        why = f"spec.claimLink is empty, but claim {claim.key.path} still has this Account: no other claim gets it"
+        return world.waiting(why, "spec.claimLink, or the release of that claim")
+    if unlinked(account):  # a release was interrupted between its two writes
         return world.working("complete the release", world.write_status(released(status, now), note="released"))
     if decision := recreated_user(world) or of_ready_account(world, now) or quotas_of_ready_account(world, now):
         return decision

@@ -17,6 +17,8 @@ def holds(claim: AccountClaim, account: Account) -> bool:
     if unclean(account) and not recorded:  # a release that the replaced operator has begun
         linked = claim.metadata.deleting and claim.spec.account_link == account.metadata.name
         return linked and bool(entity) and entity == claim.spec.legal_entity.id
+    if unlinked(account):
+        return claim.metadata.deleting and may_release(claim.key, account)
     return (recorded or entity in {"", claim.spec.legal_entity.id}) and links_back(account, claim.key)
 
 
@@ -33,6 +35,11 @@ def links_back(account: Account, claim: Key) -> bool:
     return named and annotations.get(CLAIM_UID_ANNOTATION, claim.uid) == claim.uid
 
 
+def may_release(claim: Key, account: Account) -> bool:
+    recorded = account.metadata.annotations.get(CLAIM_UID_ANNOTATION) == claim.uid
+    return recorded if unlinked(account) else links_back(account, claim)
+
+
 def unclean(account: Account) -> bool:
     """Whether a release could not clean the account, and must be repeated. The Account is then Failed and has lost its
     link, as in the replaced operator: tools find such Accounts, clean them and clear their status.
@@ -41,7 +48,13 @@ def unclean(account: Account) -> bool:
     return left and UNCLEANED not in account.metadata.annotations
 
 
-def still_names(claim: AccountClaim, account: Account) -> bool:
-    """Whether the Account has lost its link to this Ready claim, which still has the account's key."""
+def unlinked(account: Account) -> bool:
+    """Whether the Account has lost its link to a claim."""
+    return account.status.claimed and not account.spec.claim_link
+
+
+def lost_link(claim: AccountClaim, account: Account) -> bool:
+    """Whether this claim may still have the unlinked account's key."""
     fulfilled = claim.status.state == ClaimState.READY and not claim.metadata.deleting
-    return fulfilled and not account.spec.claim_link and claim.spec.account_link == account.metadata.name
+    named = fulfilled and claim.spec.account_link == account.metadata.name
+    return unlinked(account) and (named or may_release(claim.key, account))

@@ -28,7 +28,7 @@ def release(reference: Target, reason: str, output: Format) -> None:
             no Account.
     """
     from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
-    from domain.accounts.claim_holder import links_back
+    from domain.accounts.claim_holder import may_release
     from domain.accounts.constants import OPERATOR_NAMESPACE
     from domain.accounts.force_release import FORCE_RELEASE
     from domain.accounts.resources import Account
@@ -62,7 +62,7 @@ def release(reference: Target, reason: str, output: Format) -> None:
             return reference
         claim = key_of(reference.kind.name, obj)
         for item in (await session.kube.list(ACCOUNT, OPERATOR_NAMESPACE)).items:
-            if links_back(Account.model_validate(item), claim):
+            if may_release(claim, Account.model_validate(item)):
                 return Target(ACCOUNT, OPERATOR_NAMESPACE, text(item, "metadata", "name"))
         advice = f"perdure why {reference.kind.name.lower()} {reference.namespace}/{reference.name}"
         raise CommandError(f"{reference} holds no Account: there is nothing to release", advice)

@@ -33,7 +33,7 @@ from domain.accounts.actions.account_creation import TagAccount
 from domain.accounts.actions.iam_identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion
 from domain.accounts.actions.support_cases import OpenSupportCase
-from domain.accounts.constants import NOT_ENTERED, PROTECTED
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, NOT_ENTERED, PROTECTED
 from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.observed import AccountWorld, Permit, RegionOutcome, Verdict
 from domain.accounts.resources import Account
@@ -584,6 +584,23 @@ def test_an_account_whose_link_was_cleared_is_not_freed_while_its_claim_has_it(
     after = settle(world(cleared, claim=of))
     assert after.account.status.claimed is not freed
     assert freed or "AccountClaim/tenant/claim" in decide(after, NOW).why
+
+
+@pytest.mark.parametrize(
+    "holder",
+    [
+        {"meta": {"deletionTimestamp": ago(seconds=1)}},
+        {"spec": {"accountLink": "another"}, "status": {"state": "Pending"}},
+        {"spec": {"accountLink": ""}},
+    ],
+)
+def test_an_account_whose_link_was_cleared_waits_for_the_claim_whose_uid_it_records(holder: dict[str, Any]) -> None:
+    recorded = {"annotations": {CLAIM_UID_ANNOTATION: "uid-claim"}}
+    cleared = ready_account(meta=recorded, status={"claimed": True})
+    decision = decide(world(cleared, claim=claim(**holder)), NOW)
+    assert (decision.outcome, decision.actions) == (Outcome.WAITING, ())
+    assert "AccountClaim/tenant/claim" in decision.why
+    assert not settle(world(cleared)).account.status.claimed, "that claim is gone for good"
 
 
 def test_a_reused_account_without_its_secret_gets_a_new_key_before_it_can_be_claimed() -> None:
