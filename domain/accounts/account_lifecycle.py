@@ -36,7 +36,7 @@ from domain.accounts.pending_verification import (
 from domain.accounts.problem_conditions import with_account_conditions
 from domain.accounts.protected_accounts import left_alone, only_shown
 from domain.accounts.region_initialization import Done, entered_at, initializing, regions_done
-from domain.accounts.resources import PROGRESSING_STATES, AccountState
+from domain.accounts.resources import OPT_IN_STATES, PROGRESSING_STATES, AccountState
 from domain.accounts.state_conditions import failure_of, released, with_condition
 from domain.accounts.support_role import support_role, without_jump_role
 from domain.control_annotations import retry_wanted
@@ -74,7 +74,7 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
         return _prepare(world)
     if account.customers:
         return customer_account.decide(world, now)
-    if account.status.state in PROGRESSING_STATES and not account.spec.aws_account_id:
+    if account.status.state in PROGRESSING_STATES | OPT_IN_STATES and not account.spec.aws_account_id:
         return _unrecorded(world)
     steps: dict[str, Done] = {
         AccountState.NEW: create_account,
@@ -134,9 +134,6 @@ def _shown_as_ready(world: AccountWorld, now: datetime) -> Decision:
 
 def _credentials(world: AccountWorld, now: datetime, deadline: datetime | None = None, at: str = "") -> Decision:
     account, known = world.account, world.known
-    if not account.spec.aws_account_id:
-        why = f"state {account.status.state}, but spec.awsAccountID is empty"
-        return world.waiting(why, "spec.awsAccountID", deadline=deadline, at=at)
     if decision := without_jump_role(world, "ami-owner", deadline=deadline, at=at) or refused_by_iam(world, now):
         return decision
     if actions := _credential_actions(world):

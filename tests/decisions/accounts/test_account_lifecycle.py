@@ -172,7 +172,9 @@ def test_creating_set_by_hand_without_a_condition_starts_the_deadline() -> None:
     assert decide(settle(world(by_hand)), NOW).phase == "PendingVerification"
 
 
-@pytest.mark.parametrize("state", ["Creating", "InitializingRegions", "PendingVerification"])
+@pytest.mark.parametrize(
+    "state", ["Creating", "OptingInRegions", "OptInRegionsEnabled", "InitializingRegions", "PendingVerification"]
+)
 @pytest.mark.parametrize("minutes", [0, 60])
 def test_a_state_without_an_aws_account_is_blanked_to_search_for_the_account(state: str, minutes: int) -> None:
     """The replaced operator wrote the state before the id: a crash in between left an account to be found."""
