@@ -31,6 +31,7 @@ from domain.accounts.customer_account import TROUBLE
 from domain.accounts.federated import relations as federated
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
 from domain.accounts.force_release import FORCE_RELEASE
+from domain.accounts.free_account_choice import is_free
 from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import (
     FAILED_STATES,
@@ -103,7 +104,7 @@ def _counted_as(account: Account) -> Hashable:
     held = account.paused or control_annotations.paused(meta)
     return (
         *(_state_class(status.state), bool(spec.claim_link), status.claimed, status.reused, spec.legal_entity.id),
-        *(held, spec.byoc, at_limit, meta.deleting),
+        *(held, spec.byoc, at_limit, meta.deleting, is_free(account)),
     )
 
 

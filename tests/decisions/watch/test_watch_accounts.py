@@ -190,6 +190,17 @@ def test_an_account_getting_ready_wakes_its_pool(world: World) -> None:
     }
 
 
+def test_an_account_that_becomes_free_later_than_ready_wakes_its_pool(world: World) -> None:
+    free = edited(account(state="Ready", reused=True), "spec.iamUserSecret", "account-secret")
+    without_key = edited(free, "spec.iamUserSecret", "")
+    uncleaned = edited(free, "metadata.annotations", {"perdure.dev/uncleaned": "closed"})
+    for held in (without_key, uncleaned):
+        assert "AccountPool/pool" in world.wakes(ACCOUNT.name, held, free)
+        assert "AccountPool/pool" in world.wakes(ACCOUNT.name, free, held)
+    unready = edited(without_key, "status.state", "Creating")
+    assert "AccountPool/pool" not in world.wakes(ACCOUNT.name, unready, edited(unready, "spec.iamUserSecret", "key"))
+
+
 def test_an_account_of_no_named_pool_wakes_all_pools(world: World) -> None:
     before, after = (edited(account(state=s), "spec.accountPool", "") for s in ("Creating", "InitializingRegions"))
     after = edited(after, "status.claimed", True)
