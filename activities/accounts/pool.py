@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from datetime import timedelta
+from typing import NamedTuple
 
 from temporalio import activity
 from temporalio.client import Client, WorkflowQueryFailedError, WorkflowQueryRejectedError
@@ -41,16 +42,18 @@ from domain.accounts.pool import (
 from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.control_annotations import RETRIED, retry_wanted
 from domain.decision import Decision, Outcome, earliest
+from domain.refusal import without_request
 from domain.resource import timestamp
 from domain.writes import JsonPatch
 from engine.clock import now
-from engine.errors import Absent, ApiError, Conflict
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
 from engine.temporal import wake
 
 ASKED_FOR_ROOM = timedelta(seconds=5)
 # The pause if the organization gave no answer: it wakes the pools only when its count changes.
 ASK_AGAIN = timedelta(seconds=10)
 AFTER_CONFLICT = timedelta(seconds=1)
+AFTER_REFUSAL = timedelta(minutes=1)
 # How long changes gather: Accounts that were created together change together. A claim waits no longer than this.
 MOVING_TOGETHER = timedelta(milliseconds=700)
 # Claims that arrive within this time are bound together.
@@ -58,7 +61,15 @@ BURST_SECONDS = 0.05
 # The longest time that a hand-over may delay the pool. After that the claim's own lifecycle continues the hand-over.
 HAND_OVER_SECONDS = 5.0
 
+# Errors because another client has changed or deleted the object.
+BY_OTHERS = (Conflict, Absent)
+
 log = logging.getLogger(__name__)
+
+
+class Unfinished(NamedTuple):
+    conflicts: int = 0  # writes that met another client's
+    refused: Mapping[str, str] = {}  # by a claim's uid, why its binding was refused
 
 
 class PoolActivities(Activities):
@@ -83,17 +94,20 @@ class PoolActivities(Activities):
             pool, known = await self._honour_retry(pool), PoolMemory(unborn=known.unborn, died=known.died)
         view = await self._view(pool, known, look)
         decision = decide(view, now())
-        conflicts = await self._act(view, decision) if acting else 0
+        unfinished = await self._act(view, decision) if acting else Unfinished()
         unborn = (a.metadata.name for a in view.accounts if belongs(a, pool, view.config) and not a.spec.aws_account_id)
         created = (new.name for new in decision.create) if acting else ()
         return PoolWorld(
             key=key,
             hold=hold,
             known=PoolMemory(
-                unborn=tuple(sorted({*unborn, *created})), deaths=view.deaths, bonds_seen=acting and not conflicts
+                unborn=tuple(sorted({*unborn, *created})),
+                deaths=view.deaths,
+                bonds_seen=acting and unfinished == Unfinished(),
+                refused=tuple(unfinished.refused),
             ),
             heard=known.died,
-            decision=_summary(view, decision, conflicts, () if acting else _planned(view, decision)),
+            decision=_summary(view, decision, unfinished, () if acting else _planned(view, decision)),
             rest=rest_after(view, decision),
             gather=MOVING_TOGETHER if moving(view, decision) else timedelta(0),
         )
@@ -115,6 +129,7 @@ class PoolActivities(Activities):
             config=config,
             protected=self._read.settings.accounts_protected,
             room=room,
+            refused=known.refused,
             token=f"{info.workflow_run_id}/{info.activity_id}",
         )
         if look.dry_run or has_free(view) or has_bound(view, thorough=thorough):  # otherwise no claim can be bound
@@ -149,26 +164,30 @@ class PoolActivities(Activities):
         await wake(self._client, self._read.organization)
         return AccountPool.model_validate(answer)
 
-    async def _act(self, view: PoolView, decision: PoolDecision) -> int:
+    async def _act(self, view: PoolView, decision: PoolDecision) -> Unfinished:
         if decision.bind and view.config.base:
             self._hand_over.prepare(view.config.base, (each.claim.spec.legal_entity.id for each in decision.bind))
-        effects: list[Awaitable[bool]] = [self._bind(binding, view) for binding in decision.bind]
+        effects: list[Awaitable[ApiError | None]] = [self._bind(binding, view) for binding in decision.bind]
         effects += [self._create(view.pool, new) for new in decision.create]
         if not shows(view.pool, decision.status):
             effects.append(self._write_status(view.pool, decision))
-        done = await asyncio.gather(*effects)
-        return sum(not each for each in done)
+        errors = await asyncio.gather(*effects)
+        refused = {
+            binding.claim.metadata.uid: without_request(error.message)
+            for binding, error in zip(decision.bind, errors, strict=False)
+            if error is not None and not isinstance(error, BY_OTHERS)
+        }
+        return Unfinished(sum(isinstance(error, BY_OTHERS) for error in errors), refused)
 
-    async def _create(self, pool: AccountPool, new: NewAccount) -> bool:
+    async def _create(self, pool: AccountPool, new: NewAccount) -> None:
         try:
             self._read.wrote(ACCOUNT, await self._kube.create(ACCOUNT, _manifest(pool, new), OPERATOR_NAMESPACE))
         except Conflict:
             log.info("Account %s exists already: an earlier attempt of this pass created it", new.name)
-        return True
 
-    async def _bind(self, binding: Binding, view: PoolView) -> bool:
-        """Link the account, then the claim; free the account if the claim does not exist any more. False if the binding
-        is incomplete.
+    async def _bind(self, binding: Binding, view: PoolView) -> ApiError | None:
+        """Link the account, then the claim; free the account if the claim does not exist any more. Returns the error if
+        the binding is incomplete.
         """
         account, claim = binding.account, binding.claim
         try:
@@ -176,12 +195,13 @@ class PoolActivities(Activities):
             linked = await self._linked(binding)
             link: JsonPatch = {"spec": {"accountLink": account.metadata.name}}
             bound = await self._read.write_to(ACCOUNT_CLAIM, claim.key, link)
-        except (Conflict, Absent) as error:
-            log.info("Account %s was not bound to claim %s: %s", account.metadata.name, claim.metadata.name, error)
-            await self._unbind_if_alone(binding)
-            return False
+        except (*BY_OTHERS, Denied, Invalid) as error:
+            log.info("Account %s was not bound to claim %s: %s", account.metadata.name, claim.key.path, error)
+            if isinstance(error, BY_OTHERS):
+                await self._unbind_if_alone(binding)
+            return error
         await self._hand_over_now(AccountClaim.model_validate(bound), linked, view)
-        return True
+        return None
 
     async def _linked(self, binding: Binding) -> Account:
         account, claim = binding.account, binding.claim
@@ -234,15 +254,15 @@ class PoolActivities(Activities):
         }
         await self._read.write(account, {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: None}}, "spec": free})
 
-    async def _write_status(self, pool: AccountPool, decision: PoolDecision) -> bool:
+    async def _write_status(self, pool: AccountPool, decision: PoolDecision) -> ApiError | None:
         status = decision.status.model_dump(mode="json", exclude_none=True)
         if not status["conditions"] and not (pool.status and pool.status.conditions):
             del status["conditions"]  # Perdure's addition to the status, which is not written while it is empty
         try:
             await self._read.write_to(ACCOUNT_POOL, pool.key, {"status": status}, subresource="status")
-        except (Absent, Conflict):
-            return False
-        return True
+        except BY_OTHERS as error:
+            return error
+        return None
 
 
 def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:
@@ -275,23 +295,31 @@ def _planned(view: PoolView, decision: PoolDecision) -> tuple[str, ...]:
     return (*creations, *bindings, *([] if shows(view.pool, decision.status) else ["write the pool's status"]))
 
 
-def _summary(view: PoolView, decision: PoolDecision, conflicts: int, planned: tuple[str, ...]) -> Decision:
+def _summary(view: PoolView, decision: PoolDecision, unfinished: Unfinished, planned: tuple[str, ...]) -> Decision:
     counts = decision.status
-    phase = {Outcome.SETTLED: "Full", Outcome.WORKING: "Filling"}.get(decision.outcome, "Waiting")
     numbers = (
         f"{counts.available_accounts} available, {counts.accounts_progressing} progressing, "
         f"{counts.accounts_pending} pending of {counts.pool_size}; {counts.claimed_accounts} claimed"
     )
     unserved = "".join(f"; claim {name}: {why}" for name, why in sorted(decision.unserved.items())[:10])
-    again = AFTER_CONFLICT if conflicts else ASK_AGAIN if view.room is None else None
-    soon = now() + again if again else None
+    refused = unfinished.refused
+    unbound = "".join(f"; {message}" for message in sorted(refused.values())[:10])
+    outcome = Outcome.WAITING if refused and decision.outcome is Outcome.SETTLED else decision.outcome
+    # Another claim may get the account that a claim was refused for the first time.
+    passed_on = bool(decision.unserved) and not refused.keys() <= {*view.refused}
+    pauses = (
+        AFTER_CONFLICT if unfinished.conflicts or passed_on else None,
+        AFTER_REFUSAL if refused else None,
+        ASK_AGAIN if view.room is None else None,
+    )
+    again = earliest([now() + pause for pause in pauses if pause])
     return Decision(
-        phase=phase,
-        outcome=decision.outcome,
-        why=f"{decision.why} ({numbers}){unserved}",
+        phase={Outcome.SETTLED: "Full", Outcome.WORKING: "Filling"}.get(outcome, "Waiting"),
+        outcome=outcome,
+        why=f"{decision.why} ({numbers}){unserved}{unbound}",
         waits_for=decision.waits_for,
-        deadline=earliest([decision.deadline, soon]),
-        at_deadline=decision.at_deadline or ("observe again" if soon else ""),
+        deadline=earliest([decision.deadline, again]),
+        at_deadline=decision.at_deadline or ("observe again" if again else ""),
         planned=planned,
     )
 

@@ -78,6 +78,7 @@ class PoolView(Model):
     room: Room | None
     deaths: FailedAccounts = FailedAccounts()
     in_flight_limit: int = CREATED_AT_ONCE
+    refused: tuple[str, ...] = ()  # uids of claims whose binding was refused in the last pass
     token: str = ""  # identifies the pass, the same in all its attempts
 
 
@@ -270,7 +271,8 @@ def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
     unserved: dict[str, str] = {}
     accounts = [account for account in view.accounts if _offered(account, view)]
     candidates, rejections = Candidates(accounts), Rejections(accounts)
-    for claim in oldest_first(view.claims):
+    # A claim whose binding was refused must not keep the account from the others.
+    for claim in sorted(oldest_first(view.claims), key=lambda claim: claim.metadata.uid in view.refused):
         if linked := candidates.linked(claim):
             bindings.append(Binding(account=linked, claim=claim, complete=True))
         elif account := candidates.take(claim):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any, cast
+from unittest.mock import AsyncMock
 
 import pytest
 from account_objects import CONFIG, DATA, NAME, NOW, POOL, claim, pool, ready_account
@@ -15,18 +17,18 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.accounts.cache import Reader
 from activities.accounts.handover import HandOver
-from activities.accounts.pool import PoolActivities
+from activities.accounts.pool import AFTER_CONFLICT, AFTER_REFUSAL, PoolActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.passes import PassPool, PoolMemory, PoolWorld
-from domain.accounts.pool import PoolView, decide
+from domain.accounts.pool import PoolView, Room, decide
 from domain.accounts.resources import AccountPool
 from domain.decision import Outcome
 from domain.identity import Kind
 from domain.resource import CustomResource
-from engine.errors import Absent
+from engine.errors import Absent, ApiError, Denied, Invalid, Unavailable
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.api import Listing
 from engine.kube.informer_cache import Store
@@ -81,9 +83,9 @@ def passes_over(kube: Kube | MemoryKube) -> PoolActivities:
     return PoolActivities(reader, cast("HandOver", LaterHandOver()), cast("Client", Temporal()))
 
 
-async def cluster(*objects: CustomResource) -> MemoryKube:
+async def cluster(*objects: CustomResource, kube: MemoryKube | None = None) -> MemoryKube:
     """These objects, a pool that wants no account, and the operator's ConfigMap."""
-    kube = MemoryKube()
+    kube = kube or MemoryKube()
     await kube.put(pool(size=0), *objects)
     await kube.create(CONFIG_MAP, {"metadata": {"name": CONFIG_MAP_NAME}, "data": DATA}, OPERATOR_NAMESPACE)
     return kube
@@ -240,3 +242,55 @@ async def test_the_finalizer_comes_with_the_fields_that_go_structs_always_show(
     bound = await kube.get(ACCOUNT_CLAIM, "tenant", "claim")
     assert bound["metadata"]["finalizers"] == ["theirs", FINALIZER]
     assert bound["spec"] == {**requested, "accountLink": NAME, **added}
+
+
+# --- writes that the API server refuses ---
+
+
+class Refusing(MemoryKube):
+    """An API server that refuses changes of one claim."""
+
+    def __init__(self, claim: str, refusal: ApiError) -> None:
+        super().__init__()
+        self._claim, self._refusal = claim, refusal
+
+    async def patch(self, kind: Kind, namespace: str, name: str, patch: Any, **more: Any) -> dict[str, Any]:
+        if (kind, name) == (ACCOUNT_CLAIM, self._claim):
+            raise self._refusal
+        return await super().patch(kind, namespace, name, patch, **more)
+
+
+@pytest.mark.parametrize("refusal", [Denied("claim odd: a webhook says no"), Invalid("claim odd: not valid")])
+async def test_a_claim_that_cannot_be_written_holds_up_no_other_claim_and_no_count(
+    monkeypatch: pytest.MonkeyPatch, refusal: ApiError
+) -> None:
+    counted = AsyncMock(return_value=Room(active=10, limit=100, free=90, budget=30).model_dump(mode="json"))
+    monkeypatch.setattr(Temporal, "query", counted)
+    second = ready_account("osd-creds-mgmt-zzzzzz", spec={"awsAccountID": "222222222222"})
+    waiting = [claim(name, status={"state": "Pending"}) for name in ("odd", "well")]
+    kube = await cluster(ready_account(), second, *waiting, kube=Refusing("odd", refusal))
+    found = await passed(kube, FULL, PoolMemory(died=("osd-creds-mgmt-dead22",)))
+    assert (await kube.get(ACCOUNT_CLAIM, "tenant", "well"))["spec"]["accountLink"]
+    assert found.heard == ("osd-creds-mgmt-dead22",)
+    assert (found.decision.outcome, found.known.bonds_seen) == (Outcome.WAITING, False)
+    assert refusal.message in found.decision.why
+    # The environment's time is 1970.
+    assert found.decision.deadline == datetime(1970, 1, 1, tzinfo=UTC) + AFTER_REFUSAL
+
+
+async def test_the_account_that_a_claim_was_refused_goes_to_the_next_claim() -> None:
+    new = {"meta": {"finalizers": []}, "status": {"state": "Pending"}}
+    waiting = [claim(name, **new) for name in ("odd", "well")]
+    kube = await cluster(ready_account(), *waiting, kube=Refusing("odd", Denied("claim odd: no")))
+    first = await passed(kube, FULL, PoolMemory())
+    assert not (await kube.get(ACCOUNT_CLAIM, "tenant", "well"))["spec"]["accountLink"]
+    assert first.decision.deadline == datetime(1970, 1, 1, tzinfo=UTC) + AFTER_CONFLICT
+    await passed(kube, FULL, first.known)
+    assert (await kube.get(ACCOUNT_CLAIM, "tenant", "well"))["spec"]["accountLink"] == NAME
+
+
+async def test_an_api_server_without_an_answer_ends_the_pass() -> None:
+    waiting = claim(status={"state": "Pending"})
+    kube = await cluster(ready_account(), waiting, kube=Refusing("claim", Unavailable("no answer")))
+    with pytest.raises(Unavailable):
+        await passed(kube, FULL, PoolMemory())
