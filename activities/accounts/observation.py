@@ -94,7 +94,10 @@ class ObserveActivities(Activities):
     async def _accesses(self, claim: AccountClaim, account: Account) -> tuple[str, ...]:
         """Federated accesses to the account: those being deleted, or all if the claim's namespace is being deleted."""
         namespace = claim.metadata.namespace
-        found = await self._read.all(AWSFederatedAccountAccess, namespace)
+        try:
+            found = await self._read.all(AWSFederatedAccountAccess, namespace)
+        except (Absent, Denied):  # the kind is not installed, or the installation does not use it
+            return ()
         into = [each for each in found if each.place.account_id == account.spec.aws_account_id]
         if not all(each.metadata.deleting for each in into) and not await self._ends(namespace):
             into = [each for each in into if each.metadata.deleting]

@@ -14,8 +14,9 @@ from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS
 from domain.accounts.constants import FINALIZER
 from domain.accounts.passes import ObserveClaim
 from domain.identity import Kind
-from engine.errors import Denied
+from engine.errors import Absent, ApiError, Denied, Unavailable
 from engine.kube import NAMESPACE
+from engine.kube.api import Listing
 from engine.settings import Settings
 
 GOING = {"deletionTimestamp": ago(minutes=1), "finalizers": [FINALIZER]}
@@ -34,14 +35,20 @@ def access(name: str, of: str = AWS_ID, **meta: Any) -> dict[str, Any]:
 class Cluster(MemoryKube):
     """Objects as they are at one moment."""
 
-    def __init__(self, *, may_read_namespaces: bool = True) -> None:
+    def __init__(self, *, may_read_namespaces: bool = True, accesses: ApiError | None = None) -> None:
         super().__init__()
         self._may = may_read_namespaces
+        self._refusal = accesses
 
     async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
         if kind == NAMESPACE and not self._may:
             raise Denied("get Namespace tenant: forbidden")
         return await super().get(kind, namespace, name)
+
+    async def list(self, kind: Kind, namespace: str = "", **more: Any) -> Listing:
+        if kind == AWS_FEDERATED_ACCOUNT_ACCESS and self._refusal:
+            raise self._refusal
+        return await super().list(kind, namespace, **more)
 
 
 async def seen(kube: Cluster, *accesses: dict[str, Any], ends: bool, **spec: Any) -> tuple[str, ...]:
@@ -71,6 +78,16 @@ async def test_of_a_namespace_that_ends_all_accesses_to_the_account_end_with_the
 async def test_without_the_right_to_read_namespaces_no_release_is_held_up() -> None:
     blind = Cluster(may_read_namespaces=False)
     assert await seen(blind, access("goes", **GOING), access("stays"), ends=True) == ("goes",)
+
+
+@pytest.mark.parametrize("refusal", [Absent("no such kind"), Denied("forbidden")])
+async def test_no_release_is_held_up_where_federated_accesses_cannot_be_listed(refusal: ApiError) -> None:
+    assert await seen(Cluster(accesses=refusal), ends=True) == ()
+
+
+async def test_an_api_server_without_an_answer_tells_nothing_about_federated_accesses() -> None:
+    with pytest.raises(Unavailable):
+        await seen(Cluster(accesses=Unavailable("no answer")), ends=True)
 
 
 @pytest.mark.parametrize("spec", [{"manualSTSMode": True}, {"byoc": False, "manualSTSMode": True}])
