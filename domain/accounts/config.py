@@ -165,7 +165,7 @@ def _pools(data: Mapping[str, str], problems: dict[str, str]) -> dict[str, PoolC
 
 
 def _pool(name: str, entry: Mapping[str, Any]) -> PoolConfig:
-    default = entry.get("default", False)
+    default = False if entry.get("default") is None else entry["default"]
     if not isinstance(default, bool):
         raise TypeError(f"default: {default!r} is neither true nor false")
     regional = {region: codes or {} for region, codes in (entry.get("servicequotas") or {}).items()}

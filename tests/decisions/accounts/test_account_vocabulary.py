@@ -143,11 +143,11 @@ def test_a_quota_that_is_no_number_is_a_problem_of_its_pool_alone(quotas: str) -
 
 
 @pytest.mark.parametrize(
-    "text", ["pool:", "pool: {servicequotas: , globalservicequotas: }", "pool: {servicequotas: {a: }}"]
+    "text", ["pool:", "pool: {default: , servicequotas: , globalservicequotas: }", "pool: {servicequotas: {a: }}"]
 )
 def test_fields_that_a_pools_entry_leaves_blank_are_empty(text: str) -> None:
     read = parse_config({**DATA, "accountpool": text})
-    assert read.problems == {}
+    assert (read.problems, read.default_pool) == ({}, "")
     assert read.pools is not None
     assert (read.pools["pool"].problem, read.pools["pool"].global_service_quotas) == ("", {})
     assert not any(read.pools["pool"].regional_service_quotas.values())
