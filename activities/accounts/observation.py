@@ -15,7 +15,7 @@ from domain.accounts.free_account_choice import Rejections
 from domain.accounts.observed import AccountWorld, ClaimWorld, InputSecret
 from domain.accounts.passes import ObserveAccount, ObserveClaim
 from domain.accounts.pool import offered
-from domain.accounts.resources import Account, AccountClaim, AccountPool
+from domain.accounts.resources import Account, AccountClaim, AccountPool, ClaimState
 from engine.errors import Absent, Denied, unless_absent
 from engine.kube import NAMESPACE, SECRET, JsonObject
 from engine.kube.json import mapping, sequence, text
@@ -89,6 +89,8 @@ class ObserveActivities(Activities):
             return world.model_copy(update={"account": account, "accesses": accesses})
         if claim.metadata.deleting:
             return world.model_copy(update={"account": await self._bound_to(claim)})
+        if claim.from_pool and claim.status.state == ClaimState.READY:  # its link was blanked
+            world = world.model_copy(update={"account": await self._bound_to(claim)})
         return await self._with_pool(world) if look.dry_run else world
 
     async def _accesses(self, claim: AccountClaim, account: Account) -> tuple[str, ...]:

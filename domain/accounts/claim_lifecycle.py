@@ -84,6 +84,9 @@ def _pools_turn(world: ClaimWorld, now: datetime) -> datetime | None:
 
 def _unbound(world: ClaimWorld) -> Decision:
     claim = world.claim
+    if account := world.held:
+        link = world.write({"spec": {"accountLink": account.metadata.name}}, note="record accountLink")
+        return world.working(f"link {account.metadata.name} again", link)
     pool = claim.spec.account_pool or world.config.default_pool
     if not pool:
         problem = world.config.problems.get("accountpool") or "marks no pool as default"
