@@ -5,23 +5,26 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
-from account_objects import NAME, NOW, activities, ago, claim, claim_world, ready_account, settle
+from account_objects import AWS_ID, NAME, NOW, activities, ago, claim, claim_world, ready_account, settle
 from memory_kube import MemoryKube
 from temporalio.client import Client
 
 from activities.accounts import handover
 from activities.accounts.cache import Reader
+from activities.accounts.claim_objects import DeliveryActivities
 from activities.accounts.handover import HandOver
 from activities.accounts.observation import ObserveActivities
 from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
-from domain.accounts.actions.handover import ReleaseAccount
+from domain.accounts.actions.claim_secrets import DeliverCredentials, DeliverRole
+from domain.accounts.actions.handover import Fulfil, MakeCustomerAccount, ReleaseAccount
 from domain.accounts.claim_holder import holds, links_back
 from domain.accounts.claim_lifecycle import decide
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.passes import ObserveAccount, ObserveClaim
 from domain.accounts.resources import Account, AccountClaim, LegalEntity
 from domain.identity import Key
+from engine.errors import Denied
 from engine.settings import Settings
 
 ENTITY = {"id": "entity-1", "name": "Entity One"}
@@ -70,6 +73,34 @@ def test_a_living_claim_gets_nothing_from_an_account_without_its_link() -> None:
     living = claim(spec={"accountLink": NAME})
     assert not holds(living, cleared())
     assert not links_back(cleared(), living.key)
+
+
+async def test_a_link_blanked_after_the_decision_is_denied_at_the_effect() -> None:
+    own = cleared(byoc=True)
+    kube, _ = await stored(own)
+    reader = Reader(kube, Settings())  # type: ignore[arg-type]
+    delivery, of = DeliveryActivities(reader), claim().key
+    to: dict[str, Any] = {"claim": of, "account": NAME, "secret": "aws"}
+    key: dict[str, Any] = {"source_secret": f"{NAME}-secret", "support_role_arn": "role"}
+    where: dict[str, Any] = {
+        "root": "r-1",
+        "base": "ou-base",
+        "legal_entity": LegalEntity(**ENTITY),
+        "account_id": AWS_ID,
+    }
+    fulfil = Fulfil(claim=of, account=NAME, secret_name="aws", **where, **key)
+    effects = (
+        HandOver(reader, cast("Sessions", None), cast("Client", None)).hand_over(fulfil),
+        delivery.deliver_credentials(DeliverCredentials(input_secret="keys", **to, **key)),
+        delivery.deliver_role(DeliverRole(role_arn="role", **to)),
+    )
+    for effect in effects:
+        with pytest.raises(Denied) as refused:
+            await effect
+        assert refused.value.code == "NotTheHolder"
+    make = MakeCustomerAccount(claim=of, account_id=AWS_ID, legal_entity=LegalEntity(**ENTITY), manual_sts_mode=False)
+    made = await delivery.make_account(make)
+    assert made.made != NAME
 
 
 async def test_an_account_without_its_link_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
