@@ -74,7 +74,9 @@ def _creating(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decisi
             return refused
         if (refusal := world.refused(EnsureAdminUser.activity)) and refusal.code == NOT_ENTERED:
             waits_for = f"role {SUPPORT_ROLE_PREFIX}{account.iam_user_id}"
-            return _troubled(world, NOT_ENTERED, refusal.message, waits_for, now, *key_and_regions(world))
+            # The role may be gone, or trust an earlier payer: the customer's key mends it.
+            mended = [support_role(world, customers_key(world))] if known.support_role_shut else []
+            return _troubled(world, NOT_ENTERED, refusal.message, waits_for, now, *mended, *key_and_regions(world))
     if (refusal := world.refused(ListRegions.activity)) and account.spec.manual_sts_mode:
         waits_for = f"role {claim.spec.sts_role_arn}"
         return _troubled(world, _reason(refusal), refusal.message, waits_for, now, list_regions(world))

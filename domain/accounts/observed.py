@@ -109,6 +109,7 @@ class AccountMemory(Model):
     failure: str = ""  # AWS's code for the last failed create request
     tagged: bool = False
     support_role: bool = False
+    support_role_shut: bool = False  # it could not be assumed since it was last ensured
     admin_secret: str = ""
     regions: tuple[str, ...] | None = None
     outcomes: dict[str, RegionOutcome] = {}

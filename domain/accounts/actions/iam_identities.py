@@ -5,9 +5,12 @@ from datetime import timedelta
 from typing import ClassVar
 
 from domain.accounts.actions.account_access import MemberAction
+from domain.accounts.constants import NOT_ENTERED
+from domain.accounts.observed import AccountWorld
 from domain.decision import Facts, WhenUnwanted
 from domain.identity import Key
 from domain.model import Model
+from domain.refusal import Refusal
 
 # After a creation, a deletion in progress must search for identities again.
 _MADE = {"identities_deleted": False}
@@ -18,7 +21,7 @@ class EnsureSupportRole(MemberAction):
 
     activity: ClassVar[str] = "aws.ensure_support_role"
     title: ClassVar[str] = "create support role ManagedOpenShift-Support-{iam_user_id}"
-    learns: ClassVar[Mapping[str, object]] = {"support_role": True, **_MADE}
+    learns: ClassVar[Mapping[str, object]] = {"support_role": True, "support_role_shut": False, **_MADE}
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     iam_user_id: str
@@ -45,6 +48,11 @@ class EnsureAdminUser(MemberAction):
     iam_user_id: str
     secret: str
     tags: dict[str, str]
+
+    def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
+        after = super().refuse(world, refusal)
+        customers = self.access is not None
+        return after.learn(support_role_shut=True) if customers and refusal.code == NOT_ENTERED else after
 
 
 class DeleteIdentities(MemberAction):

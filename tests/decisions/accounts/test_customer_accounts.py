@@ -17,6 +17,7 @@ from account_objects import (
     condition,
     config,
     first_of_each_slot,
+    fold,
     refusal,
     settle,
     status_of,
@@ -189,6 +190,22 @@ def test_a_refused_key_is_tried_again_beside_its_condition() -> None:
     denied = refusal(ErrorType.DENIED, code="InvalidClientTokenId")
     decision = decide(byoc(creating(), refusals={"aws.ensure_support_role": denied}), NOW)
     assert activities(decision) == ["kube.patch", "aws.ensure_support_role"]
+
+
+def test_a_support_role_that_cannot_be_assumed_is_mended_once_with_the_customers_key() -> None:
+    start = byoc(creating(), known={"support_role": True})
+    user, _ = decide(start, NOW).actions
+    shut = fold(start, user, refusal(ErrorType.DENIED, "not assumed", code=NOT_ENTERED))
+    _, role, *others = decide(shut, NOW).actions
+    assert isinstance(role, EnsureSupportRole)
+    assert role.access is not None
+    assert (role.access.secret, role.access.support_role) == ("keys", "")
+    assert [type(action) for action in others] == [EnsureAdminUser, ListRegions]
+    mended = fold(shut, role, None)
+    assert "aws.ensure_support_role" not in activities(decide(mended, NOW)), "it would be ensured without a pause"
+    again = fold(mended, user, refusal(ErrorType.DENIED, "not assumed", code=NOT_ENTERED))
+    assert "aws.ensure_support_role" in activities(decide(again, NOW))
+    assert settle(shut).account.status.state == "Ready"
 
 
 def test_an_iam_refusal_of_the_support_role_fails_the_account_as_before() -> None:
