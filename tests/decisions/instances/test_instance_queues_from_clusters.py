@@ -59,7 +59,7 @@ def test_an_entry_for_clusters_is_read_beside_others(text: str, entry: ClusterEn
     ],
 )
 def test_a_wrong_entry_is_refused_before_anything_is_connected_to(texts: list[str]) -> None:
-    with pytest.raises(ValueError, match=r"is not of the form|shares a queue"):
+    with pytest.raises(ValueError, match=r"is not of the form|shares the queue"):
         check_entries(texts)
 
 
