@@ -104,7 +104,7 @@ class PoolActivities(Activities):
                 unborn=tuple(sorted({*unborn, *created})),
                 deaths=view.deaths,
                 bonds_seen=acting and unfinished == Unfinished(),
-                refused=tuple(unfinished.refused),
+                refused=(*_not_tried(view, decision), *unfinished.refused),
             ),
             heard=known.died,
             decision=_summary(view, decision, unfinished, () if acting else _planned(view, decision)),
@@ -293,6 +293,13 @@ def _planned(view: PoolView, decision: PoolDecision) -> tuple[str, ...]:
         for each in decision.bind
     ]
     return (*creations, *bindings, *([] if shows(view.pool, decision.status) else ["write the pool's status"]))
+
+
+def _not_tried(view: PoolView, decision: PoolDecision) -> tuple[str, ...]:
+    """The claims refused before that still wait, and got no turn in this pass."""
+    turns = {binding.claim.metadata.uid for binding in decision.bind}
+    waiting = {claim.metadata.uid for claim in view.claims} - turns
+    return tuple(uid for uid in view.refused if uid in waiting)
 
 
 def _summary(view: PoolView, decision: PoolDecision, unfinished: Unfinished, planned: tuple[str, ...]) -> Decision:

@@ -78,7 +78,7 @@ class PoolView(Model):
     room: Room | None
     deaths: FailedAccounts = FailedAccounts()
     in_flight_limit: int = CREATED_AT_ONCE
-    refused: tuple[str, ...] = ()  # uids of claims whose binding was refused in the last pass
+    refused: tuple[str, ...] = ()  # uids of claims whose last binding was refused, longest ago first
     token: str = ""  # identifies the pass, the same in all its attempts
 
 
@@ -272,7 +272,8 @@ def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
     accounts = [account for account in view.accounts if _offered(account, view)]
     candidates, rejections = Candidates(accounts), Rejections(accounts)
     # A claim whose binding was refused must not keep the account from the others.
-    for claim in sorted(oldest_first(view.claims), key=lambda claim: claim.metadata.uid in view.refused):
+    turn = {uid: number for number, uid in enumerate(view.refused, 1)}
+    for claim in sorted(oldest_first(view.claims), key=lambda claim: turn.get(claim.metadata.uid, 0)):
         if linked := candidates.linked(claim):
             bindings.append(Binding(account=linked, claim=claim, complete=True))
         elif account := candidates.take(claim):

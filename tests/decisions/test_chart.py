@@ -256,7 +256,7 @@ DESCRIPTIONS = {
     "namespace": "Poolboy's: the namespace of handles, pools and providers.",
     "namespace.create": "Poolboy's: create that namespace.",
     "namespace.name": "Poolboy's: name of that namespace.",
-    "nameOverride": "Poolboy's: name of its objects.",
+    "nameOverride": "Poolboy's: the API group is `<nameOverride>.gpte.redhat.com` unless `operatorDomain` has a name.",
     **dict.fromkeys(
         (
             *("deploy", "enablePrometheusMetrics", "replicaCount", "resourceHandlerCount", "operatorMode"),

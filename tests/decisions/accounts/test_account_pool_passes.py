@@ -248,14 +248,14 @@ async def test_the_finalizer_comes_with_the_fields_that_go_structs_always_show(
 
 
 class Refusing(MemoryKube):
-    """An API server that refuses changes of one claim."""
+    """An API server that refuses changes of these claims."""
 
-    def __init__(self, claim: str, refusal: ApiError) -> None:
+    def __init__(self, refusal: ApiError, *claims: str) -> None:
         super().__init__()
-        self._claim, self._refusal = claim, refusal
+        self._claims, self._refusal = claims, refusal
 
     async def patch(self, kind: Kind, namespace: str, name: str, patch: Any, **more: Any) -> dict[str, Any]:
-        if (kind, name) == (ACCOUNT_CLAIM, self._claim):
+        if kind == ACCOUNT_CLAIM and name in self._claims:
             raise self._refusal
         return await super().patch(kind, namespace, name, patch, **more)
 
@@ -268,7 +268,7 @@ async def test_a_claim_that_cannot_be_written_holds_up_no_other_claim_and_no_cou
     monkeypatch.setattr(Temporal, "query", counted)
     second = ready_account("osd-creds-mgmt-zzzzzz", spec={"awsAccountID": "222222222222"})
     waiting = [claim(name, status={"state": "Pending"}) for name in ("odd", "well")]
-    kube = await cluster(ready_account(), second, *waiting, kube=Refusing("odd", refusal))
+    kube = await cluster(ready_account(), second, *waiting, kube=Refusing(refusal, "odd"))
     found = await passed(kube, FULL, PoolMemory(died=("osd-creds-mgmt-dead22",)))
     assert (await kube.get(ACCOUNT_CLAIM, "tenant", "well"))["spec"]["accountLink"]
     assert found.heard == ("osd-creds-mgmt-dead22",)
@@ -281,7 +281,7 @@ async def test_a_claim_that_cannot_be_written_holds_up_no_other_claim_and_no_cou
 async def test_the_account_that_a_claim_was_refused_goes_to_the_next_claim() -> None:
     new = {"meta": {"finalizers": []}, "status": {"state": "Pending"}}
     waiting = [claim(name, **new) for name in ("odd", "well")]
-    kube = await cluster(ready_account(), *waiting, kube=Refusing("odd", Denied("claim odd: no")))
+    kube = await cluster(ready_account(), *waiting, kube=Refusing(Denied("claim odd: no"), "odd"))
     first = await passed(kube, FULL, PoolMemory())
     assert not (await kube.get(ACCOUNT_CLAIM, "tenant", "well"))["spec"]["accountLink"]
     assert first.decision.deadline == datetime(1970, 1, 1, tzinfo=UTC) + AFTER_CONFLICT
@@ -289,8 +289,27 @@ async def test_the_account_that_a_claim_was_refused_goes_to_the_next_claim() -> 
     assert (await kube.get(ACCOUNT_CLAIM, "tenant", "well"))["spec"]["accountLink"] == NAME
 
 
+@pytest.mark.parametrize(("well", "link"), [(("well",), NAME), ((), None)], ids=["a third claim", "only refused ones"])
+async def test_two_refused_claims_share_their_turns_and_starve_no_third(
+    well: tuple[str, ...], link: str | None
+) -> None:
+    new = {"meta": {"finalizers": []}, "status": {"state": "Pending"}}
+    waiting = [claim(name, **new) for name in ("odd", "strange", *well)]
+    kube = await cluster(ready_account(), *waiting, kube=Refusing(Denied("no"), "odd", "strange"))
+    known = PoolMemory()
+    for _ in range(3):
+        found = await passed(kube, FULL, known)
+        known = found.known
+    linked = {name: (await kube.get(ACCOUNT_CLAIM, "tenant", name))["spec"].get("accountLink") for name in well}
+    assert linked == dict.fromkeys(well, link)
+    if not well:
+        soon = datetime(1970, 1, 1, tzinfo=UTC) + AFTER_CONFLICT
+        assert found.decision.deadline is not None
+        assert found.decision.deadline > soon
+
+
 async def test_an_api_server_without_an_answer_ends_the_pass() -> None:
     waiting = claim(status={"state": "Pending"})
-    kube = await cluster(ready_account(), waiting, kube=Refusing("claim", Unavailable("no answer")))
+    kube = await cluster(ready_account(), waiting, kube=Refusing(Unavailable("no answer"), "claim"))
     with pytest.raises(Unavailable):
         await passed(kube, FULL, PoolMemory())
