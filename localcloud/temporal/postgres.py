@@ -82,7 +82,7 @@ def password(file: Path) -> str:
 
 
 def as_nobody() -> list[str]:
-    """The command prefix that runs PostgreSQL as `nobody`, since it refuses root; empty if we are not root."""
+    """The command prefix that runs PostgreSQL without privileges, since it refuses root; empty if we are not root."""
     if os.geteuid() != 0:
         return []
     nobody = pwd.getpwnam("nobody")

@@ -16,7 +16,7 @@ from domain.model import Model
 
 M = TypeVar("M", bound=Model)
 
-_NOBODY = "255.255.255.255/32"  # a network that Neutron and Envoy accept, and from which no packet comes
+_NO_SOURCE = "255.255.255.255/32"  # a network that Neutron and Envoy accept, and from which no packet comes
 _PORTS_FILTER = "tcpProxyProtocolPortsFilter"
 # The path of the value that an annotation sets, which is the same in `ServiceAnnotations` and in the LoadBalancer's
 # spec.
@@ -49,7 +49,7 @@ def limited(annotations: ServiceAnnotations, stored: LoadBalancerOptions) -> Ser
     ranges, known = options.load_balancer_source_ranges, stored.load_balancer_source_ranges
     if ranges and not _any_readable(ranges):
         # From such ranges yawol's agent makes a rule that Envoy rejects, so the machines would be replaced endlessly.
-        update["load_balancer_source_ranges"] = known if _any_readable(known) else (_NOBODY,)
+        update["load_balancer_source_ranges"] = known if _any_readable(known) else (_NO_SOURCE,)
     return annotations.model_copy(update={"options": options.model_copy(update=update)}) if update else annotations
 
 

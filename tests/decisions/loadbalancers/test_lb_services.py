@@ -372,16 +372,16 @@ def test_a_bad_source_range_is_reported_and_passed_on_unchanged(text: str) -> No
     assert [notice.message for notice in annotations.notices] == [f"Could not parse LoadBalancerSourceRange: {text}"]
 
 
-NOBODY = "255.255.255.255/32"
+NO_SOURCE = "255.255.255.255/32"
 
 
 @pytest.mark.parametrize(
     ("stored", "kept"),
     [
         (["192.0.2.0/24", "all"], ["192.0.2.0/24", "all"]),
-        ([], [NOBODY]),
-        (["all"], [NOBODY]),
-        ([NOBODY], [NOBODY]),
+        ([], [NO_SOURCE]),
+        (["all"], [NO_SOURCE]),
+        ([NO_SOURCE], [NO_SOURCE]),
     ],
 )
 def test_source_ranges_of_which_none_is_readable_never_reach_the_machines(stored: list[str], kept: list[str]) -> None:
@@ -393,9 +393,9 @@ def test_source_ranges_of_which_none_is_readable_never_reach_the_machines(stored
         assert "Could not parse LoadBalancerSourceRange" in messages(done)
 
 
-def test_a_load_balancer_created_without_a_readable_source_range_lets_nobody_in() -> None:
+def test_a_load_balancer_created_without_a_readable_source_range_allows_none() -> None:
     made = after(work(service({"loadBalancerSourceRanges": "10.0.0.0"})))
-    assert made.spec.options.load_balancer_source_ranges == (NOBODY,)
+    assert made.spec.options.load_balancer_source_ranges == (NO_SOURCE,)
     assert work(service({"loadBalancerSourceRanges": "10.0.0.0/8"}), made).patch == {
         "spec": {"options": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}}
     }
