@@ -141,7 +141,7 @@ class Temporal(_Group):
     )
     codec_guarded: bool = Field(
         False,
-        description="The codec server answers every caller, because a proxy before it admits authorised ones only.",
+        description="The codec server answers every caller, because a proxy before it admits authorised callers only.",
     )
     worker_build_id: str = Field(
         "",
@@ -181,8 +181,8 @@ class Load(_Group):
     worker_organization_rate: float = Field(
         4.0,
         gt=0,
-        description="Changes by AWS Organizations and Support per second by all workers of the cluster. Divide it "
-        "where clusters share an AWS organization.",
+        description="Activities per second, over all workers of the cluster, that call AWS Organizations or "
+        "Support. Divide it where clusters share an AWS organization.",
     )
     worker_openstack_rate_per_project: float = Field(
         20.0,
@@ -211,7 +211,7 @@ class Accounts(_Group):
     accounts_email_domain: str = Field("redhat.com", description="Domain of the accounts' e-mail addresses.")
     accounts_rotate_keys: bool = Field(True, description="Give a released account new access keys before it is reused.")
     accounts_protected: Names = Field(
-        (), description="AWS account ids, comma-separated, that no action may change (payers are always refused)."
+        (), description="Ids of AWS accounts, comma-separated, that no action may change; payers are always protected."
     )
     accounts_dev_mode: Literal["", "local", "cluster"] = Field(
         "",

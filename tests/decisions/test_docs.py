@@ -41,12 +41,12 @@ Worker, watcher and command line of one installation need the same `OPERATOR_DOM
 definitions of resource claims for it.
 
 A value that cannot be used ends the process with one line that names the variable. A variable `PERDURE_*` that is no
-setting has no effect: each process, and each command that reads settings (`perdure up`, too), names it once on standard
-error when it starts, with the nearest setting.
+setting has no effect: each process, and each command that reads settings (`perdure up`, too), names the variable once
+on standard error when it starts, with the setting of the most similar name.
 
-`perdure settings` prints the settings in effect, where each comes from (the environment, the state directory of a local
-deployment, or the default) and what has no effect. With `--set` it omits settings that are not set. Variables without
-the prefix `PERDURE_` are those of the replaced systems, under their own names.
+`perdure settings` prints the settings in effect, where each comes from (the environment, the state directory of a
+local deployment, or the default), and the variables that have no effect. With `--set` it omits settings that are not
+set. Variables without the prefix `PERDURE_` are those of the replaced systems, under their own names.
 """
 TABLE = """
 | variable | default | values | meaning |

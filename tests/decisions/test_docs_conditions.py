@@ -42,7 +42,10 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
             "Account of a customer",
             "AWS refuses the customer's key or role; False once AWS accepts it",
         ),
-        "AuthenticationFailed": ("AccountClaim", "the customer's Secret is missing, incomplete or refused"),
+        "AuthenticationFailed": (
+            "AccountClaim",
+            "the customer's Secret is missing, incomplete or refused; False once the cause is corrected",
+        ),
         "CCSAccountClaimFailed": ("AccountClaim", "the customer's account has failed"),
         "Claimed": ("Account, AccountClaim", "the claim has this account"),
         "Creating": ("Account", "AWS was creating the account"),
@@ -51,7 +54,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "InitializingRegions": ("Account", "the account's regions were being initialized"),
         "InternalError": ("AccountClaim", "the customer's account has failed; the message says why"),
         "Invalid": ("AWSFederatedRole", "IAM refuses the role's policies, or the role has no policies"),
-        "InvalidAccountClaim": ("AccountClaim", "the claim contradicts itself; the message says where"),
+        "InvalidAccountClaim": ("AccountClaim", "the claim's spec has a fault; the message says which"),
         "InvalidConfigMap": ("Account, AccountClaim", "a key of the ConfigMap is missing or cannot be read"),
         "OptInRegionsEnabled": ("Account", "the opt-in regions are enabled"),
         "OptInRegionsManualAction": (
@@ -81,7 +84,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "Synced": (
             "AWSFederatedAccountAccess",
-            "False: AWS refused the last renewal; the access that was granted before stays",
+            "False: AWS refused the last change; an access that was granted before stays",
         ),
         "Unclaimed": ("AccountClaim", "the claim waits for an account"),
         "Valid": ("AWSFederatedRole", "IAM has accepted the role's policies"),
@@ -117,7 +120,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "KeepalivedStatsFile": ("LoadBalancerMachine", "keepalived's statistics are up to date"),
     },
     "threescale": {
-        "Failed": ("all kinds", "3scale refuses the object, or the object waits for something; Perdure tries again"),
+        "Failed": ("all kinds", "3scale refuses the object, the spec has an error, or the object waits for something"),
         "InSync": ("all kinds", "a sync of the object is in progress; for an OpenAPI, a sync of its product"),
         "Invalid": ("all kinds", "the spec has an error that a person has to correct"),
         "Orphan": ("all kinds", "an object that this object refers to is missing"),
@@ -142,10 +145,11 @@ HEADER = """# Conditions
 Look up here what a condition of an object means, or which one to wait for, as in
 `kubectl wait --for=condition=Ready account/NAME`.
 
-Unless the table says otherwise, a condition is True or absent. Conditions of Accounts and AccountClaims stay after
-their state has passed; `status.state` is the present state. Reasons that are not listed come from an API, such as AWS's
-error codes, or are too many to list; the message then says more. The types and reasons are taken from the code, and a
-test compares this page with it.
+Most conditions are True or absent. Conditions that can also be False are those for which the table says so,
+`HasKeepalivedMaster`, all that a load balancer's machine reports, and most of 3scale. Conditions of Accounts and
+AccountClaims that are named after a state stay True after that state has passed; `status.state` is the present state.
+Reasons that are not listed come from an API, such as AWS's error codes, or are too many to list; the message then says
+more. The types and reasons are taken from the code, and a test compares this page with it.
 """
 
 
