@@ -112,12 +112,15 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "perdure.dev/Misconfigured": ("Service", "a setting cannot be fulfilled; the message says which"),
     },
     "agent": {
-        "ConfigReady": ("LoadBalancerMachine", "Envoy's configuration could be created"),
+        "ConfigReady": (
+            "LoadBalancerMachine",
+            "the whole configuration of the LoadBalancer is served; False: Envoy rejects a part of it",
+        ),
         "EnvoyReady": ("LoadBalancerMachine", "Envoy answers"),
-        "EnvoyUpToDate": ("LoadBalancerMachine", "Envoy has the configuration"),
+        "EnvoyUpToDate": ("LoadBalancerMachine", "Envoy uses the version that the agent serves"),
         "KeepalivedMaster": ("LoadBalancerMachine", "the machine holds the virtual address"),
         "KeepalivedProcess": ("LoadBalancerMachine", "keepalived runs"),
-        "KeepalivedStatsFile": ("LoadBalancerMachine", "keepalived's statistics are up to date"),
+        "KeepalivedStatsFile": ("LoadBalancerMachine", "keepalived's statistics are at most five minutes old"),
     },
     "threescale": {
         "Failed": ("all kinds", "3scale refuses the object, the spec has an error, or the object waits for something"),
