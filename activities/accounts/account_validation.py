@@ -93,8 +93,8 @@ class ValidationActivities(Activities):
         if hold or look.dry_run:
             return _world(look, look.memory, "accounts would be validated", due_again(look.memory, interval), hold=hold)
         accounts = chosen(await self._sighted(), look.memory, everything=everything)
-        # This set lacks the payer's own account. `Sessions` refuses to change that account in AWS; checks that change
-        # only its Account object still apply.
+        # `protected` lacks the payer's own account, which `Sessions` refuses to change in AWS. The checks that change
+        # only the Account object still apply to that account.
         protected = {*config.payer_account_ids, *self._read.settings.accounts_protected}
         accounts = tuple(account for account in accounts if concerned(account, protected))
         run = _Run(checks, config, moment)

@@ -57,7 +57,7 @@ class HandOver(Activities):
 
     async def carry_on(self, world: ClaimWorld) -> None:
         """Hand the account over to a claim that was just bound. Raises an ApiError if the claim's own workflow must
-        continue.
+        continue the hand-over.
         """
         hand_over = partial(self._hand_over, just_read=world.account)
         inline = Inline(decide, {Patch.activity: self._writes.patch, Fulfil.activity: hand_over})
@@ -90,7 +90,7 @@ class HandOver(Activities):
 
     def prepare(self, base: str, legal_entities: Iterable[str], gone: str = "") -> None:
         """Request the OUs in one call, in the background. If OU `gone` was deleted, all OUs are requested, otherwise
-        only those that were not requested yet.
+        only those not requested yet.
         """
         requests = {UnitRequest(base=base, legal_entity=each) for each in legal_entities}
         if not gone:
@@ -179,7 +179,7 @@ class HandOver(Activities):
         await wake(self._client, self._read.key(account))
 
     async def _set_aside(self, action: ReleaseAccount, account: Account) -> None:
-        """Set the Account's state to Failed before its link is removed, so no other claim can get it in between."""
+        """Set the Account's state to Failed before its link is removed, so no other claim can get it."""
         await self._remove_key(action, account)
         failed = release_failed(account.status, now())
         account = await self._read.write_status(account, failed, regionalServiceQuotas=None)

@@ -90,7 +90,7 @@ _CLEANUP_FAILURES = Counter(
 ).labels(OPERATOR)
 _RECONCILE = _histogram(
     "reconcile_duration_seconds",
-    "Duration of a pass over an object, or of a step of one.",
+    "Duration of a pass over an object, or of one step of the pass.",
     (0.001, 0.01, 0.1, 1, 5, 10, 20),
     "controller",
     "error",

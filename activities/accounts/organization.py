@@ -323,7 +323,7 @@ def _busy(known: OrganizationMemory) -> bool:
 
 
 def _can_create(known: OrganizationMemory) -> bool:
-    """Whether AWS could create another account now: then the next Account need not wait for a pause."""
+    """Whether AWS could create another account now. Then the pause between passes is short."""
     room = known.room
     if not known.wanting or room is None or min(room.free, room.budget) <= 0:
         return False

@@ -61,14 +61,14 @@ BURST_SECONDS = 0.05
 # The longest time that a hand-over may delay the pool. After that the claim's own lifecycle continues the hand-over.
 HAND_OVER_SECONDS = 5.0
 
-# Errors because another client has changed or deleted the object.
+# The errors of a write when another client has changed or deleted the object.
 BY_OTHERS = (Conflict, Absent)
 
 log = logging.getLogger(__name__)
 
 
 class Unfinished(NamedTuple):
-    conflicts: int = 0  # writes that met another client's
+    conflicts: int = 0  # writes that failed because another client had changed or deleted the object
     refused: Mapping[str, str] = {}  # by a claim's uid, why its binding was refused
 
 
@@ -214,9 +214,7 @@ class PoolActivities(Activities):
         return await self._read.write(account, {"metadata": uid, "spec": spec})
 
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
-        """Hand the account over now. After a success, the watcher soon wakes the workflows of claim and Account; after
-        a failure, they are woken here.
-        """
+        """After a success, the watcher soon wakes the workflows of claim and Account; after a failure, this method."""
         world = ClaimWorld(
             key=self._read.key(claim),
             claim=claim,
@@ -296,7 +294,7 @@ def _planned(view: PoolView, decision: PoolDecision) -> tuple[str, ...]:
 
 
 def _not_tried(view: PoolView, decision: PoolDecision) -> tuple[str, ...]:
-    """The claims refused before that still wait, and got no turn in this pass."""
+    """The uids of waiting claims that were refused earlier, and not tried in this pass."""
     turns = {binding.claim.metadata.uid for binding in decision.bind}
     waiting = {claim.metadata.uid for claim in view.claims} - turns
     return tuple(uid for uid in view.refused if uid in waiting)
@@ -312,7 +310,7 @@ def _summary(view: PoolView, decision: PoolDecision, unfinished: Unfinished, pla
     refused = unfinished.refused
     unbound = "".join(f"; {message}" for message in sorted(refused.values())[:10])
     outcome = Outcome.WAITING if refused and decision.outcome is Outcome.SETTLED else decision.outcome
-    # Another claim may get the account that a claim was refused for the first time.
+    # A claim that was refused for the first time comes last in the next pass: another claim may then get the account.
     passed_on = bool(decision.unserved) and not refused.keys() <= {*view.refused}
     pauses = (
         AFTER_CONFLICT if unfinished.conflicts or passed_on else None,

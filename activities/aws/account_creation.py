@@ -50,7 +50,7 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
         answer = organizations.create_account(Email=action.email, AccountName=action.name)
     except Unavailable as error:
         # The request may have reached AWS. Check now, because no attempt follows if the Account is deleted meanwhile.
-        # Otherwise the next attempt checks again, because AWS's list may lag.
+        # If nothing is found, the next attempt checks again, because AWS's list may lag.
         attempt.pause_regardless(_LISTED_AFTER_SECONDS)
         found = existing(sessions, action.name, action.email)
         if found is not None:

@@ -11,7 +11,7 @@ from enum import Enum
 
 # How long a launch waits for the boot time of another launch that is being polled.
 LONGEST_UNKNOWN_SECONDS = 20.0
-# Instances that take longer are polled: the estimate may be far too long.
+# If the known boot time is longer, the instance is polled: the known time may be far too long.
 LONGEST_WAIT_SECONDS = 60.0
 # The next instance may take longer than the one that was polled.
 _MARGIN = 1.25

@@ -1,7 +1,7 @@
 """The limits on calls to one member account.
 
-While a call waits for the account's session it counts already, because it occupies a thread. The payer's calls have no
-limit, but its AssumeRole counts as a call to the member account.
+A call that waits for the account's session counts too, because it occupies a thread. The payer's calls have no limit,
+but its AssumeRole counts as a call to the member account.
 """
 
 from __future__ import annotations

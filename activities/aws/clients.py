@@ -124,7 +124,7 @@ class Caller:
         raise NotImplementedError
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Whether to repeat a call refused as unauthenticated, because the credentials have changed."""
+        """Whether a call that was refused as unauthenticated can be repeated with new credentials."""
         return False
 
     def client(self, service: str, region: str) -> BaseClient:

@@ -46,7 +46,8 @@ VOLUME_GIB = 10
 
 _LIVE = ("pending", "running", "stopping", "stopped")
 _ENDED_BY_US = "Client.UserInitiatedShutdown"
-# EC2 still describes a terminated instance for about an hour, and begins to describe a new instance within seconds.
+# An instance that EC2 has not described for this long is gone: EC2 describes a new instance within seconds, and a
+# terminated instance for about an hour.
 _FORGOTTEN_SECONDS = 30
 _LISTED_AFTER_SECONDS = 0.5
 _OVER = frozenset({"shutting-down", "terminated"})
@@ -74,7 +75,7 @@ class Launched(NamedTuple):
 
 
 class RegionInitializer:
-    """Initializes a region. A definite refusal, or no success for 25 minutes, is a result, not an error."""
+    """A definite refusal, or no success for 25 minutes, is a result, not an error."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions

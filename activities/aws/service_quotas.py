@@ -43,7 +43,7 @@ def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
         for code, quota in sorted(action.quotas.items()):
             statuses[code] = _requested(client, code, quota, counted.get(code, ""))
     except _FullError:
-        pass  # further quotas keep their status
+        pass  # AWS accepts no more open requests: the remaining quotas keep their status
     changed = any(statuses[code] != quota.status for code, quota in action.quotas.items())
     if not changed and vcpus_asked == action.vcpus_asked:
         where = action.region or "the whole account"
@@ -94,5 +94,5 @@ def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> st
     except Invalid as error:
         if error.code == _FULL:
             raise _FullError from error
-        return MANUAL_ACTION  # not adjustable, or no such value
+        return MANUAL_ACTION  # the quota is not adjustable, or cannot have this value
     return IN_PROGRESS

@@ -314,7 +314,7 @@ class Sessions:
     def enter(
         self, account_id: str, way: Hashable, make: Callable[[], Member], *, settle: timedelta = timedelta()
     ) -> Member:
-        """Enter an account. `make` is called the first time that the account is entered by this `way`."""
+        """`make` is called the first time that the account is entered by this `way`."""
         self.refuse_protected(account_id)
         member = self._known((account_id, way), make)
         try:

@@ -71,7 +71,7 @@ class ApplicationSubject(Subject[Application]):
         return (*await super().holders(*found), *holders_of(self.resource, self.provider.url, others))
 
     def secret_of(self, other: CustomResource) -> str:
-        assert isinstance(other, Application)  # noqa: S101 - only Applications are compared with one
+        assert isinstance(other, Application)  # noqa: S101 - an Application is compared only with Applications
         return named_secret(self.cache.get(DeveloperAccount, other.metadata.namespace, other.spec.account_cr.name))
 
 

@@ -226,7 +226,7 @@ def _used(name: str, until: datetime, attempts: Sequence[CreateAttempt]) -> bool
 
 
 def _within(since: datetime, window: timedelta, now: datetime) -> str:
-    """The period, for a message. A relative wording would change at each pass, and a changed message wakes Accounts."""
+    """The period, for a message. It must not change at each pass, because a changed message wakes Accounts."""
     if since > now - window:
         return f"since {timestamp(since)}"
     return f"within {window / timedelta(minutes=1):g} minutes"

@@ -25,8 +25,8 @@ def release_reason(*objects: Account | AccountClaim | None) -> str:
 
 
 def released_at(meta: ObjectMeta) -> datetime | None:
-    """A day after the object's deletion was requested: then the release of a customer's account waits no longer. None
-    if the object is not being deleted.
+    """When the release of a customer's account is forced: a day after the deletion was requested. None if the object
+    is not being deleted.
     """
     return meta.deletion_timestamp + PATIENCE if meta.deletion_timestamp else None
 

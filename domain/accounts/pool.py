@@ -34,8 +34,9 @@ from domain.resource import Condition, KubeModel, condition_of, timestamp
 
 FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(hours=1)
-# The minimum pause between passes, in which changes gather: `BRISK` while claims wait or the organization is being
-# counted, otherwise one of the next three values, but at most `BRISK` per Account, since a pass reads every Account.
+# The minimum pause between passes, in which changes gather. It is `BRISK` while claims wait or the organization is
+# being counted. Otherwise it is one of the next three values, but at most `BRISK` times the number of Accounts: a pass
+# reads every Account, so it is cheap in a small pool.
 BRISK = timedelta(milliseconds=100)
 WITH_FREE_ACCOUNTS = timedelta(seconds=1)
 LET_CHANGES_GATHER = timedelta(seconds=4)
@@ -271,7 +272,7 @@ def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
     unserved: dict[str, str] = {}
     accounts = [account for account in view.accounts if _offered(account, view)]
     candidates, rejections = Candidates(accounts), Rejections(accounts)
-    # A claim whose binding was refused must not keep the account from the others.
+    # Claims whose last binding was refused come last, so that they do not keep an account from the other claims.
     turn = {uid: number for number, uid in enumerate(view.refused, 1)}
     for claim in sorted(oldest_first(view.claims), key=lambda claim: turn.get(claim.metadata.uid, 0)):
         if linked := candidates.linked(claim):

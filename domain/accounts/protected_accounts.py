@@ -25,8 +25,8 @@ def left_alone(world: AreaWorld, account_id: str, waits_for: str = "its removal"
 
 
 def only_shown(world: AccountWorld) -> bool:
-    """Whether development mode's dummy account is protected: its Account becomes Ready without a call. The payer's own
-    account is recognised only by a refusal.
+    """Whether the AWS account is development mode's and protected: its Account becomes Ready without a call to AWS. The
+    payer's own account is recognised only by a refusal.
     """
     refused = any(refusal.code == PROTECTED for refusal in world.refusals.values())
     return world.stands_in(world.account) and (is_protected(world, world.account.spec.aws_account_id) or refused)

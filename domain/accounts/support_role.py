@@ -1,4 +1,4 @@
-"""The support role of an account. It trusts the jump role; while the ConfigMap lacks that, no credentials are created.
+"""The support role of an account. It trusts the jump role; while the ConfigMap names none, no credentials are created.
 
 In STS mode there is no support role, and the jump role enters the account itself.
 """

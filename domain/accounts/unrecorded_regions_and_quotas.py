@@ -41,7 +41,7 @@ def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> 
 
 
 def _newer(shown: ServiceQuota, news: ServiceQuota | None) -> ServiceQuota:
-    """The news if its request was for the value in `shown`, otherwise `shown`: the news is outdated."""
+    """The news if it is about the value in `shown`; otherwise `shown`, because the news is outdated."""
     return news if news is not None and news.value == shown.value else shown
 
 

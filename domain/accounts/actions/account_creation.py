@@ -88,8 +88,8 @@ class AwaitAccount(Action):
 
 
 class TagAccount(Action):
-    """If tagging fails, the lifecycle continues. Unless `fresh`, an account whose tag names another owner is not
-    changed; only the validation may change it.
+    """If tagging fails, the lifecycle continues. With `fresh`, the present tags are not checked. Otherwise, an account
+    whose tag names another owner is left to the validation.
     """
 
     activity: ClassVar[str] = "aws.tag_account"
