@@ -1,6 +1,6 @@
 """When open support cases are queried.
 
-One lifecycle queries all cases in one call. The older the newest case is, the longer the pauses between queries.
+One lifecycle queries all cases together. The older the newest case is, the longer the pauses between queries.
 """
 
 from __future__ import annotations
