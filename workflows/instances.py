@@ -42,7 +42,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
                                     └─ terminated, and an hour of quiet ──► (end)
 
     An update records its events and answers after the next observation, which concurrent updates share. A later event
-    opens the lifecycle again. Nothing is lost in between: states and scheduled events can be queried from AWS, and
+    starts the lifecycle again. Nothing is lost in between: states and scheduled events can be queried from AWS, and
     notices and tokens are in the AWSMachine's annotation.
     """
 
@@ -105,8 +105,9 @@ class InstanceSweepWorkflow(Passes[SweptWorld]):
         woken by a new AWSMachine or AWSMachinePool
           --> sweep (one activity, two calls for 200 instances, one for 100 groups) --> wait for the next one
 
-    If an instance's state or scheduled events differ from its AWSMachine or Node, its lifecycle gets AWS's answer,
-    which opens it: events can be lost, states cannot. A group that differs from its AWSMachinePool is woken.
+    If an instance's state or scheduled events differ from its AWSMachine or Node, its lifecycle gets AWS's answer, and
+    is started if it is closed: events can be lost, states cannot. A group that differs from its AWSMachinePool is
+    woken.
     """
 
     has_object: ClassVar[bool] = False

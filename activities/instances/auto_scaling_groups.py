@@ -49,7 +49,7 @@ class GroupActivities(Activities):
             return _unmanaged(look, f"PERDURE_INSTANCES_QUEUES does not name {key.account}/{key.region}")
         caller = self._served.caller(key.account, key.region)
         found = await asyncio.to_thread(describe_group, caller, key.region, key.group)
-        # A missing group has nothing more to show.
+        # A group that does not exist shows no earlier results.
         record = merged(look.memory, found.record) if found else GroupRecord()
         instances = found.instances if found else {}
         state = group_state(instances.values(), record)

@@ -76,7 +76,7 @@ class InstanceCache(InformerCache):
         needed = (self._machines, self._pools, self._owners, self._policies, self._nodes)
         self._needed = tuple(each for each in needed if each is not None)  # an empty Mirror is false
         super().__init__(api, (*self._needed, self._deployments))
-        # Not awaited: while the clusters cannot be listed, accounts are unknown, and labels are still written.
+        # Passes do not wait for the clusters: until they are listed, accounts are unknown, but labels are written.
         self._accounts = ClusterAccounts(store)
 
     async def ready(self) -> None:

@@ -81,7 +81,8 @@ class Disruptions:
             # before the deletion.
             if known and not machine.control_plane:
                 return Turn(at=now())
-            # Listed after the ledger was read: a disruption that has begun meanwhile has changed the ledger.
+            # The machines are listed after the ledger was read: if another disruption begins in between, the ledger
+            # changes, and the write below conflicts.
             members = await self._members(machine)
             moment = now()
             why = waits_for(machine, members, ledger.of(group), limit, moment, taken=taken)

@@ -59,7 +59,8 @@ class MachineActivities(Activities):
         self._kube = kube
         self._cache = cache
         self._disruptions = disruptions
-        # By namespace and MachineDeployment: if AWS reclaims many of its Machines, conflicts would exhaust attempts.
+        # A lock for each MachineDeployment, by namespace and name. Without it, if AWS reclaims many Machines of a
+        # MachineDeployment, write conflicts would exhaust the attempts.
         self._locks: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @activity.defn(name=AskReplacement.activity)

@@ -98,7 +98,7 @@ class ClusterPlaces:
             account = account_of_role(role)  # empty if the role is no ARN: then the cluster's entry is refused
         elif identity in ("", CONTROLLER_IDENTITY):
             account = await self._own_account(region)
-        else:  # static keys, or a role that is not there yet
+        else:  # an identity with static keys, or a role identity that does not exist yet
             return []
         names = {name for _, name in cluster_names(cluster)} or {text(cluster, "metadata", "name")}
         namespace = text(cluster, "metadata", "namespace")

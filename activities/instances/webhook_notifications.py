@@ -59,7 +59,7 @@ class NotificationActivities(Activities):
         channels = policy.spec.notify if policy else ()
         channel = next((each for each in channels if each.name == notice.channel), None)
         if policy is None or channel is None:
-            return Done(at=now())  # it was removed meanwhile
+            return Done(at=now())  # the policy or its channel was removed meanwhile
         try:
             await self._send(channel, notice)
         except ApiError as error:

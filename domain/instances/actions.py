@@ -133,7 +133,7 @@ class BeatHook(_HookAction):
 class EndHook(_HookAction):
     activity: ClassVar[str] = "instances.complete_hook"
     title: ClassVar[str] = "complete hook {hook}: {outcome}"
-    # AWS's answer may be outdated before a throttled call succeeds.
+    # A throttled call is retried even if AWS's confirmation gets too old meanwhile.
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
     outcome: str
@@ -310,7 +310,7 @@ class CordonNode(_NodeAction, _TakesTurn):
 
 
 class Emptied(Done):
-    """The result of a drain. The drain is over, unless `delayed` is set: then it is delayed and will continue."""
+    """The result of a drain. If `delayed` is set, the drain will continue; otherwise it is over."""
 
     delayed: Emptying | None = None
 
@@ -372,7 +372,7 @@ class ReleaseNode(_NodeAction):
 
     activity: ClassVar[str] = "instances.uncordon"
 
-    # Whether probably nothing was disrupted. If so, the ledger is written first, without waiting for the Node's
+    # Whether the permission was probably not used. If so, the ledger is written first, without waiting for the Node's
     # cluster, and `node` may be empty.
     unused: bool = False
 
@@ -399,7 +399,7 @@ class Notify(_InstanceAction):
     result: ClassVar[type[Model] | None] = Done
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
     first_retry: ClassVar[timedelta] = timedelta(seconds=2)
-    # The machine may be deleted and AWS's answer outdated before a failed webhook is retried.
+    # A failed webhook is retried even if the machine is deleted or AWS's confirmation gets too old meanwhile.
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
     policy: str
@@ -434,7 +434,7 @@ class Notify(_InstanceAction):
 class CountRefuted(_InstanceAction):
     """Count a cause that AWS does not confirm: the event was a mistake, or forged.
 
-    `about` is empty if no object but a machine pool has the instance.
+    `about` is empty if only a machine pool has the instance.
     """
 
     activity: ClassVar[str] = "instances.count_refuted"
@@ -452,7 +452,7 @@ class CountRefuted(_InstanceAction):
 
 
 class TellImpossible(RecordEvents):
-    """Report a reaction that is impossible: there is no Machine to delete, or Cluster API manages the instance."""
+    """Report an impossible reaction: there is no Machine to delete, or Cluster API owns the instance to terminate."""
 
     cause: str
     reaction: Reaction = Reaction.DELETE_MACHINE

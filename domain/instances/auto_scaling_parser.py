@@ -23,7 +23,8 @@ def is_test(fields: Fields) -> bool:
 def direct_header(fields: Fields, part: Part, message: Message) -> Header:
     request, token = fields.get("RequestId"), fields.get("LifecycleActionToken")
     id_ = f"{request}.{token}" if isinstance(request, str) and request and isinstance(token, str) else token
-    # The message lacks the region: it is the queue's, since Auto Scaling sends only to queues of the group's region.
+    # The message does not name the region. Auto Scaling sends only to queues of the group's region, so the queue's
+    # region is used.
     envelope = {"id": id_, "time": fields.get("Time"), "account": fields.get("AccountId"), "region": message.region}
     return Header(fields=envelope, part=part, message=message)
 

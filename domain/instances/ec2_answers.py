@@ -1,7 +1,7 @@
 """EC2's answer about an instance overrides all events from before the question.
 
-EC2 may not know a new instance for a while, so the instance counts as absent only after three denials in two minutes;
-after an event that reports its end, one denial is enough.
+EC2 may not know a new instance for a while, so the instance counts as absent only if EC2 does not know it three times
+within two minutes; after an event that reports its end, once is enough.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _AFTER_MISS = timedelta(seconds=60)
 
 
 def answered(record: InstanceRecord, facts: Facts, *, absence_counts: bool = True) -> InstanceRecord:
-    """`absence_counts`: whether EC2's denial ends the instance; it does only in the instance's own account."""
+    """`absence_counts`: whether an instance that EC2 does not know has ended; this holds only in its own account."""
     standing = record.standing
     if not facts.found or facts.state is None:
         return _denied(record, facts, absence_counts=absence_counts or record.found)

@@ -232,7 +232,7 @@ def _with_interruption(record: InstanceRecord, event: InstanceEvent) -> Instance
     if known is not None and (known.time, known.key) >= (notice.time, notice.key):
         return record
     if known is not None and known.key not in record.refuted_causes and known.says_as_much_as(notice):
-        # The same notice under another event's id: as a new one it would be sent to the channels once more.
+        # The same notice under another event's id. As a new notice it would be sent to the channels once more.
         return record
     return _interrupted(record, event.kind, notice)
 

@@ -112,7 +112,7 @@ def _notice(detail: Fields, code: str, header: Header) -> HealthNotice:
         header.degraded.add("end")
     updated = _date(detail.get("lastUpdatedTime"))
     if updated is not None and updated > header.latest:
-        # It would take precedence over all later notices of the event.
+        # A future update time would take precedence over all later notices of the event.
         updated = None
         header.degraded.add("updated")
     communication = clean(detail.get("communicationId"), 128)

@@ -299,7 +299,7 @@ def _deadline(
         moments.append(world.known.turn.at + ASK_FOR_TURN_AGAIN)
     # If the consumer's clock is ahead, an event's time of receipt is in the future: AWS is asked from then on.
     moments += [moment for hook in hooks for moment in (hook.next_at, hook.held.received_at)]
-    moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # when annotation and phase drop it
+    moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # then annotation and phase drop the action
     open_claims = any(unproven(world, cause, now) for cause in found)
     if facts is not None and (open_claims or any(_asks_of_group(world, hook) for hook in hooks)):
         moments.append(facts.at + ASK_AGAIN)

@@ -33,9 +33,7 @@ class Reaction(StrEnum):
 
     @property
     def strength(self) -> int:
-        """The place in the order from the weakest reaction (0) to the strongest. A stronger reaction includes the
-        purpose of a weaker one.
-        """
+        """The rank, from 0 for the weakest reaction. A stronger reaction includes the purpose of a weaker one."""
         return tuple(Reaction).index(self)
 
     @property
@@ -154,7 +152,7 @@ class ReactionPolicy(Model):
         causes = set(cls.model_fields) - _OF_POLICIES
         wrong = sorted(set(chosen) - causes)
         if wrong:
-            raise ValueError(f"{wrong[0]!r} is not of the form CAUSE=REACTION; causes are {', '.join(sorted(causes))}")
+            raise ValueError(f"{wrong[0]!r} is no cause; give CAUSE=REACTION; causes are {', '.join(sorted(causes))}")
         for cause in _UNCONFIRMED:
             if chosen.get(cause, Reaction.LABEL) != Reaction.LABEL:
                 named = cause.replace("_", "-")

@@ -52,7 +52,7 @@ def uncordons(record: InstanceRecord, due: Sequence[Cause]) -> bool:
         return False
     if record.drain.cause == STOPPED and not record.standing.asked:
         return False
-    # A completed lifecycle action is still a reason: the instance runs on for a moment.
+    # A completed lifecycle action still keeps the Node cordoned, because the instance runs on for a moment.
     reasons = {cause.name for cause in due} | {hook.key for hook in record.hooks.values()}
     # The same notice under another id is another cause, for which the Node would be drained again.
     still = any(cause.ends or (cause.reaction.of_node and cause.verdict is not Verdict.REFUTED) for cause in due)

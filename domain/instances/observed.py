@@ -216,7 +216,7 @@ class InstanceWorld(World):
         return self.learn(record=record)
 
     def with_launch_result(self) -> Self:
-        # A forged event must not keep Perdure from completing a hook that the policy may serve.
+        # A launch's result may be forged. It ends the hook only if the policy surely leaves the hook alone.
         unsure = self.lacks_tags or self.choice_is_stale
         if unsure or self.policy.launching_hook or not self.managed:
             return self

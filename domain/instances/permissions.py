@@ -70,7 +70,7 @@ def running_document(places: Sequence[Topology], roles: Sequence[str] = (), shar
     Args:
         places: the queues and rules that are accessed with these permissions.
         roles: the ARNs of the roles that are assumed for other queues, rules and instances.
-        sharing: accessed accounts and regions whose events arrive in another one's queue.
+        sharing: accessed accounts and regions whose events arrive in a queue elsewhere.
     """
     return _document(*_running(places, sharing), _statement("AssumeRoles", ASSUME, roles))
 

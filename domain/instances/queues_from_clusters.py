@@ -73,7 +73,7 @@ def check_entries(texts: Iterable[str]) -> None:
 def places_of_clusters(
     entries: Iterable[ClusterEntry], clusters: Sequence[ProviderCluster]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The entries, and messages about clusters without a valid one."""
+    """The clusters' entries, and messages about clusters whose entry is invalid."""
     found, left_out = set[str](), set[str]()
     for entry in entries:
         for cluster in clusters:
@@ -91,7 +91,7 @@ def places_of_clusters(
 
 
 def servable(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The entries, and apart from them those whose shared queue no entry names."""
+    """The usable entries, and the entries that share a queue which no entry names."""
     found = {text: place_of(text) for text in texts}
     queues = set(map(str, found.values()))
     lacking = tuple(text for text, place in found.items() if place.shares and place.shares not in queues)

@@ -57,7 +57,7 @@ def hooks_of(world: InstanceWorld, now: datetime) -> tuple[HookWork, ...]:
 def reactions(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Action, ...]:
-    # These include causes without a reaction: a forged notice would stay in the label until its date.
+    # Causes without a reaction are included: their forged notices would stay in the label until their date.
     unlisted = unlisted_plans(world.record, world.known.facts, now)
     forged = [hook.held.key for hook in hooks if hook.unproven and hook.verdict is Verdict.REFUTED]
     if world.blocker:
@@ -111,7 +111,8 @@ def replacement_in_doubt(
 
 def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
     stays = _stays(world)
-    # Paused objects are not changed, nor is a Machine whose AWSMachine is deleted before it.
+    # Nothing is withdrawn while an object is paused. A Machine that stays keeps its request while its AWSMachine is
+    # being deleted, or while a cause wants the Machine deleted.
     deletes = any(each.reaction is Reaction.DELETE_MACHINE for each in wanted)
     if world.paused or (stays and (world.blocker or deletes)):
         return False

@@ -56,7 +56,7 @@ class Place(Model):
 def places(texts: Iterable[str]) -> tuple[Place, ...]:
     """The places of the entries, without duplicates.
 
-    Raises ValueError for an invalid entry, or for one that shares a queue no other entry has.
+    Raises ValueError if an entry is invalid, or shares a queue that no other entry has.
     """
     found = {str(place): place for place in map(place_of, texts)}
     senders: dict[str, set[str]] = {}

@@ -130,7 +130,7 @@ async def record_events(action: RecordEvents, kube: KubeApi, served: KubeApi | N
             async with workload(kube, namespace, name) as api:
                 await _record_each(action, notices, api, served if api is kube else None)
         except ApiError as error:
-            log.info("no Events in the cluster %s: %s", cluster, error.message)
+            log.info("no Events were written in the cluster %s: %s", cluster, error.message)
 
 
 async def _record_each(

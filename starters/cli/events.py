@@ -112,8 +112,8 @@ def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter
     for name in names:
         fitting = [each for each in known if each.message_id.startswith(name)]
         if len(fitting) != 1:
-            problem = f"{len(fitting)} dead letters are" if fitting else "no dead letter is"
-            raise CommandError(f"{problem} called {name!r}", "`perdure events list` lists them")
+            problem = f"{len(fitting)} dead letters have" if fitting else "no dead letter has"
+            raise CommandError(f"{problem} an id that begins with {name!r}", "`perdure events list` lists the ids")
         chosen += fitting
     return chosen
 
@@ -156,7 +156,7 @@ def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[DeadLet
         for place in chosen:
             there = await dead_of(place)
             if there is None:
-                warn(f"{place} has no dead letters: neither {place.dead_letters} nor {REGION_DEAD} exists")
+                warn(f"{place} has no dead-letter queue: neither {place.dead_letters} nor {REGION_DEAD} exists")
                 continue
             name, dead = there
             if dead.name in searched:

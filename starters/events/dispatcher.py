@@ -37,7 +37,7 @@ GROUP_REST_SECONDS = 0.5
 ROUTINE_WHILE_READING = 2
 # So many failures in a row are not caused by a single workflow.
 TROUBLE_AFTER = 3
-# Seconds for which a backlog is read before routine events are handed over.
+# Seconds for which routine events are held back while a backlog is read.
 LONGEST_SECONDS = 10.0
 # Seconds between the starts of two such waits, so that routine events keep five sixths of the time under a lasting
 # flood.
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 class ReadAhead:
     """Reads a backlog before working on it: the last message of a queue may be the most urgent one.
 
-    While receives are full, routine events wait, for at most ten seconds in sixty. Urgent events never wait.
+    While receives are full, few routine events are handed over, for at most ten seconds in sixty.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -236,7 +236,7 @@ class Dispatcher:
         _answer(batch, outcomes, may_appear=may_appear)
 
     def _settled(self, event: InstanceEvent, outcome: Outcome) -> Outcome:
-        # A launch's or termination's result is its group's; an instance that waits in no hook does without.
+        # The result of a launch or termination is for the group, so it does not wait for the instance's object.
         result = bool(event.group) and not event.kind.hook
         done = result or self._index.remembers(event.instance_id)
         return Outcome.STALE if outcome is Outcome.UNKNOWN and done else outcome
@@ -244,7 +244,7 @@ class Dispatcher:
     def _failed(self, key: InstanceKey | GroupKey, error: Exception) -> None:
         self._failures += 1
         message = "no answer in time" if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
-        self.trouble = f"{key} could not be reached: {message}"
+        self.trouble = f"the workflow {key} could not be reached: {message}"
         metrics.HAND_OVERS.labels("failed").inc()
         if self._failures in (1, 10) or self._failures % 100 == 0:
             logger.warning("%s (%d failures in a row); its messages are kept", self.trouble, self._failures)

@@ -1,7 +1,7 @@
 """The cluster's instances: AWSMachines, AWSMachinePools, and Nodes if served, by instance id, host and group.
 
 The instance of a deleted object is remembered for a while, because EC2 reports the instance's end at about the same
-time. If the instance were unknown then, this event would be kept, waiting for an object.
+time. Without that, the event would wait for an object.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.kube.indexer import Indexer
 from engine.kube.json import JsonObject, at, sequence, text
 from engine.kube.reflector import Followed, Name, Reflector, Timing
 
-# More objects than are deleted while events of an unknown instance are kept.
+# More than the number of objects that are deleted while an event of an unknown instance is kept.
 _GONE_REMEMBERED = 10_000
 
 

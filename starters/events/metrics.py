@@ -28,6 +28,6 @@ HANDLING = Histogram(
     "From the receipt of a message until the decision about it.",
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
 )
-IN_WORK = Gauge("perdure_events_in_work", "Messages in work.", ["queue"])
+IN_WORK = Gauge("perdure_events_in_work", "Messages in progress.", ["queue"])
 OLDEST = Gauge("perdure_events_oldest_age_seconds", "Age of the oldest message received in the last minute.", ["queue"])
 INDEXED = Gauge("perdure_events_indexed", "AWSMachines and AWSMachinePools in the index.")

@@ -152,7 +152,7 @@ def test_a_place_without_any_says_so_and_the_others_are_listed(sqs: Sqs, events:
     sqs.bury(FIRST, "one")
     answer = events("list")
     assert "not JSON" in answer.stdout
-    assert "c2-queue has no dead letters: neither c2-queue-dead nor" in " ".join(answer.stderr.split())
+    assert "c2-queue has no dead-letter queue: neither c2-queue-dead nor" in " ".join(answer.stderr.split())
 
 
 def test_a_dead_letter_says_why() -> None:

@@ -76,14 +76,14 @@ def test_a_policy_is_spelt_as_causes_and_reactions() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sopt=drain", "'sopt' is not of the form CAUSE=REACTION"),
+        ("sopt=drain", "'sopt' is no cause; give CAUSE=REACTION"),
         ("spot", "spot=: that is not one of label, taint, cordon, drain, terminate-instance, delete-machine"),
         ("rebalance=delete-machine", "rebalance=delete-machine: EC2 has no call that confirms this event"),
         ("capacity-reservation=drain", "capacity-reservation=drain: EC2 has no call that confirms this event"),
         ("spot=explode", "spot=explode: that is not one of label"),
         ("launching-hook=perhaps", "launching_hook=perhaps: that is not allowed"),
         ("hook-margin=soon", "hook_margin=soon"),
-        ("most=3", "'most' is not of the form CAUSE=REACTION"),
+        ("most=3", "'most' is no cause; give CAUSE=REACTION"),
     ],
 )
 def test_a_policy_that_nobody_can_mean_is_refused_in_one_line(text: str, message: str) -> None:
@@ -96,7 +96,7 @@ def test_a_policy_that_nobody_can_mean_is_refused_in_one_line(text: str, message
     ("name", "text", "message"),
     [
         ("queues", "nonsense", "is not of the form ACCOUNT/REGION"),
-        ("reactions", "sopt=drain", "is not of the form CAUSE=REACTION"),
+        ("reactions", "sopt=drain", "is no cause; give CAUSE=REACTION"),
     ],
 )
 def test_a_process_names_a_setting_of_instances_that_is_none_before_it_connects(
