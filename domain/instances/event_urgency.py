@@ -10,8 +10,8 @@ from domain.instances.workflow_ids import InstanceKey
 
 
 def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[InstanceEvent, ...]]:
-    """The events of each instance without duplicates, in the order of their times. The instances with the most urgent
-    events come first.
+    """The events of each instance without duplicates, ordered by time. The instances with the most urgent events come
+    first.
     """
     gathered: dict[InstanceKey, dict[str, InstanceEvent]] = {}
     for event in events:

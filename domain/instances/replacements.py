@@ -4,8 +4,9 @@
 
 Cluster API replaces a deleted Machine only once the Machine is gone. The mark is an annotation of the
 MachineDeployment, written by the same patch as the replicas, so the request is undone even if the workflow is lost.
-Replicas are lowered before the Machine is deleted; in the other order the MachineSet would create another Machine. The
-Machine's annotation makes the MachineSet delete this Machine.
+Replicas are lowered before the Machine is deleted; otherwise the MachineSet would create another Machine. The
+annotation makes the MachineSet delete this Machine. While other Machines are marked, too, the Machine is deleted first:
+the MachineSet could choose another.
 
 | replicas at the end | meaning | then replicas are | the Machine |
 |---|---|---|---|
@@ -74,7 +75,7 @@ class Mark(Model):
 
     @property
     def expected(self) -> int:
-        """The number of replicas that Perdure has set. Another number was set by others."""
+        """The number of replicas that Perdure has set."""
         return self.replicas + sum(each.raised for each in self.machines)
 
     def of(self, uid: str) -> Replaced | None:

@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 class ReadAhead:
-    """Reads a backlog before working on it: the last message of a queue may be the most urgent one.
+    """Reads a backlog before working on it: the last message of a queue may be the most urgent.
 
     While receives are full, few routine events are handed over, for at most ten seconds in sixty.
     """

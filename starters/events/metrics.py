@@ -30,4 +30,4 @@ HANDLING = Histogram(
 )
 IN_WORK = Gauge("perdure_events_in_work", "Messages in progress.", ["queue"])
 OLDEST = Gauge("perdure_events_oldest_age_seconds", "Age of the oldest message received in the last minute.", ["queue"])
-INDEXED = Gauge("perdure_events_indexed", "AWSMachines and AWSMachinePools in the index.")
+INDEXED = Gauge("perdure_events_indexed", "AWSMachines, AWSMachinePools and Nodes in the index.")
