@@ -1,6 +1,6 @@
 """The informer cache of the 3scale kinds, indexed by names, references, and names and ids in 3scale.
 
-Objects that cannot be parsed are not found. Secrets are not cached: a worker has no right to list them.
+Lookups skip objects that cannot be parsed. Secrets are not cached: a worker has no right to list them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.kube.informer_cache import InformerCache, Store, reached
 from engine.kube.json import JsonObject, text
 from engine.kube.reflector import Followed
 
-# In seconds, longer than any list takes. A kind that is not listed by then is denied, or the API server is unavailable.
+# In seconds; longer than any list takes. If it is exceeded, the API server denies the list or is unavailable.
 LISTED = 60.0
 
 R = TypeVar("R", bound=CustomResource)
@@ -64,7 +64,7 @@ class ThreescaleCache(InformerCache):
                 await mirror.refresh(seen.get(mirror.followed.kind.name, ""))
 
     def named(self, model: type[R], name: str) -> tuple[R, ...]:
-        """The objects of a kind that have the name `Kind/namespace/name`."""
+        """The objects of a kind with this reference name (`known_as`)."""
         return self._find(model, _NAME, name)
 
     def get(self, model: type[R], namespace: str, name: str) -> R | None:

@@ -122,7 +122,7 @@ class Connections:
 
 
 def _may_be_absent(read: Read) -> bool:
-    """Whether a 404 means that the object does not exist. For a list it means that the list's parent does not exist."""
+    """Whether a 404 means that the object does not exist. For a list, a 404 means that the parent does not exist."""
     return bool(read.of and read.path.endswith(f"/{read.of}")) or read.path.endswith(("/find", "/latest"))
 
 

@@ -145,7 +145,7 @@ class SweepActivities(Activities):
     async def _compared(
         self, tenant: Members, lists: Lists, differing: Sequence[CustomResource], look: SweepTenants
     ) -> tuple[list[CustomResource], list[str]]:
-        """Return this turn's Products and Backends that differ in any part, and the errors."""
+        """Compare this sweep's share of Products and Backends. Return those that differ, and the errors."""
         comparison, found, unread = Comparison(self._context, lists), list[CustomResource](), list[str]()
         known, ends = {each.metadata.uid for each in differing}, now() + COMPARES_FOR
         for each in in_turn(tenant.objects, look.memory.sweeps, COMPARED_PER_SWEEP):

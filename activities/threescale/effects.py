@@ -134,7 +134,7 @@ class Effects(Activities):
         self._resource = resource
         self._subject = self._context.subject(resource, self._secrets)
         seen = await self._subject.observed()
-        # The found entries are recalled, so their holders are needed, too.
+        # The new observation keeps the entries that this pass has found, so it needs their holders, too.
         return seen.beside({"holders": await self._subject.holders(*self._found_ids)}) if self._found_ids else seen
 
     def decide(self, world: World, at: datetime) -> Decision:
@@ -174,7 +174,7 @@ class Effects(Activities):
         generation = self._resource.metadata.generation
         if isinstance(action, DropFinalizer):
             if action.left:
-                log.info("%s: not deleted: %s", action.key.path, ", ".join(action.left))
+                log.info("%s: finalizer removed; not deleted: %s", action.key.path, ", ".join(action.left))
             with suppress(Absent):
                 await self._store(action.patch)
             return Stored()
@@ -264,7 +264,7 @@ class Effects(Activities):
             raise self._silent
         if self._calls is None:
             account = self._subject.provider
-            assert isinstance(account, ProviderAccount)  # noqa: S101 - without one no call is asked for
+            assert isinstance(account, ProviderAccount)  # noqa: S101 - without an account, no call is decided
             token = await self._secrets.text(account.token) or ""
             calls = self._context.tenants.calls(account.url, token, insecure=insecure(self._resource))
             await self._stack.enter_async_context(calls.slot())

@@ -39,8 +39,8 @@ _CALL_TIME = Histogram(
 )
 _REFUSALS = Counter("perdure_threescale_refusals", "Calls that were refused or had no answer.", ["kind", "type"])
 _DRIFT = Gauge("perdure_threescale_drift", "Objects that differed at the last sweep.", ["tenant"])
-_LOST = Gauge("perdure_threescale_without_owner", "Marked entries without an object at the last sweep.", ["tenant"])
-_SWEPT = Gauge("perdure_threescale_swept_timestamp_seconds", "When a tenant was last swept.", ["tenant"])
+_LOST = Gauge("perdure_threescale_without_owner", "Entries with the operator's mark, but no object.", ["tenant"])
+_SWEPT = Gauge("perdure_threescale_swept_timestamp_seconds", "When a tenant was last swept without error.", ["tenant"])
 _VERSION = Gauge(
     "threescale_version_info",
     "The version of Perdure, under the 3scale operator's name.",

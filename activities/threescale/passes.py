@@ -33,6 +33,6 @@ class PassActivities(Activities):
                 )
                 world = pass_.outcome(await inline.carry_out(look, look.memory))
         if not world.hold and not look.dry_run:
-            self._half_done.discard(look.key.uid)  # from now on the lifecycle's memory (`begun`) records it
+            self._half_done.discard(look.key.uid)  # `begun` in the lifecycle's memory now records the change
         metrics.passed(look.key.kind, world.decision)
         return world

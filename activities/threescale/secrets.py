@@ -1,7 +1,7 @@
 """Reads Secrets for a pass from the API server, each Secret once. The content does not outlive the pass.
 
-Decisions get keys, but of the values only those that they compare: a tenant's address, an application's id, documents,
-and values for a product's gateway.
+Decisions get the Secrets' keys, and only the values that they compare: a tenant's address, an application's id,
+documents, and values for a product's gateway.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """When passes that found no slot are retried: one after another, about as fast as slots become free.
 
 Retrying hundreds of objects every five seconds would take the CPU from the passes that have a slot. The average of
-earlier passes shows how long a slot stays occupied. If no pass has left its slot with an answer for some time, the
-pause is about as long as that time. The longest pause is a minute.
+earlier passes shows how long a slot stays occupied. If no pass of an answering tenant has freed a slot for some time,
+the pause is about as long as that time. The longest pause is a minute.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from activities.circuit_breaker import spread
 from domain.runner import SHORT_PAUSE
 
 COME_BACK = timedelta(seconds=5)
-# With a shorter pause the pass would wait and keep its place in the worker.
+# With a shorter pause, the pass itself would wait, and would occupy the worker meanwhile.
 LEAST_AWAY = SHORT_PAUSE + timedelta(milliseconds=1)
 LONGEST_AWAY = timedelta(minutes=1)
 # The weight of a new measurement in the average, and the longest measurement that counts, in seconds.

@@ -96,7 +96,7 @@ class Subject(ABC, Generic[R]):
         return {}
 
     async def noticed(self, read: Read, world: Observed) -> dict[str, Any]:
-        """Observe related objects after a read, with whose answer `world` is. Returns the fields to update."""
+        """Observe related objects after a read. `world` contains the answer. Returns the fields to update."""
         return {"holders": await self.holders(world.found_id)} if world.found_id else {}
 
     async def fetch(self, read: Read) -> str:

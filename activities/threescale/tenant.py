@@ -1,6 +1,6 @@
 """Tenant: a tenant of an installation, created by the installation's master.
 
-A dry run first proves that the Secret for the token can be written. Writing it is retried for up to two minutes.
+A dry run first proves that the Secret for the token can be written. The write is retried for up to two minutes.
 """
 
 from __future__ import annotations

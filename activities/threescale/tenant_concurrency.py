@@ -40,7 +40,7 @@ class Share:
         self._turns = SlotBackoff(slots)
         self._waiting = 0
         self._occupied = 0
-        self._moved = 0.0  # when a pass last left a slot with an answer, or took one while all were free
+        self._moved = 0.0  # when a pass last freed a slot while the tenant answered, or took a slot while all were free
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:

@@ -194,7 +194,7 @@ def _without_plan(application: Application, product: Product) -> Blocker:
 
 
 def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blocker | None:
-    makes = any(write.method in ("POST", "DELETE") for write in sync.writes)  # after a deletion it is created again
+    makes = any(write.method in ("POST", "DELETE") for write in sync.writes)  # a deleted application is created again
     wanted = credentials(observed.resource, product).values() if makes else ()
     missing = [key for key in wanted if key not in observed.secrets]
     if not missing:
@@ -250,9 +250,10 @@ def sync_application(
     known_id: int = 0,
     claimed: Iterable[int] = (),
 ) -> Sync:
-    """Find plan and application ─► create it, or delete one of another product ─► change plan, state, names.
+    """Find plan and application ─► create the application ─► change plan, state, names.
 
-    The response to a change of plan contains only the plan, so the application is read again.
+    An application of another product is deleted first. The response to a change of plan contains only the plan, so the
+    application is read again.
 
     `claimed` has the ids of applications that existed before the creation or belong to other objects.
     """

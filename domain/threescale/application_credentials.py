@@ -1,6 +1,6 @@
 """The Secret's keys that hold an application's credentials; they depend on the product's authentication.
 
-An ApplicationAuth sets them in an existing application; with OIDC it reads other keys.
+An ApplicationAuth sets an existing application's credentials; with OIDC it reads other keys.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def takes_along(meta: ObjectMeta) -> bool:
 
 
 def goes_with_product(application: Application, product: Product | None, desired: Digests | None) -> str:
-    """Why the application is deleted; empty if it stays. Unless its digests are `desired`, it waits for the plan."""
+    """Why the application is deleted, else empty. If its digests differ from `desired`, it waits for the plan."""
     if product is None or not takes_along(product.metadata) or retained(application.metadata):
         return ""
     if not application.status.application_id:

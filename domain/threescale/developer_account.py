@@ -147,7 +147,7 @@ def sync_account(
     if not found.looked:
         if known_id and not found.lost:
             return Sync(reads=(read_entry(Resource.ACCOUNT, "accounts", known_id),))
-        assert admin is not None  # noqa: S101 - without one it waits
+        assert admin is not None  # noqa: S101 - without an admin, the account waits
         return Sync(reads=(_look(admin.spec.username),))
     if found.item is None:
         return Sync(writes=(_signup(wanted, admin),) if admin else ())

@@ -46,7 +46,7 @@ class ObservedUser(ObservedOne):
 
     resource: DeveloperUser
     account: DeveloperAccount | None = None
-    former: DeveloperAccount | None = None  # the account with the id in the status, whatever the reference names
+    former: DeveloperAccount | None = None  # the account whose id the status has, even if the spec has another
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundUser] = One()
 
@@ -104,7 +104,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     if desired == digests_of(user) and user.status.developer_user_id and not observed.look and not found.looked:
         return observed.fine(now, fields)
     whole = sync_user(user, account_id, found, observed.known_id)
-    if any(write.method == "DELETE" for write in whole.writes):  # it is still in the former account
+    if any(write.method == "DELETE" for write in whole.writes):  # the user is still in the former account
         fields = {name: value for name, value in fields.items() if name != "account_id"}
     makes = any(write.method in ("POST", "DELETE") for write in whole.writes)  # a moved user is created again
     if makes and password_of(user) not in observed.secrets:

@@ -101,7 +101,7 @@ _LISTS: Mapping[type[CustomResource], _List] = {
     ),
 }
 COMPARED = tuple(_LISTS)
-# Kinds whose entries have our mark: their name in messages, and the field with the name by which objects adopt entries.
+# Kinds whose entries have our mark, with the kind's name in messages and the field by which objects adopt entries.
 MARKED: Mapping[type[CustomResource], tuple[str, str]] = {
     Product: ("product", "system_name"),
     Backend: ("backend", "system_name"),

@@ -235,7 +235,7 @@ def _owned(open_api: OpenApi, there: Sequence[C]) -> Sequence[C]:
 
 
 def _named(owned: Sequence[C], *names: str) -> C | None:
-    # After a change of the title the replaced operator created other objects; the former ones stayed.
+    # The objects in the status come first: after a change of the title, the replaced operator left the former objects.
     return next((each for name in names for each in owned if each.metadata.name == name), None)
 
 

@@ -33,7 +33,7 @@ _VERBS = ("connect", "delete", "get", "head", "options", "patch", "post", "put",
 _VARIABLE = re.compile(r"\{([^{}]+)\}")
 
 
-class Unreadable(Exception):  # noqa: N818 - what it says, as in engine.errors
+class Unreadable(Exception):  # noqa: N818 - named like the errors in engine.errors
     pass
 
 

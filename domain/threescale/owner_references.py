@@ -29,7 +29,7 @@ def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
 
 def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, tenants: Iterable[Tenant]) -> JsonPatch:
     """The patch that makes the object's Tenant its owner; empty if the Tenant does not cascade or is in another
-    namespace, or if the object has a controller, with which it is deleted anyway.
+    namespace, or if the object is deleted with its controller anyway.
 
     `tenants` are the Tenants that reference the account's Secret.
     """

@@ -85,7 +85,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
     first = [*changes_of_service(spec, service), *counting.writes, *_usages(wanted, service, found.usages or ())]
     offers = offer(service.id, spec.application_plans, found.plans or ())
     writes = [*first, *offers]
-    # Creations return new ids, deletions also remove limits and prices.
+    # Rules, limits and prices then wait: creations return new ids, and deletions also remove limits and prices.
     unsettled = any(write.method != "PUT" for write in counting.writes) or any(
         each.method == "DELETE" for each in first
     )

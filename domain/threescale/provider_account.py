@@ -32,7 +32,7 @@ SEED_TOKEN_KEY = "ADMIN_ACCESS_TOKEN"  # noqa: S105 - its name
 
 
 class SecretView(Model):
-    """A Secret's keys, and of its values only the tenant's address."""
+    """A Secret's keys and the tenant's address, without the other values."""
 
     name: str
     keys: tuple[str, ...] = ()

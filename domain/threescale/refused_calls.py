@@ -32,7 +32,7 @@ def held(refusals: Mapping[str, Refusal], now: datetime) -> tuple[str, ...]:
 
 
 def are_temporary(refusals: Mapping[str, Refusal], now: datetime) -> bool:
-    """Whether calls are held, and only by refusals that are probably temporary."""
+    """Whether calls pause, and only because of refusals that are probably temporary."""
     refused = [refusals[slot] for slot in held(refusals, now)]
     return bool(refused) and all(_is_temporary(each) for each in refused)
 

@@ -1,7 +1,7 @@
 """System names, which are unique in a tenant and cannot be changed in 3scale.
 
-The younger of two objects with the same name is Invalid, and so is a Product or Backend whose name was changed. The
-document of a renamed ActiveDoc is created again.
+The younger of two objects with the same system name is Invalid, and so is a Product or Backend whose system name was
+changed. The document of a renamed ActiveDoc is created again.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ def usable(conditions: Conditions) -> bool:
 
 
 def backends_by_name(product: Product, url: str, backends: Iterable[Backend]) -> dict[str, Backend]:
-    """The Backends in the Product's namespace and tenant, by system name; of several with one name, one whose status
-    names the tenant, else the oldest.
+    """The Backends in the Product's namespace and tenant, by system name. Of duplicates, those
+    with the tenant in their status have precedence, then the oldest counts.
     """
     there: dict[str, Backend] = {}
     for backend in sorted(backends, key=lambda each: (not _is_at(each, url), seniority(each.metadata))):

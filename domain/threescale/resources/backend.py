@@ -32,7 +32,7 @@ class BackendSpec(InTenant):
         "", alias="privateBaseURL", description="Where the gateway sends the requests."
     )
     description: str | None = Field(None, description="A description.")
-    mapping_rules: tuple[MappingRule, ...] = Field((), description="Which requests count, in this order.")
+    mapping_rules: tuple[MappingRule, ...] = Field((), description="Rules that count requests, in order of evaluation.")
     metrics: dict[str, Metric] = Field({}, description="Metrics, by system name; `hits` is always counted.")
     methods: dict[str, ProductMethod] = Field({}, description="Methods, which count parts of `hits`, by system name.")
 

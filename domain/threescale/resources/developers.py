@@ -68,7 +68,7 @@ class DeveloperUserSpec(InTenant):
 
 
 class DeveloperUserStatus(RemoteStatus):
-    """The observed state. Clients read the account's id under its misspelt name."""
+    """The observed state. `accoundID` is misspelt, because clients read that name."""
 
     developer_user_id: Int64 | None = Field(None, alias="developerUserID", description="Its id in 3scale.")
     account_id: Int64 | None = Field(None, alias="accoundID", description="The id of its account in 3scale.")

@@ -36,7 +36,7 @@ class ActiveDocSpec(InTenant):
     active_doc_open_api_ref: Required[OneDocument] = Field(
         Document(), alias="activeDocOpenAPIRef", description="Where the document is."
     )
-    product_system_name: str | None = Field(None, description="The product that it describes.")
+    product_system_name: str | None = Field(None, description="The system name of the product that it describes.")
     published: bool | None = Field(None, description="True to show it to developers.")
     skip_swagger_validations: bool | None = Field(None, description="True to skip 3scale's validation of the document.")
 

@@ -135,7 +135,7 @@ class ProductSpec(InTenant):
     deployment: Annotated[Deployment | None, Marker(one_of=("apicastHosted", "apicastSelfManaged"))] = Field(
         None, description="Where the gateway runs; unchanged if absent."
     )
-    mapping_rules: tuple[MappingRule, ...] = Field((), description="Which requests count, in this order.")
+    mapping_rules: tuple[MappingRule, ...] = Field((), description="Rules that count requests, in order of evaluation.")
     backend_usages: dict[str, BackendUsage] = Field({}, description="The backends it uses, by their system names.")
     metrics: dict[str, Metric] = Field({}, description="Metrics, by system name; `hits` is always counted.")
     methods: dict[str, ProductMethod] = Field({}, description="Methods, which count parts of `hits`, by system name.")
@@ -149,7 +149,7 @@ class ProductStatus(RemoteStatus):
     product_id: Int64 | None = Field(None, description="Its id in 3scale.")
     state: str | None = Field(None, description="Its state in 3scale.")
     latest_production_version: int | None = Field(
-        None, description="The newest version in production, if it is promoted automatically."
+        None, description="The newest version in production, if promotion is automatic."
     )
     conditions: Conditions = Field((), description="Synced, Orphan, Invalid and Failed.")
 

@@ -38,7 +38,7 @@ class Digests(KubeModel):
     synced: str | None = Field(None, description="Digest of the whole desired state.")
     gateway: str | None = Field(None, description="Digest of the gateway's configuration in staging.")
     production: str | None = Field(
-        None, description="Digest of the gateway's configuration in production, if it is promoted automatically."
+        None, description="Digest of the gateway's configuration in production, if promotion is automatic."
     )
     mended: str | None = Field(
         None, description="When the gateways' configuration was last corrected after a change in 3scale."
@@ -91,7 +91,7 @@ class LocalReference(KubeModel):
 
 
 class InTenant(KubeModel):
-    """The spec of a kind whose objects name their tenant's Secret."""
+    """The spec of a kind whose objects reference their tenant's Secret."""
 
     provider_account_ref: LocalReference | None = Field(
         None, description="The Secret with address and token of the tenant."
@@ -111,7 +111,7 @@ class SecretReference(KubeModel):
 
 
 class ObjectReference(KubeModel):
-    """An object, as Kubernetes' own references name it; here always a Secret."""
+    """A reference with Kubernetes' ObjectReference fields; here always to a Secret."""
 
     api_version: str = Field("", description="The object's apiVersion.")
     field_path: str = Field("", description="A part of the object.")
@@ -233,7 +233,7 @@ class Policy(KubeModel):
 
     name: Required[str] = Field("", description="The policy's name.")
     version: Required[str] = Field("", description="The policy's version.")
-    enabled: Required[bool] = Field(False, description="False to leave it out.")
+    enabled: Required[bool] = Field(False, description="False to turn the policy off.")
     configuration: JsonObject | None = Field(None, description="Its configuration.")
     configuration_ref: SecretReference | None = Field(
         None, description="A Secret with the configuration as JSON under `configuration`."

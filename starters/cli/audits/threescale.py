@@ -65,7 +65,7 @@ async def observe(session: Session, connections: Connections) -> list[Finding]:
         try:
             lists = await _lists(tenant, account.url, objects)
         except ApiError as error:
-            found.append(_finding(f"tenant {account.url}", f"cannot be read: {error.message}", "find out why"))
+            found.append(_finding(f"tenant {account.url}", f"cannot be read: {error.message}", "correct the cause"))
             continue
         found += findings(account.url, objects, lists)
     return found
@@ -125,7 +125,7 @@ async def _objects(session: Session) -> tuple[list[CustomResource], list[Finding
             _finding(
                 each.key.path,
                 f"cannot be read: {each.problem}",
-                "correct the object; until then its objects in 3scale may be reported as objects without an owner",
+                "correct the object; until then its entry in 3scale may be reported as managed by no object",
             )
             for each in malformed
         ]
@@ -136,11 +136,11 @@ async def _account(session: Session, namespace: str, name: str) -> Account | Non
     try:
         secret = await session.kube.get(SECRET, namespace, name)
     except (Absent, Denied) as error:
-        warn(f"skipped: objects of Secret {namespace}/{name}: {error.message}")
+        warn(f"skipped: objects whose tenant is in Secret {namespace}/{name}: {error.message}")
         return None
     url, token = (_value(mapping(secret, "data"), key) for key in (ADDRESS_KEY, TOKEN_KEY))
     if not url or not token:
-        warn(f"skipped: objects of Secret {namespace}/{name}, which lacks {ADDRESS_KEY} or {TOKEN_KEY}")
+        warn(f"skipped: objects whose tenant is in Secret {namespace}/{name}: no {ADDRESS_KEY} or no {TOKEN_KEY}")
         return None
     return Account(url.strip(), token)
 
