@@ -27,7 +27,7 @@ _SECONDS = (
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60),
 )
 _PASSES = Counter("controller_runtime_reconcile", "Passes by their result.", ["controller", "result"])
-_ERRORS = Counter("controller_runtime_reconcile_errors", "Passes that ended with a refusal.", ["controller"])
+_ERRORS = Counter("controller_runtime_reconcile_errors", "Passes that broke off or ended as Failed.", ["controller"])
 _TIME = Histogram("controller_runtime_reconcile_time_seconds", "Duration of a pass.", ["controller"], buckets=_SECONDS)
 _ACTIVE = Gauge("controller_runtime_active_workers", "Passes under way.", ["controller"])
 _CALLS = Counter("perdure_threescale_calls", "Calls of 3scale's API.", ["kind", "method", "status"])

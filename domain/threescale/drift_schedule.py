@@ -47,7 +47,7 @@ def compared_next(world: Observed, memory: Memory, now: datetime, *, begun: bool
 def no_sweep(memory: Memory, objects: Sized, now: datetime, interval: timedelta) -> tuple[str, datetime | None] | None:
     """Why no sweep is due, and when the next one is; None if a sweep is due."""
     if not objects:
-        return "no object is in 3scale", None
+        return "there is no object to compare with 3scale", None
     if memory.next_sweep is None:
         return "the first sweep comes one interval after the first object", now + interval
     return ("all tenants have been compared", memory.next_sweep) if now < memory.next_sweep else None

@@ -4,10 +4,10 @@
         token lost ─► waits until a person puts a new token into the Secret
         any ─deletion─► scheduled for deletion, which 3scale carries out after fifteen days
 
-Only the response to the creation contains the token, so the pass writes the token to the Secret before anything else.
-If the process crashes before that, the tenant is found by its organisation's name and our mark, and a person has to add
-a token. Another tenant's address in the Secret counts as a lost token. After a change of master, a tenant with this id
-but another organisation and address is neither changed nor deleted. Clients treat a Tenant with `tenantId` and
+Only the response to the creation contains the token, so the pass first writes the token to the Secret. If the process
+crashes before that, the tenant is found by its organisation's name and our mark, and a person must add a token. Another
+tenant's address in the Secret counts as a lost token. After a change of master, a tenant with this id but another
+organisation and address is neither changed nor deleted: the Tenant waits. Clients treat a Tenant with `tenantId` and
 `adminId` as ready, so both are written together.
 """
 
