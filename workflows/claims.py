@@ -4,7 +4,7 @@
 |---|---|
 | ClaimBinder | operator namespace: gives handles to claims |
 | ResourceClaim | ResourceClaim; also reconciles its handle |
-| ResourceHandle | ResourceHandle; acts while no claim holds the handle |
+| ResourceHandle | ResourceHandle; acts while no claim reconciles the handle |
 | ResourcePool | ResourcePool |
 """
 

@@ -44,18 +44,19 @@ from engine.clock import now
 from engine.errors import ApiError, as_error
 
 AT_ONCE = 16
-# Of the AT_ONCE places, some are reserved for waiting claims, because many expiries at once would delay these claims by
-# seconds, and some for expired claims, because a few slow templates or webhooks would delay their deletion.
+# Of the AT_ONCE slots, some are reserved for waiting claims, because many expiries at once would delay these claims by
+# seconds. Others are reserved for expired claims, because a few slow templates or webhooks would delay their deletion.
 SERVED_AT_LEAST = 8
 ENDED_AT_LEAST = 4
-# Attempts of a batch at full size. From the next one on, each has half the size of the one before: a batch that never
-# completes may be too much for its worker.
+# Number of attempts of a batch that run at full size. Each later attempt has half the size of the attempt before it,
+# because a batch that never completes may be too much for its worker.
 WHOLE_ATTEMPTS = 2
 # Seconds. Between batches, claims wait until the workflows of bound claims are opened. A burst should therefore fit
 # into one batch, even on a busy machine. A claim that asks again during a batch waits for the next one.
 LONGEST_BATCH = 15.0
 MOST_SERVED = 400
-# Seconds. Until then, a batch that only waits for slow claims still starts to delete expired ones.
+# Seconds since the batch began. Until then, a batch that only waits for slow claims still starts to delete expired
+# claims.
 LONGEST_WITH_ENDS = 60.0
 # Seconds that a batch waits for more work: a claim may reach this worker's cache milliseconds after the wake.
 LINGER = 0.25
@@ -129,7 +130,7 @@ class BinderActivities(Activities):
         except ApiError as error:
             return self._news(key, self._failed(name, key, error.type.value, error.message, began))
         except Exception as error:  # a bug must not delay other claims
-            log.exception("%s could not be served", key)
+            log.exception("%s could not be bound", key)
             return self._news(key, self._failed(name, key, "Bug", f"{type(error).__name__}: {error}", began))
         seen = passed.world
         if not (seen.exists and seen.claim and is_managed(self._cache.names, seen.claim)):
@@ -154,7 +155,7 @@ class BinderActivities(Activities):
         return True
 
     def ending(self) -> Name | None:
-        """The next expired claim that the batch may delete, without repetition."""
+        """Take the next expired claim that the batch may delete."""
         while (handle_name := self._queue.ends.take(now())) is not None:
             handle = self._cache.get(RESOURCE_HANDLE, self._cache.namespace, handle_name)
             name = holder_of(handle)
@@ -326,7 +327,7 @@ class Batch:
         event = self._queue.news if has_room else self._queue.nearer_end
         news = asyncio.create_task(event.wait())
         waits.add(news)
-        # An end that is already due waits for a free place, so it needs no timeout.
+        # An expired claim already waits for a free slot, so it needs no timeout.
         done, _ = await asyncio.wait(waits, timeout=self._until_next_end(), return_when=asyncio.FIRST_COMPLETED)
         news.cancel()
         for task in done:

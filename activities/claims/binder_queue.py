@@ -1,6 +1,6 @@
-"""The binder's work in one worker: claims that wait for a handle, free handles, and the ends of bound handles.
+"""The binder's work in one worker: claims that wait for a handle, free handles, and the expiry of bound handles.
 
-The queue wakes the binder if no batch takes a waiting claim, or if an end is sooner than the one the binder awaits.
+The queue wakes the binder if no batch takes a waiting claim, or if a handle expires before the binder's next timer.
 """
 
 from __future__ import annotations
@@ -93,15 +93,15 @@ class BinderQueue:
             return False
 
     def _wake_binder(self) -> None:
-        """Wake the binder once for all waiting claims: with a wake for each claim, a run could never end."""
+        """Wake the binder once for all waiting claims: with a wake for each, its workflow run might never end."""
         untaken, self._untaken = self._untaken, set()
         if untaken & self.waiting.keys() and not self.serving:
             self.cache.wake(self._binder)
 
-    # --- ends that the binder carries out ---
+    # --- handles that expire, which the binder deletes with their claims ---
 
     def _await_end(self, name: str, handle: JsonObject | None) -> None:
-        # A handle that is being deleted keeps its end: the workflow that deletes it may have died half-way.
+        # A handle that is being deleted stays queued, because its deletion may have been interrupted.
         if not self.ends.put(name, end_of_handle(handle) if handle and holder_of(handle) else None):
             return
         self._look_after(self.ends.next)

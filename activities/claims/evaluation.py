@@ -77,7 +77,7 @@ class Evaluation:
                 answer,
                 key=f"{namespace}/{name}",
                 author=namespace,
-                # Pools and free handles belong to administrators: bad templates are evaluated slowly, but not refused.
+                # Pools and free handles belong to administrators: if the slow lane is full, they wait.
                 patient=patient or namespace == self._operators,
             )
         except EvaluationLimit as error:
@@ -95,7 +95,7 @@ def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, of: obj
     """
     if isinstance(error, Beyond):
         return fault_of(error)
-    if isinstance(error, ValidationError):  # JSON input can only be invalid by its depth
+    if isinstance(error, ValidationError):  # the input is JSON: only its depth can be invalid
         return Fault(reason=TOO_DEEP, message="the object, or a related one, is nested too deeply to be parsed")
     log.error("%s could not be evaluated: %s", of, error)
     return Fault(

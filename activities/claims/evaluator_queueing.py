@@ -2,7 +2,7 @@
 
 A call waits for its object (one call at a time), then for its author (a claim's namespace, which never gets all
 processes), then for a process. Objects and authors that exceeded a limit recently wait in the slow lane instead, one
-call at a time. The lane is short, since a waiting call occupies a place of the binder or of an activity.
+call at a time. The lane is short, since a waiting call occupies a slot of the binder or of the worker.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ by path, because importing the package around it would import the worker's depen
 Before it reads any request, an evaluator limits its memory, files, processes and core dumps. It may make only the
 system calls that computing needs (seccomp, on x86-64 and arm64); others fail with EPERM. If a request exceeds its time,
 the kernel's timer kills the evaluator. An evaluator never outlives the nursery or the worker. Before it renders a
-template, it writes the template's place ("ResourceProvider x, override") into memory shared with the worker.
+template, it writes the template's location ("ResourceProvider x, override") into memory shared with the worker.
 """
 
 from __future__ import annotations

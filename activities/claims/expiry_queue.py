@@ -1,7 +1,7 @@
-"""The ends of bound handles in one worker: which is next, and which are due.
+"""When bound handles expire, in one worker: the next end, and the ends that are due.
 
 The binder deletes expired claims in batches: when 200 expired in one second, their own workflows took three times as
-long.
+long as a batch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Ends:
         self._awaited: datetime | None = None
 
     def put(self, name: str, end: datetime | None) -> bool:
-        """Record the handle's end; None clears it. True for a new end if it or an overdue end is the earliest."""
+        """Record the handle's end; None clears it. True if the end is new, and it or an overdue one is the earliest."""
         if end is None:
             self._of.pop(name, None)
             self._taken.pop(name, None)
@@ -75,7 +75,7 @@ class Ends:
         return self._awaited
 
     def await_sooner(self, now: datetime) -> bool:
-        """Record that the binder awaits the next end; False if none is left, or the end awaited so far is no later."""
+        """Record that the binder awaits the next end. False if there is none, or an end as early is awaited already."""
         end, awaited = self.next_after(now), self._awaited
         if end is None or (awaited is not None and now < awaited <= end):
             return False

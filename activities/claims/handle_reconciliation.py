@@ -124,7 +124,7 @@ class Reconciliation(Activities):
         assigned: tuple[str, ...] = (),
         push: bool = False,
     ) -> HandlePlan:
-        """Plan a new handle. Its spec has the resources' references, which avoids a second write. Raises Beyond."""
+        """Plan a new handle. The plan's spec has the resources' references, to avoid a second write. Raises Beyond."""
         states = tuple(None for _ in objects_at(handle, "spec", "resources"))
         question = HandleQuestion.model_construct(
             now=now,

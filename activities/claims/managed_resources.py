@@ -190,7 +190,7 @@ class Managed:
         *,
         bearing_its_name: bool,
     ) -> None:
-        """Delete one object, unless another handle owns it. With `bearing_its_name`, its annotation must name an owner.
+        """Delete one object, unless another handle owns it. With `bearing_its_name`, its annotation must name a handle.
 
         Raises Absent, or Conflict if the deletion was refused repeatedly.
         """

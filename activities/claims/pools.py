@@ -97,7 +97,7 @@ class PoolActivities(Activities):
         if handle is None or object_at(handle, "spec", "resourceClaim"):
             return
         if hold := self._tools.hold(handle):
-            raise Denied(f"{action.name} is {hold}", code="Held", delay=phases.SOON)
+            raise Denied(f"ResourceHandle {action.name} is {hold}", code="Held", delay=phases.SOON)
         ended = await self._tools.releasing.end(handle, as_seen=True)
         for error in ended.refused:
             raise type(error)(error.message, code=error.code, delay=error.delay or phases.SOON)
@@ -110,7 +110,8 @@ class PoolActivities(Activities):
         there = self._cache.get(RESOURCE_POOL_SCALING, self._cache.namespace, scaling.name)
         if there is None:
             return
-        # The count first: a refused owner must not make the next pass count from nothing.
+        # Write the count before the owner reference: if the API server refuses the owner reference, the next pass must
+        # still know how many handles were created.
         status = {**object_at(there, "status"), **scaling_status(scaling)}
         there = await self._writer.put_status(RESOURCE_POOL_SCALING, there, status)
         await self._writer.put(RESOURCE_POOL_SCALING, there, owned_scaling(there, pool))

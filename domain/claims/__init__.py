@@ -7,7 +7,7 @@ Each object has one writer, the workflow that reconciles it:
 | ResourceClaim | it has no handle | the ClaimBinder, which then starts the claim's own |
 | ResourceClaim | it has a handle, is detached, ignored or being deleted | the claim's own |
 | ResourceClaim | it expires, according to both claim and handle | the ClaimBinder, in a batch |
-| ResourceHandle | a claim holds it | the claim's: both in one pass, the handle first |
+| ResourceHandle | it is bound to a claim | the claim's: both in one pass, the handle first |
 | ResourceHandle | it is free, or its claim is gone or ignored | the handle's own |
 | ResourcePool, its ResourcePoolScalings, the creation of its handles | always | the pool's |
 

@@ -1,6 +1,6 @@
 """Labels and spec of a free handle when it is bound to a claim.
 
-The resource names and the provider of the claim replace the handle's, and missing resources are added. The handle's
+The claim's resource names and provider replace the handle's, and missing resources are added. The handle's
 next pass merges the templates. A default lifespan starts at the binding; a handle without a default lifespan keeps the
 end that it had while it was free.
 """

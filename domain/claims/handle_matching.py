@@ -163,7 +163,7 @@ class FreeHandles:
 
 
 def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: Iterable[str]) -> int | None:
-    """The number of places where the wanted template adds or replaces something; None if one is not tolerated."""
+    """How many values the wanted template adds or replaces; None if one of these differences is not tolerated."""
     patterns = tuple(match_ignore)
     if not patterns:
         return 0 if contains(held, wanted) else None

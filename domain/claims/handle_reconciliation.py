@@ -1,6 +1,6 @@
 """Reconciliation of a handle, its resources and its claim.
 
-    read --> evaluate --> end passed, auto-delete, auto-detach --> (nothing is written: the caller ends it)
+    read --> evaluate --> end passed, auto-delete, auto-detach --> (nothing is written: the caller ends the handle)
        .--------'
        |    .-> spec of the handle, with references (the intent) --> create, adopt, update resources --> evaluate again
        '-----> nothing left to do --> status of the handle --> status of the claim

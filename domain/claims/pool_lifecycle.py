@@ -31,7 +31,8 @@ from domain.decision import Action, Decision, World, earliest
 from domain.identity import Key
 from domain.model import Model
 
-# A pass creates at most this many times `maxUnready` handles: those that are ready at once make room for more.
+# A pass creates at most this many times `maxUnready` handles. It can exceed `maxUnready` itself, because handles that
+# are ready at once do not count towards that limit.
 MOST_TURNS = 50
 
 
@@ -50,7 +51,7 @@ class Pool(ObjectsWorld):
     opened: tuple[Opened, ...] = ()  # new handles whose lifecycles are not started yet
     fault: Fault | None = None  # why no handle can be created
     interval: timedelta = timedelta(0)  # the pause after a fault
-    pace: timedelta = MANAGE_POOLS_INTERVAL  # how long unhealthy replacements are spared
+    pace: timedelta = MANAGE_POOLS_INTERVAL  # after a deletion of unhealthy handles, newer ones are kept this long
 
     def recall(self, before: World) -> Pool:
         world = super().recall(before)  # type: ignore[arg-type]

@@ -77,7 +77,7 @@ def scaling_status(scaling: Scaling) -> JsonObject:
 
 
 def given_back(scaling: Scaling, there: Collection[str], given_up: Mapping[str, str]) -> Scaling:
-    """`there` has the names of the pool's handles; `given_up` maps those to delete to their scalings."""
+    """The scaling, reopened for its handles in `given_up` (handle to scaling). `there` has the pool's handles."""
     new = tuple(name for name, of in given_up.items() if of == scaling.name and name not in scaling.given_back)
     if not new:
         return scaling

@@ -13,7 +13,7 @@ from pathlib import Path
 from engine.bugs import BUG_FOUND
 
 _BUG = BUG_FOUND.removeprefix("%s ")
-_BAD = re.compile(rf"TMPRL(?!1104)|ondeterminis|{_BUG}|Failed activation|could not be served")
+_BAD = re.compile(rf"TMPRL(?!1104)|ondeterminis|{_BUG}|Failed activation|could not be bound")
 
 
 class WorkerLog:

@@ -83,7 +83,7 @@ class ClaimLifespanStatus(Open):
     end: DateTime[str] = Field("", description="When the claim will be deleted.")
     first_ready: DateTime[str] = Field("", description="When all its resources were ready for the first time.")
     maximum: Duration = Field("", description="Maximum lifespan from the first time that all resources are ready.")
-    relative_maximum: Duration = Field("", description="How far ahead the end may lie at any time.")
+    relative_maximum: Duration = Field("", description="The end may lie at most this far ahead of the current time.")
 
 
 class ClaimProviderStatus(Open):
@@ -128,7 +128,7 @@ class ResourceClaimStatus(TakenOverStatus):
 
 
 class ResourceClaim(CustomResource):
-    """A request for resources, which it holds until it is deleted."""
+    """A request for resources; the claim keeps them until its deletion."""
 
     kind_of: ClassVar[Kind] = RESOURCE_CLAIM
     definition: ClassVar[Definition] = DEFINITION
@@ -151,7 +151,7 @@ class ResourceClaim(CustomResource):
         handle = self.status.resource_handle
         if handle is None or handle.detached:
             return ()
-        held = f"ResourceHandle {handle.namespace}/{handle.name}, until it finds that its claim is gone"
+        held = f"ResourceHandle {handle.namespace}/{handle.name}, until Perdure finds that its claim is gone"
         return (held, *(described(item.reference) for item in self.status.resources if item.reference))
 
 

@@ -72,7 +72,7 @@ class ResourceHandleStatus(TakenOverStatus):
 
 
 class ResourceHandle(CustomResource):
-    """The holder of managed resources, bound to a claim or free for one."""
+    """The holder of managed resources; it is bound to a claim, or free."""
 
     kind_of: ClassVar[Kind] = RESOURCE_HANDLE
     definition: ClassVar[Definition] = DEFINITION.model_copy(update={"name_pattern": r"^guid-[a-z0-9\-]*[a-z0-9]$"})

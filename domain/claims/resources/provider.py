@@ -46,7 +46,7 @@ class LinkedProvider(Open):
 
     name: Required[str] = Field("", description="The other ResourceProvider's name.")
     parameter_values: JsonObject = Field({}, description="Values of its parameters; strings are templates.")
-    resource_name: str = Field("", description="The resource's name, by default the other provider's.")
+    resource_name: str = Field("", description="The resource's name; by default the name of the other provider.")
     template_vars: tuple[TemplateVariable, ...] = Field((), description="Variables read from the linked resource.")
     wait_for: str = Field("", description="Expression that must be true before this provider's resource is created.")
     when: str = Field("", description="Expression that decides whether the link applies; true if absent.")

@@ -64,7 +64,7 @@ class TakenOverStatus(Open):
 class LifespanTerms(Open):
     default: str = Field("", description="Lifespan from binding, for claims that set no end.")
     maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
-    relative_maximum: str = Field("", description="How far ahead the end may lie at any time.")
+    relative_maximum: str = Field("", description="The end may lie at most this far ahead of the current time.")
 
 
 class ObjectReference(Open):
@@ -110,7 +110,7 @@ class ProviderLink(ObjectReference):
 
 
 class ProviderChoice(Open):
-    """A provider with values for its parameters, from which the resources follow."""
+    """A provider with values for its parameters, which determine the resources."""
 
     name: Required[str] = Field("", description="The ResourceProvider's name.")
     parameter_values: JsonObject = Field({}, description="Values of the provider's parameters, by parameter.")

@@ -21,7 +21,7 @@ class ResourceWatchSpec(Open):
 
     api_version: Required[str] = Field("", description="The apiVersion of the watched kind.")
     kind: Required[str] = Field("", description="The watched kind.")
-    namespace: str = Field("", description="The watched namespace, absent if the whole cluster is.")
+    namespace: str = Field("", description="The watched namespace, absent if the whole cluster is watched.")
     refresh_interval: Annotated[str, Marker(pattern=r"^\d+[ms]$")] = Field("", description="Accepted, without effect.")
 
 

@@ -5,7 +5,7 @@ LONGEST_TEXT = 1000
 
 class TemplateError(Exception):
     def __init__(self, what: str, text: str) -> None:
-        self.what = _encodable(what)  # the template's place, for its author: "provider x, override"
+        self.what = _encodable(what)  # the template's location, for its author: "provider x, override"
         # Jinja2's or Python's message, which some statuses quote.
         self.text = _encodable(text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…")
         super().__init__(f"{self.what}: {self.text}")

@@ -17,7 +17,7 @@ from domain.claims.templates.errors import LimitExceeded
 TEMPLATE_LENGTH = 256 * 1024  # characters of a template with tags; texts without tags are not compiled
 TEMPLATE_NODES = 20_000
 TEMPLATE_DEPTH = 150  # Python compiles at most 200 nested brackets
-STEPS = 200_000  # loop rounds and calls per rendering
+STEPS = 200_000  # loop iterations and calls per rendering
 STRING_LENGTH = 1024 * 1024
 RESULT_LENGTH = 2 * 1024 * 1024  # characters in all texts of one rendering
 ITEMS = MAX_RANGE  # items of a list; values within a value that is printed
@@ -42,7 +42,7 @@ class Budget:
     def step(self) -> None:
         self.steps -= 1
         if self.steps < 0:
-            raise LimitExceeded(f"more than {STEPS} steps (rounds of loops, calls)")
+            raise LimitExceeded(f"more than {STEPS} steps (loop iterations, calls)")
 
     def printed(self, length: int) -> None:
         self.length -= length

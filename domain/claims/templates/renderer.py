@@ -43,7 +43,8 @@ _TAG = re.compile(r"\{[{%#]")
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _OMITTED = object()
 
-# Called with each template's place before rendering; the evaluator records it so that it survives the process.
+# Called with each template's location before rendering. The evaluator records the location, so that it is known even if
+# the process is killed.
 announce: Callable[[str], None] = lambda what: None  # noqa: E731
 
 
@@ -74,7 +75,7 @@ class Renderer:
     ) -> Json:
         """Render the strings of a template. Raises TemplateError.
 
-        `what` is its place, for errors: "provider x, override". `lazy` are weaker variables (vars of providers and
+        `what` is its location, for errors: "provider x, override". `lazy` are weaker variables (vars of providers and
         handles), whose texts are templates under the newer rules.
         """
         announce(what)
