@@ -35,11 +35,9 @@ class Writer:
             return before
         return self._learnt(kind, await self.api.replace(kind, *name_of(before), _plain(after)))
 
-    async def put_status(
-        self, kind: Kind, before: JsonObject, status: JsonObject, *, unwritten: bool = False
-    ) -> JsonObject:
-        """Write the status; returns the newest version. With `unwritten`, write it even if `before` has it."""
-        if same(object_at(before, "status"), status) and not unwritten:
+    async def put_status(self, kind: Kind, before: JsonObject, status: JsonObject) -> JsonObject:
+        """Write the status; returns the newest version."""
+        if same(object_at(before, "status"), status):
             return before
         body = _plain({**before, "status": status})
         return self._learnt(kind, await self.api.replace(kind, *name_of(before), body, subresource="status"))

@@ -46,7 +46,7 @@ class Api(Parts):
             raise EvaluationBug("plan_handle: KeyError: 'a secret'")
         return HandlePlan(spec=question.handle["spec"])
 
-    async def put_status(self, kind: object, before: Any, status: Any, **_: object) -> Any:
+    async def put_status(self, kind: object, before: Any, status: Any) -> Any:
         self.shown += [each["message"] for each in status.get("conditions", [])]
         return before
 

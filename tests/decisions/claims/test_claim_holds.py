@@ -90,7 +90,7 @@ class Cluster(Parts):
         self.done.append(kind.name)
         return {**after, "status": before.get("status", {})}
 
-    async def put_status(self, kind: Any, before: Json, status: Json, **_: object) -> Json:
+    async def put_status(self, kind: Any, before: Json, status: Json) -> Json:
         self.done.append(f"status of {kind.name}")
         return {**before, "status": status}
 

@@ -76,7 +76,7 @@ class Server(Parts):
     async def put(self, kind: object, before: Json, after: Json) -> Json:
         return after
 
-    async def put_status(self, kind: object, before: Json, status: Json, **_: object) -> Json:
+    async def put_status(self, kind: object, before: Json, status: Json) -> Json:
         return {**before, "status": status}
 
 
