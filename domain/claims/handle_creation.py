@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
 from domain.claims.constants import HANDLE_NAME_PREFIX
 from domain.claims.domain_names import DomainNames
-from domain.claims.durations import whole_seconds
+from domain.claims.durations import after, whole_seconds
 from domain.claims.evaluator_interface import HandleBody, PoolQuestion, WantedEntry
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_lifespan import ended
@@ -113,7 +113,7 @@ def plan_pool_handle(question: PoolQuestion) -> HandleBody:
 
 def with_end_from_creation(handle: JsonObject, requested_at: datetime) -> JsonObject:
     end, late = end_of_handle(handle), born(handle) - whole_seconds(requested_at)
-    return handle if end is None else ended(handle, end + late)
+    return handle if end is None else ended(handle, after(end, late))
 
 
 def new_handle(

@@ -100,6 +100,12 @@ def test_the_end_can_be_counted_again_from_the_moment_of_creation() -> None:
     assert with_end_from_creation(created, NOW)["spec"] == {"lifespan": made}
 
 
+def test_an_end_at_the_end_of_the_calendar_stays_if_the_creation_is_late() -> None:
+    created = handle(lifespan=for_pool_handle({"unclaimed": "9999999d"}, None, NOW))
+    created["metadata"]["creationTimestamp"] = timestamp(NOW + timedelta(seconds=1))
+    assert with_end_from_creation(created, NOW) == created
+
+
 @pytest.mark.parametrize(
     ("user_claim", "reason"),
     [
