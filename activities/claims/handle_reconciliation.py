@@ -41,6 +41,7 @@ from domain.claims.handle_reconciliation import (
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at, version_of
 from domain.claims.passes import ObjectMemory, ObjectWorld, PassClaim, PassHandle
 from domain.claims.provider_assignment import assign
+from domain.claims.timestamps import end_of_handle, passed
 from domain.claims.write_backoff import rest_in
 from domain.decision import Decision
 from domain.identity import Key
@@ -183,7 +184,9 @@ class Reconciliation(Activities):
         answers = {name: getattr(question, name) for name in HandleQuestion.model_fields}
         answers["requester"] = await self._requesters.of(claim)
         if read:
-            answers["states"], answers["unreadable"] = await self._managed.states(handle)
+            # An expired handle must end, even if a kind of its resources is not answered for.
+            expired = passed(end_of_handle(handle), question.now)
+            answers["states"], answers["unreadable"] = await self._managed.states(handle, expired=expired)
             if None in answers["states"]:
                 answers["unserved"], answers["outdated"] = await self._managed.unknown_kinds(handle, answers["states"])
         answers["providers"] = await self._cache.providers_for(handle, claim)

@@ -42,18 +42,20 @@ class Managed:
         self._discovery = discovery
         self._cache = cache
 
-    async def states(self, handle: JsonObject) -> States:
+    async def states(self, handle: JsonObject, *, expired: bool = False) -> States:
         """The live objects of the handle's resources, in order; an object of another existing handle counts as missing.
 
         Raises:
-            ApiError: the server did not answer, which must not count as absence.
+            ApiError: the server did not answer, which must not count as absence; not raised with `expired`.
         """
         unreadable: list[int] = []
 
         async def read(index: int) -> JsonObject | None:
             try:
                 return await self._state(handle, recorded_reference(handle, index))
-            except Denied:
+            except ApiError as error:
+                if not (expired or isinstance(error, Denied)):
+                    raise
                 unreadable.append(index)
                 return None
 

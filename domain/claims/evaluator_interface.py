@@ -129,7 +129,7 @@ class HandleQuestion(Question):
     honoured: RequestedEnd | None = None  # the `wish` of the last answer; None if unknown
     unserved: tuple[int, ...] = ()  # indices of resources whose recorded kind is served in no version
     outdated: tuple[int, ...] = ()  # indices of resources whose kind is served only in another version
-    unreadable: tuple[int, ...] = ()  # indices of resources that Perdure has no right to read
+    unreadable: tuple[int, ...] = ()  # indices of resources that cannot be read
 
 
 class Operations(Model):

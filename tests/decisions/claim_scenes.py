@@ -104,7 +104,7 @@ class Parts:
     async def providers_for(self, *_: object, **__: object) -> Any:
         return {}
 
-    async def states(self, *_: object) -> States:
+    async def states(self, *_: object, **__: object) -> States:
         return States(())
 
     async def unknown_kinds(self, *_: object) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -102,7 +102,7 @@ class Binder(Parts):
 
     # The rest.
 
-    async def states(self, *_: object) -> States:
+    async def states(self, *_: object, **__: object) -> States:
         return States((None,))
 
 

@@ -18,7 +18,7 @@ from domain.claims.handle_evaluation import plan_handle
 from domain.claims.handle_reconciliation import MOST_PATCHES, HandleWorld
 from domain.claims.json_objects import object_at, objects_at, text_at
 from domain.identity import Key, Kind
-from engine.errors import Absent, Denied
+from engine.errors import Absent, Denied, Unavailable
 from engine.kube.errors import NO_SUCH_KIND
 
 Json = dict[str, Any]
@@ -37,6 +37,7 @@ class Server(Parts):
         self.versions = itertools.count(1)
         self.patches: list[tuple[str, Any]] = []
         self.asked = 0
+        self.away = False  # the API server of the resources' kind does not answer
 
     async def settle(self) -> HandleWorld:
         settled = await settle(self, self.held, self.claim)
@@ -50,7 +51,9 @@ class Server(Parts):
         self.asked += 1
         return plan_handle(question)
 
-    async def states(self, held: Any) -> States:
+    async def states(self, held: Any, *, expired: bool = False) -> States:
+        if self.away and not expired:
+            raise Unavailable("no answer")
         names = [text_at(each, "reference", "name") for each in objects_at(held, "spec", "resources")]
         return States(tuple(self.live.get(name) for name in names))
 
@@ -109,6 +112,17 @@ async def test_a_new_value_of_a_linked_resource_reaches_the_other_in_the_same_pa
     server.claim = asking({"size": "2"}, {"size": "2"}, "top")
     await server.settle()
     assert specs(server) == {"base": {"size": "2"}, "top": {"size": "2", "baseSize": "2"}}
+
+
+async def test_a_handle_ends_although_its_resources_cannot_be_read() -> None:
+    lifespan = {"end": "2026-11-21T11:59:59Z"}
+    server = Server(None, handle(entry("base"), lifespan=lifespan), provider(override=gadget("thing")))
+    server.away = True
+    assert (await server.settle()).over
+    server.held["spec"]["lifespan"]["end"] = "2026-11-21T12:00:01Z"
+    with pytest.raises(Unavailable):
+        await server.settle()
+    assert server.live == {}
 
 
 async def test_a_template_that_differs_each_time_ends_by_itself() -> None:

@@ -81,7 +81,7 @@ class Api(Parts):
         self.changing = changing
         self.version = 0
 
-    async def states(self, *_: object) -> States:
+    async def states(self, *_: object, **__: object) -> States:
         return States(({"metadata": {"resourceVersion": str(self.version)}},))
 
     async def handle(self, question: Any) -> HandlePlan:
@@ -95,7 +95,7 @@ class Api(Parts):
 class Deleting(Api):
     """One on which the object is never there when a pass begins."""
 
-    async def states(self, *_: object) -> States:
+    async def states(self, *_: object, **__: object) -> States:
         return States((None,))
 
     async def handle(self, question: Any) -> HandlePlan:

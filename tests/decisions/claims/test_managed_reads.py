@@ -88,3 +88,8 @@ async def test_a_forbidden_read_differs_from_a_missing_object() -> None:
     )
     with pytest.raises(Unavailable):
         await managed().states(holding("a", "away"))
+
+
+async def test_an_expired_handle_can_end_although_a_resource_cannot_be_read() -> None:
+    states = await managed().states(holding("a", "away", "absent"), expired=True)
+    assert states == States((BARE, None, None), (1,))
