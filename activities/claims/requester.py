@@ -17,7 +17,7 @@ from domain.claims.evaluator_interface import NO_REQUESTER, Requester
 from domain.claims.json_objects import JsonObject, text_at, value_at
 from domain.identity import Kind
 from engine import kube
-from engine.errors import Absent, Denied
+from engine.errors import Absent, ApiError, Denied
 from engine.kube import KubeApi
 
 USER = Kind(name="User", group="user.openshift.io", version="v1", plural="users", area="")
@@ -44,15 +44,24 @@ class Requesters:
         read, requester = self._users.get(name, (0.0, NO_REQUESTER))
         if read and time.monotonic() - read < self._lifetime:
             return requester
+        try:
+            requester = await self._read(name)
+        except ApiError:
+            if not read:
+                raise
+            return requester  # no change of the user is known, and the claim must still be reconciled
+        if len(self._users) >= MOST_REMEMBERED:
+            self._users.clear()
+        self._users[name] = (time.monotonic(), requester)
+        return requester
+
+    async def _read(self, name: str) -> Requester:
         user = await self._get(USER, name) or {"metadata": {"name": name}, "identities": []}
         named = value_at(user, "identities")
         identities = await asyncio.gather(
             *(self._identity(str(each)) for each in (named if isinstance(named, list) else []))
         )
-        if len(self._users) >= MOST_REMEMBERED:
-            self._users.clear()
-        self._users[name] = (time.monotonic(), Requester(user=user, identities=tuple(identities)))
-        return self._users[name][1]
+        return Requester(user=user, identities=tuple(identities))
 
     async def _identity(self, name: str) -> JsonObject:
         return await self._get(IDENTITY, name) or {"metadata": {"name": name}, "extra": {}}
