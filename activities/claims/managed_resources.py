@@ -46,7 +46,7 @@ class Managed:
         """The live objects of the handle's resources, in order; an object of another existing handle counts as missing.
 
         Raises:
-            ApiError: the server did not answer, which must not count as absence; not raised with `expired`.
+            ApiError: no answer, which is not absence; never with `expired`.
         """
         unreadable: list[int] = []
 
