@@ -228,7 +228,9 @@ class InstanceWorld(World):
         for event in missed_events(record, facts):
             record = fold(record, event)
         tags = self.known.tags if facts.tags is None else facts.tags
-        return self.learn(record=record, facts=facts, tags=tags, timings={**self.known.timings, **timings})
+        known = self.known.facts
+        newest = facts if known is None or facts.at >= known.at else known
+        return self.learn(record=record, facts=newest, tags=tags, timings={**self.known.timings, **timings})
 
     def with_events(self, events: Sequence[InstanceEvent], now: datetime) -> tuple[Self, dict[str, Outcome]]:
         record, outcomes = self.record, dict[str, Outcome]()

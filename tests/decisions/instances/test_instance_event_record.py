@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from instance_scenes import EXAMPLES, GROUP, at, event, facts, hook, record, scheduled, spot, state
+from instance_scenes import EXAMPLES, GROUP, at, event, facts, hook, observed, record, scheduled, spot, state
 
 from domain.instances.ec2_answers import answered, is_absent
 from domain.instances.event_handover import Outcome
@@ -18,6 +18,7 @@ from domain.instances.event_record import (
     hooks_confirmed,
     refuted,
 )
+from domain.instances.event_verification import Facts
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
 from domain.instances.machine_labels import interruption_label
 
@@ -160,6 +161,19 @@ def test_the_answer_of_ec2_wins_over_what_was_before() -> None:
     known = answered(record(state(STOPPED, 100)), facts(130, "running"))
     assert known.state is R
     assert fold(known, state(STOPPING, 99)).state is R
+
+
+@pytest.mark.parametrize("late", [facts(130, "running"), facts(130, found=False)])
+def test_a_late_answer_of_ec2_does_not_replace_a_newer_answer(late: Facts) -> None:
+    newer = facts(160, "stopped")
+    known = observed(record(), facts=facts(0)).with_answer(newer, {}).with_answer(late, {}).known
+    assert known.record == answered(record(), newer)
+    assert known.facts == newer
+
+
+def test_a_late_answer_of_ec2_does_not_revive_a_terminated_instance() -> None:
+    known = answered(record(), facts(160, "terminated"))
+    assert answered(known, facts(130, "running")) == known
 
 
 def test_a_forged_end_is_taken_back_and_counted() -> None:
