@@ -268,7 +268,7 @@ def _questions(
 
 def _ran_on(record: InstanceRecord, now: datetime) -> bool:
     """Whether the instance is still up although a notice is old: then EC2 is asked whether AWS still reclaims it."""
-    up = record.state is not None and record.state.up
+    up = record.state is not None and record.state.up and not record.misses  # after a miss, `ask_at` says when
     return up and any(notice.outlived_at <= now for notice in announced(record))
 
 

@@ -210,6 +210,18 @@ def test_an_instance_of_nobody_is_given_up_after_ten_minutes_and_never_asked_abo
     assert (closed.close, closed.phase) == (True, InstancePhase.UNMANAGED)
 
 
+@pytest.mark.parametrize("notice", [spot(4), event(EventKind.CAPACITY_RESERVATION, 4, action="terminate")])
+def test_ec2_is_asked_three_times_about_an_absent_instance_with_an_old_notice(notice: InstanceEvent) -> None:
+    known, last, asked = record(notice), facts(0), []
+    for seconds in range(730, 1200, 10):
+        if questions_of(work(known, seconds, facts=last)):
+            asked.append(seconds)
+            last = facts(seconds, found=False)
+            known = answered(known, last)
+    done = work(known, 1200, facts=last)
+    assert (asked, done.phase, done.deadline) == ([730, 790, 850], InstancePhase.NOT_FOUND, None)
+
+
 def test_a_new_instance_is_asked_about_first() -> None:
     done = work(record(live_at=None), 0)
     assert (done.phase, questions_of(done)) == (InstancePhase.UNKNOWN, (Question.INSTANCE,))
