@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account, LegalEntity
-from domain.decision import Action, Facts, Queue
+from domain.decision import Action, Facts, Queue, WhenUnwanted
 from domain.identity import Key
 from domain.model import Model
 from domain.writes import JsonPatch, Patch, Written, patched
@@ -40,6 +40,9 @@ class MakeCustomerAccount(Action):
     title: ClassVar[str] = "create an Account for the customer's {account_id}"
     result: ClassVar[type[Model] | None] = MadeAccount
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
+    # A claim that is deleted meanwhile has to find the Account, or nothing would ever delete it.
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
+    observed_after: ClassVar[bool] = True
 
     claim: Key
     account_id: str

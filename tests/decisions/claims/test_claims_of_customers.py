@@ -21,7 +21,7 @@ from account_objects import (
 )
 
 from domain.accounts.actions.claim_secrets import DeliverCredentials, LetSecretsGo, RemoveSecret
-from domain.accounts.actions.handover import MakeCustomerAccount
+from domain.accounts.actions.handover import MadeAccount, MakeCustomerAccount
 from domain.accounts.claim_lifecycle import decide
 from domain.accounts.constants import FINALIZER
 from domain.accounts.force_release import FORCE_RELEASE
@@ -29,7 +29,8 @@ from domain.accounts.observed import ClaimWorld, InputSecret
 from domain.accounts.resources import Account
 from domain.control_annotations import PAUSED as PAUSE
 from domain.decision import Outcome
-from domain.writes import Delete, Patch
+from domain.runner import State
+from domain.writes import Delete, DropFinalizer, Patch
 
 HELD = InputSecret(complete=True, held=True)
 REMOVED = {"secret_removed": True}
@@ -99,6 +100,25 @@ def test_in_sts_mode_there_is_neither_secret_nor_support_role() -> None:
     of = customers(spec={"manualSTSMode": True, "iamUserSecret": ""})
     done = decide(byoc(linked=True, spec=STS, input_secret=None, account=of, of={"status": READY}), NOW)
     assert (done.outcome, done.actions) == (Outcome.SETTLED, ())
+
+
+def test_an_account_that_is_made_while_its_claim_is_deleted_is_deleted_too() -> None:
+    state, step = State(byoc(), dirty=False).step(decide, NOW)
+    (make,) = step.start
+    ends = byoc(of={"meta": DELETED})
+    state, step = state.wake().observing(NOW).observed(ends).step(decide, NOW)
+    assert not step.cancel  # the API server may already have the request
+    state, step = state.finished("accounts.let_secrets_go", None).step(decide, NOW)
+    assert not step.start  # the finalizer stays until the Account is made
+    state = state.finished(make.slot, MadeAccount(made=NAME))
+    assert state.dirty
+    state, step = state.observing(NOW).observed(ends.model_copy(update={"account": customers("")})).step(decide, NOW)
+    (delete,) = step.start
+    assert isinstance(delete, Delete)
+    assert delete.key.name == NAME
+    state, step = state.finished(delete.slot, None).observing(NOW).observed(ends).step(decide, NOW)
+    (drop,) = step.start
+    assert isinstance(drop, DropFinalizer)
 
 
 @pytest.mark.parametrize(
