@@ -88,7 +88,8 @@ def is_settled(claim: AccountClaim) -> bool:
     handed_over = bool(spec.support_role_arn) or spec.manual_sts_mode
     has_all = link and (handed_over if spec.byoc else spec.account_ou not in NOT_MOVED)
     ready = claim.status.state == ClaimState.READY and (has_all or claim.fake)
-    return ready and not control_annotations.retry_wanted(claim.metadata)
+    meta = claim.metadata
+    return ready and FINALIZER in meta.finalizers and not control_annotations.retry_wanted(meta)
 
 
 def _key_awaited(claim: AccountClaim) -> Iterable[Hashable]:

@@ -79,6 +79,7 @@ def read_claim(obj: JsonObject) -> View:
         fingerprint=(
             generation(obj),
             others_finalizers(obj, FINALIZER),
+            FINALIZER in claim.metadata.finalizers,
             tuple(sorted(each for each in annotations.items() if each[0] not in _UNREAD_ANNOTATIONS)),
             state,
         ),

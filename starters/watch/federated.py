@@ -40,6 +40,7 @@ def read_role(obj: JsonObject) -> View:
         fingerprint=(
             generation(obj),
             others_finalizers(obj, FINALIZER),
+            has_finalizer,
             chosen(meta.annotations, control_annotations.LEVERS),
             state,
             validated,
@@ -57,6 +58,7 @@ def read_access(obj: JsonObject) -> View:
         fingerprint=(
             generation(obj),
             others_finalizers(obj, FINALIZER),
+            FINALIZER in access.metadata.finalizers,
             chosen(annotations, control_annotations.LEVERS),
             chosen(access.metadata.labels, _LABELS),
             status.state,

@@ -9,6 +9,7 @@ import pytest
 from edited_documents import edited
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts.constants import FINALIZER
 from domain.identity import Kind
 from engine.kube.json import JsonObject
 from engine.settings import Settings
@@ -35,7 +36,8 @@ def account(**status: Any) -> Obj:
 
 
 def claim(**spec: Any) -> Obj:
-    return obj("claim", "tenant", spec={"accountPool": "pool", "accountLink": "", **spec})
+    each = obj("claim", "tenant", spec={"accountPool": "pool", "accountLink": "", **spec})
+    return edited(each, "metadata.finalizers", [FINALIZER])
 
 
 class World:
@@ -127,6 +129,15 @@ def test_a_reset_within_an_accounts_status_changes_its_fingerprint(path: str, wa
     before = edited(account(state="Ready"), path, was)
     assert read(ACCOUNT, before).fingerprint != read(ACCOUNT, edited(before, path, value)).fingerprint
     assert read(ACCOUNT, before).fingerprint == read(ACCOUNT, edited(before, path, deepcopy(was))).fingerprint
+
+
+@pytest.mark.parametrize("others", [[], ["somebody-else"]])
+def test_a_claim_without_our_finalizer_is_woken_to_get_it_back(others: list[str]) -> None:
+    holds = edited(claim(accountLink="account", accountOU="ou-1"), "status.state", "Ready")
+    held, bare = (edited(holds, "metadata.finalizers", [*ours, *others]) for ours in ([FINALIZER], []))
+    assert read(ACCOUNT_CLAIM, held).fingerprint != read(ACCOUNT_CLAIM, bare).fingerprint
+    assert read(ACCOUNT_CLAIM, held).settled
+    assert not read(ACCOUNT_CLAIM, bare).settled
 
 
 def test_any_writers_binding_is_news_to_the_account() -> None:

@@ -9,6 +9,7 @@ from edited_documents import edited
 from test_watch_accounts import BY_NAME, NAMESPACE, World, obj, read
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts.constants import FINALIZER
 from domain.identity import Kind
 from starters.watch.watched_kinds import Watched
 
@@ -23,7 +24,7 @@ def claim(**more: Any) -> Obj:
         "aws": {"regions": [{"name": "us-east-1"}]},
         **more.pop("spec", {}),
     }
-    return obj("claim", "tenant", spec=spec, **more)
+    return edited(obj("claim", "tenant", spec=spec, **more), "metadata.finalizers", [FINALIZER])
 
 
 def account(**status: Any) -> Obj:

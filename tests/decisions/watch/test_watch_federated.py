@@ -115,6 +115,11 @@ def test_an_input_of_an_access_is_in_its_fingerprint(path: str, value: Any) -> N
     assert seen(ACCESS, access()).fingerprint != seen(ACCESS, edited(access(), path, value)).fingerprint
 
 
+@pytest.mark.parametrize(("entry", "each"), [(ROLE, role()), (ACCESS, access())])
+def test_a_federated_object_without_our_finalizer_is_woken_to_get_it_back(entry: Watched, each: Obj) -> None:
+    assert seen(entry, each).fingerprint != seen(entry, edited(each, "metadata.finalizers", [])).fingerprint
+
+
 def test_the_stamp_is_news_though_perdure_wrote_it() -> None:
     stamped = edited(access(), "metadata.annotations.lastRoleUpdate", "Friday")
     assert seen(ACCESS, access()).handed != seen(ACCESS, stamped).handed
