@@ -150,7 +150,9 @@ class Account(CustomResource):
     @property
     def always_written(self) -> dict[str, object]:
         """The replaced operator always leaves these fields in the spec, even if they are empty."""
-        return self.spec.model_dump(mode="json", include={"claim_link", "legal_entity"})
+        # Without the required ones, the API server would refuse to give a spec to an object that has none.
+        required = {"aws_account_id", "iam_user_secret"}
+        return self.spec.model_dump(mode="json", include={*required, "claim_link", "legal_entity"})
 
     @property
     def failed(self) -> bool:
@@ -319,7 +321,8 @@ class AccountClaim(CustomResource):
 
     @property
     def always_written(self) -> dict[str, object]:
-        return self.spec.model_dump(mode="json", include={"byoc_secret_ref", "fleet_manager_config"})
+        required = {"legal_entity", "aws_credential_secret", "aws", "account_link"}
+        return self.spec.model_dump(mode="json", include={*required, "byoc_secret_ref", "fleet_manager_config"})
 
     @property
     def from_pool(self) -> bool:

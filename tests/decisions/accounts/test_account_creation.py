@@ -14,6 +14,7 @@ from account_objects import (
     account,
     activities,
     ago,
+    claim_world,
     condition,
     config,
     fold,
@@ -25,12 +26,17 @@ from account_objects import (
     world,
     written_condition,
 )
+from definitions import schema_of
 
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.account_creation import AwaitAccount, CreateAccount, CreateRequest
+from domain.accounts.claim_lifecycle import decide as decide_claim
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observed import AccountMemory, Permit, Verdict
+from domain.accounts.resources import Account, AccountClaim
 from domain.decision import Outcome
+from domain.identity import Kind
 from domain.refusal import ErrorType
 from domain.resource import timestamp
 from domain.writes import Delete, Patch
@@ -47,17 +53,31 @@ def test_an_account_without_finalizer_and_id_gets_both_before_anything_else() ->
     assert isinstance(patch, Patch)
     assert patch.patch == {
         "metadata": {"finalizers": ["other", FINALIZER], "labels": {"iamUserId": "bcd456"}},
-        "spec": {"claimLink": "", "legalEntity": {"id": "", "name": ""}},  # as Go structs always show them
+        # as Go structs always show them
+        "spec": {"awsAccountID": "", "iamUserSecret": "", "claimLink": "", "legalEntity": {"id": "", "name": ""}},
     }
     assert patch.subresource == ""
     assert patch.resource_version == "7"
+
+
+@pytest.mark.parametrize("kind", [ACCOUNT, ACCOUNT_CLAIM])
+def test_the_first_write_of_an_object_without_a_spec_has_all_required_fields(kind: Kind) -> None:
+    bare = {"metadata": {"name": "bare", "namespace": OPERATOR_NAMESPACE, "uid": "1"}}
+    of_account = decide(world(Account.model_validate(bare)), NOW)
+    of_claim = decide_claim(claim_world(AccountClaim.model_validate(bare)), NOW)
+    (patch,) = (of_account if kind == ACCOUNT else of_claim).actions
+    assert isinstance(patch, Patch)
+    spec = patch.patch["spec"]
+    assert isinstance(spec, dict)
+    assert {*schema_of(kind.name)["properties"]["spec"]["required"]} <= spec.keys()
 
 
 def test_an_account_that_says_whose_it_is_keeps_that_in_its_first_write() -> None:
     spec = {"claimLink": "claim", "claimLinkNamespace": "tenant", "legalEntity": {"id": "entity-1", "name": "One"}}
     (patch,) = decide(world(account(meta={"labels": {}}, spec=spec)), NOW).actions
     assert isinstance(patch, Patch)
-    assert patch.patch["spec"] == {"claimLink": "claim", "legalEntity": {"id": "entity-1", "name": "One"}}
+    empty = {"awsAccountID": "", "iamUserSecret": ""}
+    assert patch.patch["spec"] == {**empty, "claimLink": "claim", "legalEntity": {"id": "entity-1", "name": "One"}}
 
 
 def test_an_existing_id_stays_and_a_missing_one_uses_the_same_alphabet() -> None:

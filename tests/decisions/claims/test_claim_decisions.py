@@ -87,11 +87,13 @@ def test_the_first_write_leaves_the_fields_that_go_structs_always_show(sort: dic
     (patch,) = decide(claim_world(claim(meta=bare, spec=spec)), NOW).actions
     assert isinstance(patch, Patch)
     empty = {"byocSecretRef": {"name": "", "namespace": ""}, "fleetManagerConfig": {"trustedARN": ""}}
-    assert (patch.patch["spec"], patch.resource_version) == (empty, "3")
+    spec_of = claim(spec=spec).spec.model_dump(mode="json")
+    required = {name: spec_of[name] for name in ("legalEntity", "awsCredentialSecret", "aws", "accountLink")}
+    assert (patch.patch["spec"], patch.resource_version) == ({**required, **empty}, "3")
     fields = {"byocSecretRef": {"name": "keys", "namespace": "tenant"}, "fleetManagerConfig": {"trustedARN": "arn:x"}}
     (patch,) = decide(claim_world(claim(meta=bare, spec={**spec, **fields})), NOW).actions
     assert isinstance(patch, Patch)
-    assert patch.patch["spec"] == fields
+    assert patch.patch["spec"] == {**required, **fields}
 
 
 def test_a_new_claim_becomes_pending_with_upstreams_condition() -> None:
