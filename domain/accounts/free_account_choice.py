@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import chain
 
-from domain.accounts.claim_holder import links_back
+from domain.accounts.claim_holder import holds
 from domain.accounts.constants import UNCLEANED
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, AccountState, oldest_first
 from domain.control_annotations import paused
@@ -17,11 +17,9 @@ from domain.control_annotations import paused
 
 class Candidates:
     def __init__(self, accounts: Sequence[Account]) -> None:
-        self._by_holder: dict[tuple[str, str, str], Account] = {}
+        self._by_link: defaultdict[tuple[str, str], list[Account]] = defaultdict(list)
         for account in accounts:
-            spec = account.spec
-            holder = (spec.claim_link_namespace, spec.claim_link, spec.legal_entity.id)
-            self._by_holder.setdefault(holder, account)
+            self._by_link[account.spec.claim_link_namespace, account.spec.claim_link].append(account)
         ordered = oldest_first(filter(is_free, accounts))
         by_entity: defaultdict[str, list[Account]] = defaultdict(list)
         for account in ordered:
@@ -34,8 +32,8 @@ class Candidates:
         self._taken: set[str] = set()
 
     def linked(self, claim: AccountClaim) -> Account | None:
-        account = self._by_holder.get((claim.metadata.namespace, claim.metadata.name, claim.spec.legal_entity.id))
-        return account if account is not None and links_back(account, claim.key) else None
+        named = self._by_link.get((claim.metadata.namespace, claim.metadata.name), ())
+        return next((account for account in named if holds(claim, account)), None)
 
     def take(self, claim: AccountClaim) -> Account | None:
         """Take the oldest reused account of the claim's legal entity, else the oldest unused account. None if there is

@@ -543,10 +543,21 @@ def test_a_claim_that_an_account_names_already_is_completed_not_given_a_second_o
     assert decision.bind[0].complete
 
 
+def test_a_binding_is_completed_even_if_the_claims_legal_entity_was_edited_meanwhile() -> None:
+    half = ready_account(
+        "osd-creds-mgmt-bbbbbb", spec={"claimLink": "claim", "claimLinkNamespace": "tenant", "legalEntity": ENTITY}
+    )
+    edited = claim(spec={"legalEntity": {"id": "entity-2", "name": "Entity Two"}})
+    decision = decide(view(half, ready_account("osd-creds-mgmt-cccccc"), claims=(edited,), size=0), NOW)
+    assert chosen(decision) == {"claim": "osd-creds-mgmt-bbbbbb"}
+    assert decision.bind[0].complete
+
+
 def test_an_account_that_names_an_earlier_claim_of_another_entity_is_not_completed() -> None:
     """A claim of that name was abandoned; who comes under its name later gets none of its secrets."""
     abandoned = ready_account(
         "osd-creds-mgmt-bbbbbb",
+        recorded=False,
         spec={"claimLink": "claim", "claimLinkNamespace": "tenant", "legalEntity": {"id": "else", "name": "E"}},
     )
     assert bind(abandoned) == {}
