@@ -77,7 +77,7 @@ class ValidationActivities(Activities):
     async def pass_validation(self, look: PassValidation) -> ValidationWorld:
         moment, interval = now(), INTERVAL
         config = await self._read.config()
-        checks = enabled(config) if config.present else frozenset[Check]()
+        checks = enabled(config)
         known = look.memory.model_copy(update={"looked_at": moment, "failed": ()})
         everything = all_due(look.memory, config, interval, moment)
         if everything:
@@ -86,7 +86,8 @@ class ValidationActivities(Activities):
             return _world(
                 look,
                 known,
-                "validation is off: a feature.validation_* flag or feature.accountpool_validation turns it on",
+                config.fault("fedramp")
+                or "validation is off: a feature.validation_* flag or feature.accountpool_validation turns it on",
                 None,
             )
         hold = await self._read.hold(ObjectMeta())

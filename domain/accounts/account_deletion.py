@@ -43,6 +43,8 @@ def deleting(world: AccountWorld, now: datetime) -> Decision:
         return waits
     if _held_by_living_claim(world):
         return _held(world, now)
+    if not release_reason(account) and (unknown := world.partition_unknown()):
+        return unknown
     if not account.spec.aws_account_id and known.request_id and not known.created_account_id:
         return world.working("AWS is still creating the account", await_account(world))
     if account.customers and not protected:

@@ -71,6 +71,8 @@ class PassValidation(Observation):
 
 
 def enabled(config: OperatorConfig) -> frozenset[Check]:
+    if config.fault("fedramp"):
+        return frozenset()
     features = config.features
     flags = {
         Check.REMOVAL: features.validation_delete_account,

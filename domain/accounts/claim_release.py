@@ -35,6 +35,8 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
         return waits
     if others := world.others_finalizers:
         return world.waiting(f"the release waits for other finalizers: {others}", "other finalizers")
+    if account is not None and not release_reason(account) and (unknown := world.partition_unknown()):
+        return unknown
     if claim_byoc.of_customer(world):
         return claim_byoc.releasing(world, now)
     if account is None:

@@ -88,6 +88,9 @@ class AreaWorld(ObjectWorld):
         fault = self.config.fault(*keys)
         return self.waiting(fault, "ConfigMap", deadline=deadline, at=at) if fault else None
 
+    def partition_unknown(self) -> Decision | None:
+        return self.waiting(self.config.fault("fedramp"), "ConfigMap") if self.config.missing("fedramp") else None
+
     def member_of(self, account: Account) -> dict[str, str]:
         return {"account_id": account.spec.aws_account_id, "partition": self.config.partition}
 

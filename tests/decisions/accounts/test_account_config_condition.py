@@ -11,6 +11,7 @@ from account_objects import (
     NAME,
     NOW,
     account,
+    ago,
     claim,
     claim_world,
     condition,
@@ -23,10 +24,15 @@ from account_objects import (
 )
 
 from domain.accounts.config import parse_config
+from domain.accounts.force_release import FORCE_RELEASE
+from domain.accounts.observed import InputSecret
 from domain.accounts.problem_conditions import INVALID_CONFIG_MAP
 from domain.accounts.resources import Account
 from domain.decision import World
 from domain.resource import condition_of
+from domain.writes import DropFinalizer, Patch
+
+HELD = InputSecret(complete=True, held=True)
 
 
 def creating() -> Account:
@@ -57,6 +63,41 @@ def test_a_missing_or_malformed_key_is_named_by_a_condition_which_is_written_onc
     assert key in reported["message"]
     end = settle(start)
     assert decide_any(end, NOW + timedelta(minutes=1)).actions == ()
+
+
+LINK = {"claimLink": "claim", "claimLinkNamespace": "tenant"}
+DELETED = {"deletionTimestamp": ago(minutes=1)}
+BYOC = {"byoc": True, "byocAWSAccountID": AWS_ID, "byocSecretRef": {"name": "keys", "namespace": "tenant"}}
+
+
+def customers(meta: dict[str, Any] | None = None) -> Account:
+    of = {"ownerReferences": [], **(meta or {})}
+    return ready_account(spec={**LINK, "byoc": True}, status={"claimed": True}, meta=of)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        world(ready_account(meta=DELETED)),
+        world(customers(DELETED)),
+        claim_world(claim(meta=DELETED, spec={"accountLink": NAME}), account=ready_account(spec=LINK)),
+        claim_world(claim(meta=DELETED, spec={**BYOC, "accountLink": NAME}), account=customers()),
+        claim_world(claim(spec={**BYOC, "accountLink": NAME}), account=customers(), input_secret=HELD),
+    ],
+    ids=["Account deleted", "customer's Account deleted", "released", "customer's released", "customer's handed over"],
+)
+def test_while_the_aws_partition_is_unknown_nothing_is_done_in_an_account(start: World) -> None:
+    assert decide_any(start, NOW).actions
+    unknown = decide_any(start.model_copy(update={"config": config(fedramp="maybe")}), NOW)
+    done = [each for each in unknown.actions if not (isinstance(each, Patch) and INVALID_CONFIG_MAP in str(each))]
+    assert (done, unknown.waits_for) == ([], ("ConfigMap",))
+    assert "fedramp" in unknown.why
+
+
+def test_a_forced_release_needs_no_aws_partition() -> None:
+    forced = ready_account(meta={**DELETED, "annotations": {FORCE_RELEASE: "closed"}})
+    (drop,) = decide_any(world(forced, config=config(fedramp="maybe")), NOW).actions
+    assert isinstance(drop, DropFinalizer)
 
 
 def test_the_condition_goes_when_the_key_is_there_and_the_rest_stays() -> None:

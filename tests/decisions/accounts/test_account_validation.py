@@ -60,6 +60,7 @@ def test_each_check_has_its_own_flag(flag: str, check: Check) -> None:
     assert enabled(config()) == frozenset()
     assert enabled(parse_config({**DATA, flag: "true"})) == {check}
     assert enabled(parse_config({**DATA, **ON, flag: "false"})) == set(Check) - {check}
+    assert enabled(parse_config({**DATA, flag: "true", "fedramp": "maybe"})) == frozenset()
 
 
 @pytest.mark.parametrize("shard", [None, ""])
