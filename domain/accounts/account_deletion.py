@@ -43,15 +43,16 @@ def deleting(world: AccountWorld, now: datetime) -> Decision:
         return waits
     if _held_by_living_claim(world):
         return _held(world, now)
-    if not release_reason(account) and (unknown := world.partition_unknown()):
+    forced = release_reason(account)
+    if not forced and (unknown := world.partition_unknown()):
         return unknown
-    if not account.spec.aws_account_id and known.request_id and not known.created_account_id:
+    if not (forced or account.spec.aws_account_id or known.created_account_id) and known.request_id:
         return world.working("AWS is still creating the account", await_account(world))
     if account.customers and not protected:
         why = "everything that Perdure created is gone or out of reach"
         return _in_customers_account(world, now) or world.working(why, world.drop_finalizer())
-    if why := release_reason(account):
-        return world.working(f"release without a clean-up: {why}", world.drop_finalizer())
+    if forced:
+        return world.working(f"release without a clean-up: {forced}", world.drop_finalizer())
     if case := None if protected else case_to_resolve(world):
         return world.working("its support case is not needed any more", case)
     if ends := launches_to_end(world):

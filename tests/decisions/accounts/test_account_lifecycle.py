@@ -787,6 +787,13 @@ def test_force_release_frees_an_uncleanable_account_unless_a_claim_holds_it() ->
     assert settle(world(ready_account(meta=released, spec=link, status={"claimed": True}), claim=claim())).exists
 
 
+def test_force_release_does_not_wait_for_aws_to_create_the_account() -> None:
+    """The payer's key may be revoked, so that nobody learns what became of the request."""
+    released = {**DELETED, "annotations": {FORCE_RELEASE: "the payer is gone"}}
+    refused = {"aws.await_account": lambda a: refusal(ErrorType.DENIED, "unknown key")}
+    assert not settle(world(account(meta=released), known={"request_id": "car-1"}), answers=refused).exists
+
+
 def test_a_protected_account_is_released_from_deletion_untouched() -> None:
     going = world(ready_account(meta=DELETED), protected=(AWS_ID,))
     assert activities(decide(going, NOW)) == ["kube.patch"]
