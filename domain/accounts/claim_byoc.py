@@ -11,7 +11,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.actions.claim_secrets import DeliverCredentials, HoldInputSecret, LetSecretsGo, RemoveSecret
+from domain.accounts.actions.claim_secrets import (
+    DeliverCredentials,
+    HoldInputSecret,
+    LetFormerSecretGo,
+    LetSecretsGo,
+    RemoveSecret,
+)
 from domain.accounts.actions.handover import MakeCustomerAccount
 from domain.accounts.claim_first_writes import taken_in_hand
 from domain.accounts.claim_validation import customers_account, invalid
@@ -44,6 +50,8 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
         return step
     if protected := left_alone(world, customers_account(claim), "another account"):
         return protected
+    if former := _former_secret_let_go(world):
+        return former
     if not claim.spec.account_link:
         return _unlinked(world, now)
     if _to_hold(world):
@@ -124,7 +132,16 @@ def _deliver(world: ClaimWorld, account: Account, role: str) -> DeliverCredentia
 
 def _to_hold(world: ClaimWorld) -> bool:
     secret = world.input_secret
-    return secret is not None and not secret.held and not world.known.secret_held
+    named = world.claim.spec.byoc_secret_ref.name
+    return secret is not None and not secret.held and world.known.held_secret != named
+
+
+def _former_secret_let_go(world: ClaimWorld) -> Decision | None:
+    claim, held = world.claim, world.known.held_secret
+    if held in {"", claim.spec.byoc_secret_ref.name}:
+        return None
+    let_go = LetFormerSecretGo(claim=claim.key, input_secret=held, secret="")
+    return world.working(let_go.summary, let_go)
 
 
 def _hold(world: ClaimWorld) -> HoldInputSecret:
@@ -176,6 +193,8 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
             reason = "AccountClientError" if failure else "AccountFailed"
             return _reporting(world, BLOCKED, reason, message, link, now)
         return world.waiting(f"{link} is being cleaned up", link)
+    if former := _former_secret_let_go(world):
+        return former
     if not world.known.secrets_let_go:
         input_secret = claim.spec.byoc_secret_ref.name
         let_go = LetSecretsGo(claim=claim.key, input_secret=input_secret, secret=_own_secret(claim))

@@ -220,7 +220,7 @@ class ClaimMemory(Model):
     fleet_role: bool = False
     role_delivered: bool = False
     fleet_role_deleted: bool = False
-    secret_held: bool = False
+    held_secret: str = ""  # the customer's Secret that has our finalizer, even if the claim now names another one
     secret_removed: bool = False
     secrets_let_go: bool = False
     fake_secret: bool | None = None  # a fake claim's Secret: True once it is written, False once it is deleted
@@ -278,7 +278,10 @@ class ClaimWorld(AreaWorld):
         return super().write_status(status, entering(status.state) if status.state != self.state else "conditions")
 
     def recall(self, before: Self) -> Self:
-        return super().recall(before)._after()
+        recalled = super().recall(before)._after()
+        if recalled.known.held_secret or not (self.input_secret and self.input_secret.held):
+            return recalled
+        return recalled.learn(held_secret=self.claim.spec.byoc_secret_ref.name)
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         return super().written(patch, resource_version, gone=gone)._after()

@@ -20,7 +20,9 @@ class SecretAction(Action):
 class HoldInputSecret(SecretAction):
     activity: ClassVar[str] = "accounts.hold_input_secret"
     title: ClassVar[str] = "protect Secret {secret} from deletion while the claim exists"
-    learns: ClassVar[Mapping[str, object]] = {"secret_held": True}
+
+    def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
+        return world.learn(held_secret=self.secret)
 
 
 class DeliverCredentials(SecretAction):
@@ -65,6 +67,11 @@ class LetSecretsGo(SecretAction):
     learns: ClassVar[Mapping[str, object]] = {"secrets_let_go": True}
 
     input_secret: str
+
+
+class LetFormerSecretGo(LetSecretsGo):
+    title: ClassVar[str] = "stop protecting Secret {input_secret}, which the claim does not name any more"
+    learns: ClassVar[Mapping[str, object]] = {"held_secret": ""}
 
 
 class DeliverRole(SecretAction):

@@ -16,11 +16,12 @@ from account_objects import (
     claim_world,
     condition,
     config,
+    fold,
     status_of,
     written_condition,
 )
 
-from domain.accounts.actions.claim_secrets import DeliverCredentials, LetSecretsGo, RemoveSecret
+from domain.accounts.actions.claim_secrets import DeliverCredentials, HoldInputSecret, LetSecretsGo, RemoveSecret
 from domain.accounts.actions.handover import MadeAccount, MakeCustomerAccount
 from domain.accounts.claim_lifecycle import decide
 from domain.accounts.constants import FINALIZER
@@ -66,6 +67,25 @@ def test_the_customers_secret_is_protected_before_an_account_is_made() -> None:
     (make,) = decide(byoc(), NOW).actions
     assert isinstance(make, MakeCustomerAccount)
     assert (make.account_id, make.manual_sts_mode, make.legal_entity.id) == (AWS_ID, False, "entity-1")
+
+
+def test_a_secret_that_the_claim_names_no_longer_is_not_kept_from_deletion() -> None:
+    observed = byoc()  # protects the Secret "keys"
+    other = {"byocSecretRef": {"name": "better", "namespace": "tenant"}}
+    edited = byoc(spec=other, input_secret=FREE).recall(observed.recall(observed))
+    (let_go,) = decide(edited, NOW).actions
+    assert isinstance(let_go, LetSecretsGo)
+    assert (let_go.input_secret, let_go.secret) == ("keys", "")
+    (hold,) = decide(free := fold(edited, let_go, None), NOW).actions
+    assert isinstance(hold, HoldInputSecret)
+    assert hold.secret == "better"
+    assert activities(decide(fold(free, hold, None), NOW)) == ["accounts.make_customer_account"]
+    deleted = byoc(spec=other, of={"meta": DELETED}).recall(edited)
+    both: list[str] = []
+    while isinstance(action := decide(deleted, NOW).actions[0], LetSecretsGo):
+        both.append(action.input_secret)
+        deleted = fold(deleted, action, None)
+    assert both == ["keys", "better"]
 
 
 def test_the_account_that_was_made_is_linked_and_the_state_stays_blank() -> None:
