@@ -21,12 +21,16 @@ from domain.decision import Action, Decision
 def equip(world: ClaimWorld, account: Account) -> Decision | None:
     """The next step for role and Secret; None if both exist or the feature is off."""
     claim, known = world.claim, world.known
+    if known.fleet_principal and not claim.of_fleet_manager:
+        why = f"{account.metadata.name} has the role {FLEET_ROLE} and no key: restore spec.fleetManagerConfig and "
+        return world.waiting(f"{why}spec.accountPool, or delete the claim", "a corrected spec")
     if not claim.of_fleet_manager or not world.config.features.accountclaim_fleet_manager_trusted_arn:
         return None
-    if not known.fleet_role:
+    principal = claim.spec.fleet_manager_config.trusted_arn
+    if known.fleet_principal != principal:
         ensure = EnsureFleetRole(
             **world.member_of(account),
-            trusted_arn=claim.spec.fleet_manager_config.trusted_arn,
+            trusted_arn=principal,
             name=account.metadata.name,
             namespace=account.metadata.namespace,
             tags=ownership_tags(world, account),
@@ -43,7 +47,7 @@ def strip(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
     """The action that deletes the fleet role; empty if there is no such role. An account without a key has the role,
     whatever the claim's spec says.
     """
-    had_role = world.claim.of_fleet_manager or not account.spec.iam_user_secret
+    had_role = world.claim.of_fleet_manager or world.known.fleet_principal or not account.spec.iam_user_secret
     if not had_role or world.known.fleet_role_deleted:
         return ()
     return (DeleteFleetRole(**world.member_of(account)),)

@@ -217,7 +217,7 @@ class ClaimMemory(Model):
 
     fulfilled: str = ""
     made: str = ""  # the Account created for a customer's account
-    fleet_role: bool = False
+    fleet_principal: str = ""  # whom the fleet manager's role trusts, once it is made
     role_delivered: bool = False
     fleet_role_deleted: bool = False
     held_secret: str = ""  # the customer's Secret that has our finalizer, even if the claim now names another one
@@ -290,7 +290,7 @@ class ClaimWorld(AreaWorld):
         """A Ready claim forgets the handover. So a claim whose state is reset repeats it."""
         if self.claim.status.state != ClaimState.READY:
             return self
-        return self.learn(fulfilled="", fleet_role=False, role_delivered=False)
+        return self.learn(fulfilled="", fleet_principal="", role_delivered=False)
 
 
 def entering(state: str) -> str:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from domain.accounts.actions.account_access import MemberAction
 from domain.accounts.constants import NOT_ENTERED
-from domain.accounts.observed import AccountWorld
+from domain.accounts.observed import AccountWorld, ClaimWorld
 from domain.decision import Facts, WhenUnwanted
 from domain.identity import Key
 from domain.model import Model
@@ -85,13 +85,15 @@ class EnsureFleetRole(MemberAction):
 
     activity: ClassVar[str] = "aws.ensure_fleet_role"
     title: ClassVar[str] = "create role managed-sts-role for {trusted_arn}"
-    learns: ClassVar[Mapping[str, object]] = {"fleet_role": True}
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     trusted_arn: str
     name: str
     namespace: str
     tags: dict[str, str]
+
+    def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
+        return world.learn(fleet_principal=self.trusted_arn)
 
 
 class DeleteFleetRole(MemberAction):

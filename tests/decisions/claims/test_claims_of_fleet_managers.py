@@ -5,7 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from account_objects import AWS_ID, NAME, NOW, activities, ago, claim, claim_world, config, pool, ready_account, settle
+from account_objects import (
+    AWS_ID,
+    NAME,
+    NOW,
+    activities,
+    ago,
+    claim,
+    claim_world,
+    config,
+    fold,
+    pool,
+    ready_account,
+    settle,
+)
 
 from activities.aws.fleet_manager_role import policy
 from domain.accounts.actions.claim_secrets import DeliverRole
@@ -46,11 +59,35 @@ def test_the_account_is_placed_without_a_key_then_gets_the_role() -> None:
     (ensure,) = decide(fleet(known={"fulfilled": NAME}), NOW).actions
     assert isinstance(ensure, EnsureFleetRole)
     assert (ensure.trusted_arn, ensure.name) == (PRINCIPAL, NAME)
-    (deliver,) = decide(fleet(known={"fulfilled": NAME, "fleet_role": True}), NOW).actions
+    (deliver,) = decide(fold(fleet(known={"fulfilled": NAME}), ensure, None), NOW).actions
     assert isinstance(deliver, DeliverRole)
     assert (deliver.secret, deliver.role_arn) == ("claim-sts-secret", ROLE)
     after = settle(fleet())
     assert after.claim.status.state == "Ready"
+
+
+def made(**changed: Any) -> ClaimWorld:
+    """The role is made but not delivered, since the Secret is another owner's, say; then the claim is edited."""
+    known = {"fulfilled": NAME}
+    before = fleet(known=known)
+    after = fold(before, decide(before, NOW).actions[0], None).known
+    return fleet(known=after.model_dump(), **changed)
+
+
+def test_a_principal_that_is_corrected_before_ready_is_the_one_that_the_role_trusts() -> None:
+    other = "arn:aws:iam::999999999999:role/right"
+    (ensure,) = decide(made(spec={"fleetManagerConfig": {"trustedARN": other}}), NOW).actions
+    assert isinstance(ensure, EnsureFleetRole)
+    assert ensure.trusted_arn == other
+
+
+@pytest.mark.parametrize("changed", [{"fleetManagerConfig": {"trustedARN": ""}}, {"accountPool": "default"}])
+def test_a_role_that_was_made_for_a_former_spec_is_not_left_in_the_account(changed: dict[str, Any]) -> None:
+    spec = {**changed, "awsCredentialSecret": {"name": "aws", "namespace": "tenant"}}
+    waiting = decide(made(spec=spec), NOW)
+    assert (waiting.actions, waiting.waits_for) == ((), ("a corrected spec",))
+    ends = made(spec=spec, of={"meta": {"deletionTimestamp": ago(minutes=1)}})
+    assert activities(decide(ends, NOW)) == ["aws.delete_fleet_role"]
 
 
 def test_a_paused_account_gets_no_role_and_keeps_the_one_it_has() -> None:
