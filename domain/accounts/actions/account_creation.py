@@ -46,13 +46,17 @@ class CreateAccount(Action):
     until: datetime
     search: bool
 
+    def cancelled(self, world: AccountWorld) -> AccountWorld:  # type: ignore[override]
+        return world.learn(inherited=True)
+
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
         """Drop the permit if it has expired or a limit was reached, because a new permit is then needed."""
         if refusal.code == PERMIT_EXPIRED:
             return world.learn(permit=None)
         if refusal.code in LIMIT_CODES:
             return world.learn(permit=None, failure=refusal.code)
-        return super().refuse(world, refusal)
+        after = super().refuse(world, refusal)
+        return after.learn(inherited=True) if refusal.type in (ErrorType.UNAVAILABLE, ErrorType.BUG) else after
 
 
 class CreatedAccount(Facts):

@@ -32,13 +32,14 @@ from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.account_creation import AwaitAccount, CreateAccount, CreateRequest
 from domain.accounts.claim_lifecycle import decide as decide_claim
-from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE, PAUSE_ANNOTATION
 from domain.accounts.observed import AccountMemory, Permit, Verdict
 from domain.accounts.resources import Account, AccountClaim
 from domain.decision import Outcome
 from domain.identity import Kind
 from domain.refusal import ErrorType
 from domain.resource import timestamp
+from domain.runner import State
 from domain.writes import Delete, Patch
 
 OLD = {"creationTimestamp": ago(minutes=25)}
@@ -243,6 +244,28 @@ def test_a_request_that_aws_does_not_know_is_searched_for_before_another_is_made
     start = world(known={"permit": granted(), "request_id": "car-1"})
     after = fold(start, decide(start, NOW).actions[0], refusal(ErrorType.ABSENT))
     (create,) = decide(after.learn(permit=granted()), NOW).actions
+    assert isinstance(create, CreateAccount)
+    assert create.search
+
+
+def test_a_create_that_a_pause_has_cancelled_searches_when_it_is_resumed() -> None:
+    """The cancellation may come after a lost answer, while the server waits for the next attempt."""
+    start = world(known={"permit": granted()})
+    state, step = State(start, dirty=False).step(decide, NOW)
+    paused = start.model_copy(update={"account": account(meta={"annotations": {PAUSE_ANNOTATION: "true"}})})
+    state, step = state.observing(NOW).observed(paused).step(decide, NOW)
+    (slot,) = step.cancel
+    _, step = state.stopped(slot).observing(NOW).observed(start).step(decide, NOW)
+    (create,) = step.start
+    assert isinstance(create, CreateAccount)
+    assert create.search
+
+
+@pytest.mark.parametrize("type_", [ErrorType.UNAVAILABLE, ErrorType.BUG])
+def test_a_create_without_a_usable_answer_searches_next_time(type_: ErrorType) -> None:
+    start = world(known={"permit": granted()})
+    after = fold(start, decide(start, NOW).actions[0], refusal(type_))
+    (create,) = decide(after, NOW).actions
     assert isinstance(create, CreateAccount)
     assert create.search
 
