@@ -105,6 +105,8 @@ def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
     """
     meta, place = world.access.metadata, world.access.place
     wanted = {UID_LABEL: uid_of(world.access), ROLE_LABEL: role.metadata.name}
+    if not place.role and _moved_from(world, role):  # until that IAM role is deleted, the label leads to it
+        del wanted[ROLE_LABEL]
     if place.role:  # a changed label does not change the account of an existing role
         wanted[ACCOUNT_LABEL] = place.account_id
     labels = {name: value for name, value in wanted.items() if meta.labels.get(name) != value}
@@ -176,8 +178,17 @@ def _moving(world: FederatedAccessWorld, before: str, now: datetime) -> Decision
 
 
 def _moved_from(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
-    recorded = world.access.place.role
-    return recorded if recorded and recorded != role_name(world, role) else ""
+    """The IAM role of the AWSFederatedRole that the spec named before; empty if there is none, or it is deleted."""
+    recorded, place = _recorded_role(world), world.access.place
+    deleted = not place.role and recorded == world.known.moved_from
+    return "" if deleted or recorded == role_name(world, role) else recorded
+
+
+def _recorded_role(world: FederatedAccessWorld) -> str:
+    access = world.access
+    label = access.metadata.labels.get(ROLE_LABEL, "")
+    begun = named(label, uid_of(access)) if label and _begun(world) else ""
+    return access.place.role or world.known.made or begun
 
 
 def _step(world: FederatedAccessWorld, action: Action, now: datetime) -> Decision:
@@ -210,7 +221,7 @@ def _ending(world: FederatedAccessWorld, now: datetime) -> Decision:
         return world.working("nothing was created for it", world.drop_finalizer())
     if world.known.revoked:
         return world.working("its role is deleted", world.drop_finalizer())
-    action = _revoke(world, place.role or named(access.spec.aws_federated_role.name, place.uid))
+    action = _revoke(world, _recorded_role(world) or named(access.spec.aws_federated_role.name, place.uid))
     refusal = world.refused(action.slot)
     if refusal is None:
         return world.working(action.summary, action)

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from domain.accounts.federated.observed import FederatedAccessWorld, FederatedRoleWorld, Verdict
 from domain.accounts.federated.resources import CustomPolicy
-from domain.decision import Action, Facts, Queue
+from domain.decision import Action, Facts, Queue, WhenUnwanted
 from domain.identity import Key
 from domain.model import Model
 from domain.resource import SecretReference
@@ -105,6 +105,7 @@ class GrantAction(CustomerAction):
     """
 
     step: ClassVar[str]
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     account_id: str
     uid: str
@@ -112,7 +113,11 @@ class GrantAction(CustomerAction):
     digest: str
 
     def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
-        return world.learn(**{self.step: self.digest})
+        return self.cancelled(world).learn(**{self.step: self.digest})
+
+    def cancelled(self, world: FederatedAccessWorld) -> FederatedAccessWorld:  # type: ignore[override]
+        # A deletion in progress must search again.
+        return world.learn(revoked=False)
 
 
 class EnsureAccessPolicy(GrantAction):
@@ -133,6 +138,9 @@ class EnsureAccessRole(GrantAction):
     name: str
     description: str
     principal: str
+
+    def cancelled(self, world: FederatedAccessWorld) -> FederatedAccessWorld:
+        return super().cancelled(world).learn(made=self.name, moved_from="")
 
 
 class AttachAccessPolicies(GrantAction):

@@ -55,6 +55,7 @@ class AccessMemory(Model):
     policy: str = ""
     role: str = ""
     attached: str = ""
+    made: str = ""  # the IAM role that the last step may have created
     moved_from: str = ""  # the IAM role that was deleted because `spec.awsFederatedRole` changed
     revoked: bool = False
 

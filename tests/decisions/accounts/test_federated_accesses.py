@@ -30,8 +30,10 @@ from domain.accounts.federated.custom_policy import document
 from domain.accounts.federated.observed import FederatedAccessWorld
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, CustomPolicy
 from domain.control_annotations import RETRIED, RETRY
-from domain.decision import Outcome, World
+from domain.decision import Outcome, WhenUnwanted, World
 from domain.refusal import ErrorType
+from domain.runner import State
+from domain.writes import DropFinalizer
 from workflows.accounts import FederatedAccessWorkflow
 
 GRANT = ["ensure_access_policy", "ensure_access_role", "attach_access_policies"]
@@ -287,6 +289,49 @@ def test_another_role_replaces_the_first_which_goes_before() -> None:
     assert of(world).status.console_url.endswith(f"roleName=admin-{UID}")
 
 
+def redirected(*, forgotten: bool, **meta: Any) -> FederatedAccessWorld:
+    """An access whose role was made but got no policies, and whose spec then names another AWSFederatedRole."""
+    failed, _, _ = live(access_world(access(), role()), refusing("aws.attach_access_policies"))
+    before = of(failed)
+    there = access(
+        meta={**before.metadata.model_dump(mode="json"), **meta},
+        status=before.status.model_dump(mode="json"),
+        awsFederatedRole={"name": "admin", "namespace": "aws-account-operator"},
+    )
+    world = access_world(there, role(meta={"name": "admin"}))
+    return world if forgotten else world.model_copy(update={"known": failed.known})
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_a_role_that_was_made_before_the_spec_named_another_is_deleted(forgotten: bool) -> None:
+    look = _Revoking()
+    world, decision, done = live(redirected(forgotten=forgotten), look)
+    uid = of(world).metadata.labels["uid"]
+    assert done == ["revoke_access", "write object", *GRANT, "write status"]
+    assert look.roles == [f"read-only-{uid}"]
+    assert of(world).metadata.labels["awsFederatedRoleName"] == "admin"
+    assert of(world).status.console_url.endswith(f"roleName=admin-{uid}")
+    assert decision.outcome is Outcome.SETTLED
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_a_deletion_finds_the_role_that_was_made_before_the_spec_named_another(forgotten: bool) -> None:
+    look = _Revoking()
+    world, _, done = live(redirected(forgotten=forgotten, deletionTimestamp="2026-05-01T11:59:00Z"), look)
+    assert done == ["revoke_access", "drop"]
+    assert look.roles == [f"read-only-{of(world).metadata.labels['uid']}"]
+
+
+class _Revoking:
+    def __init__(self) -> None:
+        self.roles: list[str] = []
+
+    def __call__(self, action: Any) -> Any:
+        if isinstance(action, RevokeAccess):
+            self.roles.append(action.role)
+        return obliging(action)
+
+
 def test_a_persons_retry_is_honoured_once() -> None:
     found = access(meta={**KEPT, "annotations": {RETRY: "1"}}, status={"state": "Failed", "conditions": []})
     world, _, done = live(access_world(found, role()))
@@ -330,6 +375,24 @@ def test_in_govcloud_names_are_of_its_partition() -> None:
 
 
 # --- the end ---
+
+
+def test_what_a_step_makes_while_the_access_is_deleted_is_deleted_too() -> None:
+    begun = access_world(access(meta=KEPT), role()).learn(account_id=ACCOUNT_ID, policy="done")
+    state, step = State(begun.learn(policy=wanted_digest(begun, role())), dirty=False).step(decide, NOW)
+    (make,) = step.start
+    assert isinstance(make, EnsureAccessRole)
+    assert make.when_unwanted is WhenUnwanted.AWAITED
+    state, step = state.observing(NOW).observed(access_world(access(meta=DELETING), role())).step(decide, NOW)
+    (revoke,) = step.start
+    state, step = state.finished(revoke.slot, None).step(decide, NOW)
+    assert not step.start
+    for ended in (state.finished(make.slot, None), state.stopped(make.slot)):
+        again, step = ended.step(decide, NOW)
+        (second,) = step.start
+        assert isinstance(second, RevokeAccess)
+        _, step = again.finished(second.slot, None).step(decide, NOW)
+        assert isinstance(step.start[0], DropFinalizer)
 
 
 def test_a_deleted_access_takes_its_role_with_it() -> None:
