@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from domain.accounts.observed import ClaimWorld
-from domain.decision import Action
+from domain.decision import Action, WhenUnwanted
 from domain.identity import Key
 from domain.model import Model
 
@@ -20,9 +20,10 @@ class SecretAction(Action):
 class HoldInputSecret(SecretAction):
     activity: ClassVar[str] = "accounts.hold_input_secret"
     title: ClassVar[str] = "protect Secret {secret} from deletion while the claim exists"
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
-        return world.learn(held_secret=self.secret)
+        return world.learn(held_secret=self.secret, secrets_let_go=False)
 
 
 class DeliverCredentials(SecretAction):

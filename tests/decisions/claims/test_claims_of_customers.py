@@ -88,6 +88,22 @@ def test_a_secret_that_the_claim_names_no_longer_is_not_kept_from_deletion() -> 
     assert both == ["keys", "better"]
 
 
+def test_a_secret_that_is_protected_while_its_claim_is_deleted_is_let_go() -> None:
+    state, step = State(byoc(input_secret=FREE), dirty=False).step(decide, NOW)
+    (hold,) = step.start
+    ends = byoc(of={"meta": DELETED}, input_secret=None)
+    state, step = state.wake().observing(NOW).observed(ends).step(decide, NOW)
+    assert not step.cancel  # the finalizer may be set already
+    state, step = state.finished("accounts.let_secrets_go", None).step(decide, NOW)
+    assert not step.start
+    state, step = state.finished(hold.slot, None).step(decide, NOW)
+    (let_go,) = step.start
+    assert isinstance(let_go, LetSecretsGo)
+    assert let_go.input_secret == "keys"
+    _, step = state.finished(let_go.slot, None).step(decide, NOW)
+    assert isinstance(step.start[0], DropFinalizer)
+
+
 def test_the_account_that_was_made_is_linked_and_the_state_stays_blank() -> None:
     (link,) = decide(byoc(known={"made": NAME}), NOW).actions
     assert isinstance(link, Patch)
