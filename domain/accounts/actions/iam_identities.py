@@ -7,22 +7,33 @@ from typing import ClassVar
 from domain.accounts.actions.account_access import MemberAction
 from domain.accounts.constants import NOT_ENTERED
 from domain.accounts.observed import AccountWorld, ClaimWorld
-from domain.decision import Facts, WhenUnwanted
+from domain.decision import Facts, W, WhenUnwanted
 from domain.identity import Key
 from domain.model import Model
 from domain.refusal import Refusal
 
-# After a creation, a deletion in progress must search for identities again.
-_MADE = {"identities_deleted": False}
+class MakingAction(MemberAction):
+    """A creation that a deletion may overtake: once it has ended, even in part, the deletion is repeated."""
+
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
+    undone: ClassVar[str] = "identities_deleted"  # the memory's field that says that the deletion is done
+
+    def fold(self, world: W, result: Model | None) -> W:
+        return self.cancelled(super().fold(world, result))
+
+    def cancelled(self, world: W) -> W:
+        return world.learn(**{self.undone: False})
+
+    def refuse(self, world: W, refusal: Refusal) -> W:
+        return self.cancelled(super().refuse(world, refusal))
 
 
-class EnsureSupportRole(MemberAction):
+class EnsureSupportRole(MakingAction):
     """Create the support role with AdministratorAccess. The payer's identity and the jump role may assume it."""
 
     activity: ClassVar[str] = "aws.ensure_support_role"
     title: ClassVar[str] = "create support role ManagedOpenShift-Support-{iam_user_id}"
-    learns: ClassVar[Mapping[str, object]] = {"support_role": True, "support_role_shut": False, **_MADE}
-    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
+    learns: ClassVar[Mapping[str, object]] = {"support_role": True, "support_role_shut": False}
 
     iam_user_id: str
     jump_role: str
@@ -33,16 +44,14 @@ class AdminSecret(Facts):
     admin_secret: str
 
 
-class EnsureAdminUser(MemberAction):
+class EnsureAdminUser(MakingAction):
     """Create the admin user with AdministratorAccess and one access key, which is in the Secret `<account>-secret`. If
     that Secret does not exist, all keys of the user are deleted first, so that no unknown key stays valid.
     """
 
     activity: ClassVar[str] = "aws.ensure_admin_user"
     title: ClassVar[str] = "create user osdManagedAdmin-{iam_user_id} and Secret {secret}"
-    learns: ClassVar[Mapping[str, object]] = _MADE
     result: ClassVar[type[Model] | None] = AdminSecret
-    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     owner: Key
     iam_user_id: str
@@ -80,12 +89,12 @@ class RotateKeys(MemberAction):
     secret: str
 
 
-class EnsureFleetRole(MemberAction):
+class EnsureFleetRole(MakingAction):
     """Create or update the fleet role, with one inline policy and one trusted principal. Then delete our IAM user."""
 
     activity: ClassVar[str] = "aws.ensure_fleet_role"
     title: ClassVar[str] = "create role managed-sts-role for {trusted_arn}"
-    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
+    undone: ClassVar[str] = "fleet_role_deleted"
 
     trusted_arn: str
     name: str
@@ -93,7 +102,7 @@ class EnsureFleetRole(MemberAction):
     tags: dict[str, str]
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
-        return world.learn(fleet_principal=self.trusted_arn)
+        return super().fold(world, result).learn(fleet_principal=self.trusted_arn)
 
 
 class DeleteFleetRole(MemberAction):

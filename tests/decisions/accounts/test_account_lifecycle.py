@@ -30,7 +30,7 @@ from account_objects import (
 
 from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.account_creation import TagAccount
-from domain.accounts.actions.iam_identities import EnsureAdminUser, EnsureSupportRole
+from domain.accounts.actions.iam_identities import DeleteIdentities, EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion
 from domain.accounts.actions.support_cases import OpenSupportCase
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, NOT_ENTERED, PROTECTED
@@ -40,6 +40,7 @@ from domain.accounts.resources import Account
 from domain.decision import Outcome
 from domain.refusal import OBSERVE_MODE, ErrorType, Refusal
 from domain.resource import parse_timestamp
+from domain.runner import State
 from domain.writes import Patch
 
 HAS_ID = {"awsAccountID": AWS_ID}
@@ -750,6 +751,24 @@ def test_a_deletion_while_aws_creates_waits_for_the_account_to_clean_it() -> Non
     assert activities(decide(going, NOW)) == ["aws.await_account"]
     seen = fold(going, decide(going, NOW).actions[0], ANSWERS["aws.await_account"](None))
     assert activities(decide(seen, NOW)) == ["aws.delete_identities"]
+
+
+@pytest.mark.parametrize("end", ["finished", "stopped", "failed"])
+def test_identities_made_while_the_account_is_deleted_are_deleted_too(end: str) -> None:
+    state, step = State(world(in_state("Creating")), dirty=False).step(decide, NOW)
+    makers = [each for each in step.start if isinstance(each, EnsureSupportRole | EnsureAdminUser)]
+    assert len(makers) == 2
+    going = world(account(meta=DELETED, spec=HAS_ID, status={"state": "Creating"}))
+    for maker in makers:
+        ends, _ = state.observing(NOW).observed(going).step(decide, NOW)
+        ends = ends.finished(DeleteIdentities.activity, None)
+        if end == "failed":
+            ends = ends.failed(maker.slot, refusal(ErrorType.UNAVAILABLE))
+        else:
+            answer = ANSWERS[maker.activity](maker)
+            ends = ends.stopped(maker.slot) if end == "stopped" else ends.finished(maker.slot, answer)  # type: ignore[arg-type]
+        _, step = ends.step(decide, NOW)
+        assert [each.activity for each in step.start] == [DeleteIdentities.activity]
 
 
 def test_a_deletion_during_a_request_that_fails_goes_on() -> None:

@@ -17,6 +17,7 @@ from account_objects import (
     fold,
     pool,
     ready_account,
+    refusal,
     settle,
 )
 
@@ -28,7 +29,9 @@ from domain.accounts.claim_lifecycle import decide
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.pool import waits
 from domain.control_annotations import PAUSED
+from domain.refusal import ErrorType
 from domain.resource import timestamp
+from domain.runner import State
 
 PRINCIPAL = "arn:aws:iam::999999999999:role/fleet"
 ROLE = f"arn:aws:iam::{AWS_ID}:role/managed-sts-role"
@@ -143,11 +146,23 @@ def test_the_role_goes_although_the_claim_names_no_principal_by_now(changed: dic
     assert activities(decide(start, NOW)) == ["aws.delete_fleet_role"]
 
 
+@pytest.mark.parametrize("end", ["finished", "stopped", "failed"])
+def test_a_role_that_is_made_while_its_claim_is_deleted_is_deleted_again(end: str) -> None:
+    state, step = State(fleet(known={"fulfilled": NAME}), dirty=False).step(decide, NOW)
+    (ensure,) = step.start
+    ends = fleet(of={"meta": {"deletionTimestamp": ago(minutes=1)}})
+    state, step = state.observing(NOW).observed(ends).step(decide, NOW)
+    (delete,) = step.start
+    state = state.finished(delete.slot, None)
+    if end == "failed":
+        state = state.failed(ensure.slot, refusal(ErrorType.UNAVAILABLE))
+    else:
+        state = state.stopped(ensure.slot) if end == "stopped" else state.finished(ensure.slot, None)
+    _, step = state.step(decide, NOW)
+    assert [action.activity for action in step.start] == ["aws.delete_fleet_role"]
+
+
 def test_a_role_that_cannot_be_deleted_keeps_the_account_from_everybody() -> None:
-    from account_objects import refusal
-
-    from domain.refusal import ErrorType
-
     of = {"meta": {"deletionTimestamp": ago(minutes=1)}, "status": {"state": "Ready", "conditions": []}}
     denied = {"aws.delete_fleet_role": refusal(ErrorType.DENIED, attempts=3)}
     decision = decide(fleet(of=of, refusals=denied), NOW)
