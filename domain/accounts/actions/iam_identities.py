@@ -13,10 +13,9 @@ from domain.model import Model
 from domain.refusal import Refusal
 
 class MakingAction(MemberAction):
-    """A creation that a deletion may overtake: once it has ended, even in part, the deletion is repeated."""
-
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
-    undone: ClassVar[str] = "identities_deleted"  # the memory's field that says that the deletion is done
+    # The memory's field that says that a deletion is done. A deletion that has overtaken this action is repeated.
+    undone: ClassVar[str] = "identities_deleted"
 
     def fold(self, world: W, result: Model | None) -> W:
         return self.cancelled(super().fold(world, result))

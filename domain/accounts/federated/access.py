@@ -178,7 +178,7 @@ def _moving(world: FederatedAccessWorld, before: str, now: datetime) -> Decision
 
 
 def _moved_from(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
-    """The IAM role of the AWSFederatedRole that the spec named before; empty if there is none, or it is deleted."""
+    # The spec may have named another AWSFederatedRole before.
     recorded, place = _recorded_role(world), world.access.place
     deleted = not place.role and recorded == world.known.moved_from
     return "" if deleted or recorded == role_name(world, role) else recorded
