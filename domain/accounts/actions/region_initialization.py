@@ -8,6 +8,7 @@ from domain.accounts.observed import AccountWorld, RegionOutcome
 from domain.decision import Facts, WhenUnwanted
 from domain.identity import Key
 from domain.model import Model
+from domain.refusal import Refusal
 
 
 class Regions(Facts):
@@ -48,6 +49,14 @@ class InitializeRegion(MemberAction):
         known = world.known
         requested = tuple(sorted({*known.vcpus_asked, *({self.region} if result.vcpus_asked else ())}))
         return world.learn(outcomes={**known.outcomes, self.region: result}, vcpus_asked=requested)
+
+    # An instance may be left: a deletion that has searched the region already searches it again.
+
+    def cancelled(self, world: AccountWorld) -> AccountWorld:  # type: ignore[override]
+        return world.learn(cleaned={region: how for region, how in world.known.cleaned.items() if region != self.region})
+
+    def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
+        return self.cancelled(super().refuse(world, refusal))
 
 
 class EndLaunches(MemberAction):

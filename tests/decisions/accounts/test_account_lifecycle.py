@@ -771,6 +771,22 @@ def test_identities_made_while_the_account_is_deleted_are_deleted_too(end: str) 
         assert [each.activity for each in step.start] == [DeleteIdentities.activity]
 
 
+@pytest.mark.parametrize("end", ["stopped", "failed"])
+def test_a_launch_that_ends_badly_while_the_account_is_deleted_is_searched_for_again(end: str) -> None:
+    start = world(in_state("InitializingRegions"), known={**CREDENTIALS, "regions": ("us-east-1",)})
+    state, step = State(start, dirty=False).step(decide, NOW)
+    (launch,) = step.start
+    assert isinstance(launch, InitializeRegion)
+    ends = start.account.model_copy(update={"metadata": account(meta=DELETED).metadata})
+    state, step = state.observing(NOW).observed(start.model_copy(update={"account": ends})).step(decide, NOW)
+    (search,) = step.start
+    assert isinstance(search, EndLaunches)
+    state = state.finished(search.slot, None)
+    state = state.stopped(launch.slot) if end == "stopped" else state.failed(launch.slot, refusal(ErrorType.UNAVAILABLE))
+    _, step = state.step(decide, NOW)
+    assert [each.slot for each in step.start] == [search.slot]
+
+
 def test_a_deletion_during_a_request_that_fails_goes_on() -> None:
     going = world(account(meta=DELETED), known={"request_id": "car-1"})
     failed = fold(going, decide(going, NOW).actions[0], refusal(ErrorType.INVALID, code="EMAIL_ALREADY_EXISTS"))
