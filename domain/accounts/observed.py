@@ -216,7 +216,7 @@ class ClaimMemory(Model):
     """
 
     fulfilled: str = ""
-    made: str = ""  # the Account created for a customer's account
+    made: str = ""  # the Account created for a customer's account, until the claim has its link
     fleet_principal: str = ""  # whom the fleet manager's role trusts, once it is made
     role_delivered: bool = False
     fleet_role_deleted: bool = False
@@ -288,9 +288,10 @@ class ClaimWorld(AreaWorld):
 
     def _after(self) -> Self:
         """A Ready claim forgets the handover. So a claim whose state is reset repeats it."""
+        linked = self.learn(made="") if self.claim.spec.account_link else self
         if self.claim.status.state != ClaimState.READY:
-            return self
-        return self.learn(fulfilled="", fleet_principal="", role_delivered=False)
+            return linked
+        return linked.learn(fulfilled="", fleet_principal="", role_delivered=False)
 
 
 def entering(state: str) -> str:

@@ -31,7 +31,7 @@ from domain.accounts.resources import Account
 from domain.control_annotations import PAUSED as PAUSE
 from domain.decision import Outcome
 from domain.runner import State
-from domain.writes import Delete, DropFinalizer, Patch
+from domain.writes import Delete, DropFinalizer, Patch, Written
 
 HELD = InputSecret(complete=True, held=True)
 REMOVED = {"secret_removed": True}
@@ -110,6 +110,15 @@ def test_the_account_that_was_made_is_linked_and_the_state_stays_blank() -> None
     assert (link.subresource, link.patch) == ("", {"spec": {"accountLink": NAME}})
     waiting = decide(byoc(linked=True, account=customers("Creating")), NOW)
     assert (waiting.outcome, waiting.actions, waiting.waits_for) == (Outcome.WAITING, (), (f"Account/{NAME}",))
+
+
+def test_a_blanked_link_to_an_account_that_is_gone_leads_to_another_account() -> None:
+    unlinked = byoc(known={"made": NAME})
+    (link,) = decide(unlinked, NOW).actions
+    linked = fold(unlinked, link, Written(resource_version="4"))
+    blanked = byoc(of={"status": READY}).recall(linked)
+    (make,) = decide(blanked, NOW).actions
+    assert isinstance(make, MakeCustomerAccount)
 
 
 def test_ready_comes_before_the_secret_and_the_support_role() -> None:
