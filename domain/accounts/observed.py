@@ -291,7 +291,8 @@ class ClaimWorld(AreaWorld):
         linked = self.learn(made="") if self.claim.spec.account_link else self
         if self.claim.status.state != ClaimState.READY:
             return linked
-        return linked.learn(fulfilled="", fleet_principal="", role_delivered=False)
+        fake_secret = None if self.known.fake_secret else self.known.fake_secret
+        return linked.learn(fulfilled="", fleet_principal="", role_delivered=False, fake_secret=fake_secret)
 
 
 def entering(state: str) -> str:

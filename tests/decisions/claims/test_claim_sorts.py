@@ -123,6 +123,12 @@ def test_a_fake_claim_says_claimed_in_the_words_that_clients_know() -> None:
     assert (claimed["reason"], claimed["message"]) == ("AccountClaimed", "Fake ccount claim fulfilled")
 
 
+def test_a_fake_claim_whose_state_is_blanked_writes_its_secret_again() -> None:
+    ready = settle(claim_world(fake()))
+    blanked = claim_world(fake()).recall(ready)
+    assert activities(decide(blanked, NOW)) == ["accounts.fake_secret"]
+
+
 def test_a_claim_that_becomes_fake_gives_its_account_back() -> None:
     held = ready_account(spec={"claimLink": "claim", "claimLinkNamespace": "tenant"}, status={"claimed": True})
     spec = {"accountLink": held.metadata.name, "accountOU": "ou-1"}
