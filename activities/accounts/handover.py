@@ -24,7 +24,7 @@ from activities.inline_driver import Inline
 from activities.kube import KubeActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, ReleaseAccount
-from domain.accounts.claim_holder import links_back, may_release
+from domain.accounts.claim_holder import links_back, may_release, unclean
 from domain.accounts.claim_lifecycle import NOT_MOVED, decide
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, UNCLEANED
 from domain.accounts.force_release import FORCE_RELEASE, release_reason
@@ -173,9 +173,17 @@ class HandOver(Activities):
         if action.how is Release.CLOSED:
             await self._delete(account)
             return
-        uid = {"annotations": {CLAIM_UID_ANNOTATION: None}}
-        account = await self._read.write(account, {"metadata": uid, "spec": _unlinked(action, account)})
+        unlink: JsonPatch = {
+            "metadata": {"annotations": {CLAIM_UID_ANNOTATION: None}},
+            "spec": _unlinked(action, account),
+        }
+        # The uid is all that leads a repeated release to an unclean account, so it goes last there.
+        left = unclean(account)
+        if not left:
+            account = await self._read.write(account, unlink)
         account = await self._read.write_status(account, released(account.status, now()), regionalServiceQuotas=None)
+        if left:
+            account = await self._read.write(account, unlink)
         await wake(self._client, self._read.key(account))
 
     async def _set_aside(self, action: ReleaseAccount, account: Account) -> None:
@@ -187,12 +195,11 @@ class HandOver(Activities):
         await self._read.write(account, {"metadata": uid, "spec": _unlinked(action, account)})
 
     async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
-        """Record on the Account that it was not cleaned, and set its state to Failed, before its link is removed."""
+        """Set the Account's state to Failed. Then record that it was not cleaned, and remove its link, in one write."""
         await self._remove_key(action, account)
         why = release_reason(account) or "released without a clean-up"
-        account = await self._read.write(account, {"metadata": {"annotations": {UNCLEANED: why}}})
         account = await self._read.write_status(account, release_failed(account.status, now()))
-        annotations: dict[str, object] = {CLAIM_UID_ANNOTATION: None}
+        annotations: dict[str, object] = {UNCLEANED: why, CLAIM_UID_ANNOTATION: None}
         if not account.metadata.deleting:
             annotations[FORCE_RELEASE] = None
         links = {"claimLink": "", "claimLinkNamespace": ""}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, cast
+from unittest.mock import AsyncMock
 
 import pytest
 from account_objects import ANSWERS, AWS_ID, NAME, NOW, ago, claim, claim_world, present, ready_account, settle, world
@@ -20,8 +22,12 @@ from domain.accounts.actions.handover import Release, ReleaseAccount
 from domain.accounts.claim_holder import holds
 from domain.accounts.claim_lifecycle import decide
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE, UNCLEANED
+from domain.accounts.force_release import FORCE_RELEASE
+from domain.accounts.free_account_choice import is_free
 from domain.accounts.passes import ObserveAccount, ObserveClaim
 from domain.accounts.resources import Account, AccountClaim, LegalEntity
+from domain.identity import Kind
+from engine.errors import Unavailable
 from engine.settings import Settings
 
 ENTITY = {"id": "entity-1", "name": "Entity One"}
@@ -67,6 +73,59 @@ async def test_an_account_that_cannot_be_cleaned_is_failed_and_without_a_claim(m
     mark = present(status.conditions, "Failed")
     assert (mark.status, mark.reason, mark.message) == ("True", "Failed", "Account Reuse - Failed")
     assert holds(deleted(), left), "its release is repeated"
+
+
+class Dying(MemoryKube):
+    """An API server whose client dies before one of its writes of the Account."""
+
+    def __init__(self, writes: int) -> None:
+        super().__init__()
+        self.left = writes
+
+    async def patch(self, kind: Kind, *where: Any, **how: Any) -> Any:
+        if kind == ACCOUNT:
+            self.left -= 1
+            if self.left == -1:
+                raise Unavailable("killed")
+        return await super().patch(kind, *where, **how)
+
+
+async def _released_at_last(kube: MemoryKube, how: Release, monkeypatch: pytest.MonkeyPatch) -> Account:
+    monkeypatch.setattr(handover, "now", lambda: NOW)
+    monkeypatch.setattr(handover, "wake", AsyncMock())
+    reader = Reader(kube, Settings())  # type: ignore[arg-type]
+    action = ReleaseAccount(claim=deleted().key, account=NAME, legal_entity=LegalEntity(**ENTITY), how=how)
+    hand_over = HandOver(reader, cast("Sessions", None), cast("Client", None))
+    with suppress(Unavailable):
+        await hand_over.release(action)
+    await hand_over.release(action)
+    left = await reader.account(NAME)
+    assert left is not None
+    return left
+
+
+@pytest.mark.parametrize("writes", range(3))
+async def test_an_unclean_account_is_freed_although_its_release_is_killed(
+    writes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kube = Dying(writes)
+    await stored(kube, unclean(uid=deleted().metadata.uid), deleted())
+    assert is_free(await _released_at_last(kube, Release.FREE, monkeypatch))
+
+
+@pytest.mark.parametrize("writes", range(4))
+@pytest.mark.parametrize("held", [True, False])
+async def test_a_forced_release_that_is_killed_leaves_no_order_to_release_again(
+    writes: int, held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = {CLAIM_UID_ANNOTATION: deleted().metadata.uid, FORCE_RELEASE: "closed"}
+    link = {"claimLink": "claim", "claimLinkNamespace": "tenant", "legalEntity": ENTITY}
+    linked = ready_account(meta={"annotations": noted}, spec=link, status={"claimed": True})
+    kube = Dying(writes)
+    await stored(kube, linked if held else unclean(meta={"annotations": noted}), deleted())
+    left = await _released_at_last(kube, Release.UNCLEANED, monkeypatch)
+    assert left.metadata.annotations == {UNCLEANED: "closed"}
+    assert (left.status.state, left.spec.claim_link) == ("Failed", "")
 
 
 @pytest.mark.parametrize("uid", ["uid-claim", ""])
