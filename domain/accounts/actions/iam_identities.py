@@ -12,6 +12,7 @@ from domain.identity import Key
 from domain.model import Model
 from domain.refusal import Refusal
 
+
 class MakingAction(MemberAction):
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
     # The memory's field that says that a deletion is done. A deletion that has overtaken this action is repeated.

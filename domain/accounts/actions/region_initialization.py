@@ -53,7 +53,8 @@ class InitializeRegion(MemberAction):
     # An instance may be left: a deletion that has searched the region already searches it again.
 
     def cancelled(self, world: AccountWorld) -> AccountWorld:  # type: ignore[override]
-        return world.learn(cleaned={region: how for region, how in world.known.cleaned.items() if region != self.region})
+        cleaned = world.known.cleaned
+        return world.learn(cleaned={region: how for region, how in cleaned.items() if region != self.region})
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
         return self.cancelled(super().refuse(world, refusal))

@@ -139,7 +139,7 @@ class EnsureAccessRole(GrantAction):
     description: str
     principal: str
 
-    def cancelled(self, world: FederatedAccessWorld) -> FederatedAccessWorld:
+    def cancelled(self, world: FederatedAccessWorld) -> FederatedAccessWorld:  # type: ignore[override]
         return super().cancelled(world).learn(made=self.name, moved_from="")
 
 

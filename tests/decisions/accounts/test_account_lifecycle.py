@@ -782,7 +782,8 @@ def test_a_launch_that_ends_badly_while_the_account_is_deleted_is_searched_for_a
     (search,) = step.start
     assert isinstance(search, EndLaunches)
     state = state.finished(search.slot, None)
-    state = state.stopped(launch.slot) if end == "stopped" else state.failed(launch.slot, refusal(ErrorType.UNAVAILABLE))
+    failure = refusal(ErrorType.UNAVAILABLE)
+    state = state.stopped(launch.slot) if end == "stopped" else state.failed(launch.slot, failure)
     _, step = state.step(decide, NOW)
     assert [each.slot for each in step.start] == [search.slot]
 
