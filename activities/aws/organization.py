@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeGuard
 
+from activities import attempt
 from activities.aws.session import Sessions, tag_list
 from domain.accounts.constants import CCS_ACCESS_ROLE
 from domain.accounts.organization import Census, CreateAttempt, MemberAccount
@@ -28,6 +29,7 @@ FAILED = "FAILED"
 
 SIDE_BY_SIDE = 4  # units created concurrently
 DUPLICATE_UNIT = "DuplicateOrganizationalUnitException"
+_UNLISTED_LOOKS = 5
 
 
 def census(sessions: Sessions, since: datetime) -> Census:
@@ -87,7 +89,10 @@ def ensure_organizational_units(sessions: Sessions, base: str, names: Iterable[s
         if isinstance(answer, str):
             ids[name] = answer
         elif _is_duplicate(answer):
-            ids[name] = _listed(existing, name, answer)
+            if name in existing:
+                ids[name] = existing[name]
+            else:
+                refused[name] = _not_listed(name, answer)
         elif isinstance(answer, Invalid):
             refused[name] = UnitRefused(message=answer.message, code=answer.code)
         else:
@@ -107,11 +112,13 @@ def _is_duplicate(answer: str | ApiError) -> TypeGuard[Conflict]:
     return isinstance(answer, Conflict) and answer.code == DUPLICATE_UNIT
 
 
-def _listed(existing: Mapping[str, str], name: str, error: Conflict) -> str:
-    if name not in existing:
+def _not_listed(name: str, error: Conflict) -> UnitRefused:
+    """AWS's list lags, but it may also have another spelling of the name, which must not hold up other names."""
+    if attempt.number() < _UNLISTED_LOOKS:
         message = f"{error.message} It is not listed yet; it is looked up again."
         raise Throttled(message, code=error.code, delay=timedelta(seconds=2)) from error
-    return existing[name]
+    message = f"{error.message} But no unit is named {name!r}: correct spec.legalEntity.id to the unit's spelling."
+    return UnitRefused(message=message, code=error.code)
 
 
 def tags_of(sessions: Sessions, account_id: str) -> dict[str, str]:
