@@ -18,6 +18,7 @@ from domain.model import Model
 
 _NAME = f"ConfigMap {OPERATOR_NAMESPACE}/{CONFIG_MAP}"
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_LARGEST = 2**63 - 1  # the API server refuses larger integers, here in pools and Accounts
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
@@ -135,9 +136,9 @@ def _integer(data: Mapping[str, str], key: str, problems: dict[str, str]) -> int
     if text is None:
         return None
     try:
-        return int(text.strip())
+        return _whole(text)
     except ValueError:
-        problems[key] = f"{text!r} is not a whole number"
+        problems[key] = f"{text!r} is not a whole number of at most 64 bits"
         return None
 
 
@@ -181,4 +182,11 @@ def _pool(name: str, entry: Mapping[str, Any]) -> PoolConfig:
 
 
 def _quotas(codes: Mapping[str, object]) -> dict[str, ServiceQuota]:
-    return {code: ServiceQuota(value=int(str(value))) for code, value in codes.items()}
+    return {code: ServiceQuota(value=_whole(str(value))) for code, value in codes.items()}
+
+
+def _whole(text: str) -> int:
+    number = int(text.strip())
+    if abs(number) > _LARGEST:
+        raise ValueError(f"{text!r} is too large")
+    return number

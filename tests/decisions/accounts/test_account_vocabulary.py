@@ -114,6 +114,7 @@ def test_each_missing_key_is_named_alone(key: str) -> None:
     [
         ("account-limit", "many"),
         ("account-limit", "1.5"),
+        ("account-limit", "9" * 20),  # the API server would refuse it in a pool's status
         ("accountpool", "]"),
         ("accountpool", "- pool"),
         ("accountpool", "just text"),
@@ -132,7 +133,12 @@ def test_a_value_of_the_wrong_shape_is_a_problem_of_that_key_alone(key: str, tex
 
 @pytest.mark.parametrize(
     "quotas",
-    ["servicequotas: {default: {L-1: lots}}", "servicequotas: {default: {L-1: }}", "globalservicequotas: {L-1: '1.5'}"],
+    [
+        "servicequotas: {default: {L-1: lots}}",
+        "servicequotas: {default: {L-1: }}",
+        "globalservicequotas: {L-1: '1.5'}",
+        f"globalservicequotas: {{L-1: {'9' * 20}}}",
+    ],
 )
 def test_a_quota_that_is_no_number_is_a_problem_of_its_pool_alone(quotas: str) -> None:
     read = parse_config({**DATA, "accountpool": f"pool: {{default: true, {quotas}}}\nother: {{}}"})
