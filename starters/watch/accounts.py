@@ -40,12 +40,13 @@ def read_account(obj: JsonObject) -> View:
     account = Account.model_validate(obj)
     meta, spec, status = account.metadata, account.spec, account.status
     asked_for = mapping(obj, "status")
-    has_all = status.state == AccountState.READY and bool(spec.aws_account_id)
+    has_finalizer = FINALIZER in meta.finalizers
+    has_all = status.state == AccountState.READY and bool(spec.aws_account_id) and has_finalizer
     return View(
         fingerprint=(
             meta.generation,
             tuple(meta.finalizers_without(FINALIZER)),
-            FINALIZER in meta.finalizers,
+            has_finalizer,
             chosen(meta.annotations, _ACCOUNT_ANNOTATIONS),
             account.iam_user_id,
             status.state,

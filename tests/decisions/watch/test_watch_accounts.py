@@ -32,7 +32,7 @@ def obj(name: str, namespace: str = NAMESPACE, **fields: Any) -> Obj:
 
 def account(**status: Any) -> Obj:
     spec = {"accountPool": "pool", "awsAccountID": "1", "claimLink": "", "legalEntity": {"id": "", "name": ""}}
-    return obj("account", spec=spec, status=status)
+    return edited(obj("account", spec=spec, status=status), "metadata.finalizers", [FINALIZER])
 
 
 def claim(**spec: Any) -> Obj:
@@ -80,7 +80,7 @@ def read(kind: Kind, each: Obj) -> Projection:
         ("metadata.generation", 2),
         ("metadata.deletionTimestamp", "2026-01-01T00:00:00Z"),
         ("metadata.finalizers", ["somebody-else"]),
-        ("metadata.finalizers", ["finalizer.aws.managed.openshift.io"]),
+        ("metadata.finalizers", []),
         ("metadata.annotations", {"perdure.dev/retry": "1"}),
         ("metadata.annotations", {"perdure.dev/paused": "true"}),
         ("metadata.annotations", {"aws.managed.openshift.com/pause-reconciliation": "true"}),
@@ -155,6 +155,7 @@ def test_any_writers_binding_is_news_to_the_account() -> None:
         (edited(account(state="Ready"), "spec.claimLink", "claim"), False),
         (edited(account(state="Ready", claimed=True), "spec.claimLink", "claim"), True),
         (edited(account(state="Ready"), "spec.awsAccountID", ""), False),
+        (edited(account(state="Ready"), "metadata.finalizers", []), False),
         (edited(account(state="Ready"), "metadata.annotations", {"perdure.dev/retry": "1"}), False),
         (
             edited(
