@@ -164,8 +164,7 @@ def searched(view: PoolView) -> tuple[list[tuple[str, str, bool]], list[tuple[st
             each
             for each in members
             if (each.spec.claim_link_namespace, each.spec.claim_link) == (meta.namespace, meta.name)
-            and each.spec.legal_entity.id == entity
-            and each.metadata.annotations.get(CLAIM_UID_ANNOTATION, meta.uid) == meta.uid
+            and belongs(each, of)
         ]
         own = [each for each in sorted(left, key=age) if each.spec.legal_entity.id == entity]
         own.sort(key=lambda each: not each.status.reused)
@@ -179,6 +178,11 @@ def searched(view: PoolView) -> tuple[list[tuple[str, str, bool]], list[tuple[st
         else:
             unserved.append((f"{meta.namespace}/{meta.name}", reasons(members, entity)))
     return bindings, unserved
+
+
+def belongs(account: Account, of: AccountClaim) -> bool:
+    uid, entity = account.metadata.annotations.get(CLAIM_UID_ANNOTATION), account.spec.legal_entity.id
+    return entity in {"", of.spec.legal_entity.id} if uid is None else uid == of.metadata.uid
 
 
 def can_be_given(of: Account) -> bool:
