@@ -43,7 +43,7 @@ def deleting(world: AccountWorld, now: datetime) -> Decision:
         return waits
     if _held_by_living_claim(world):
         return _held(world, now)
-    forced = release_reason(account)
+    forced = release_reason(account, world.claim if account.customers else None)
     if not forced and (unknown := world.partition_unknown()):
         return unknown
     if not (forced or account.spec.aws_account_id or known.created_account_id) and known.request_id:

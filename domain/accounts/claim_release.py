@@ -35,8 +35,6 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
         return waits
     if others := world.others_finalizers:
         return world.waiting(f"the release waits for other finalizers: {others}", "other finalizers")
-    if account is not None and not release_reason(account) and (unknown := world.partition_unknown()):
-        return unknown
     if claim_byoc.of_customer(world):
         return claim_byoc.releasing(world, now)
     if account is None:
@@ -48,8 +46,8 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
     # Only the Account's annotation counts: a tenant can annotate its own claim, and would keep a working key.
     if why := release_reason(account):
         return world.working(f"release without a clean-up: {why}", _release(world, account, Release.UNCLEANED))
-    if paused := world.paused(account):
-        return paused
+    if stopped := world.paused(account) or world.partition_unknown():
+        return stopped
     if cleaning := () if has_begun(world, account) else _cleaning(world, account):
         return _clean(world, account, cleaning)
     release = _release(world, account, Release.FREE)

@@ -30,7 +30,7 @@ from domain.accounts.problem_conditions import INVALID_CONFIG_MAP
 from domain.accounts.resources import Account
 from domain.decision import World
 from domain.resource import condition_of
-from domain.writes import DropFinalizer, Patch
+from domain.writes import Delete, DropFinalizer, Patch
 
 HELD = InputSecret(complete=True, held=True)
 
@@ -81,10 +81,9 @@ def customers(meta: dict[str, Any] | None = None) -> Account:
         world(ready_account(meta=DELETED)),
         world(customers(DELETED)),
         claim_world(claim(meta=DELETED, spec={"accountLink": NAME}), account=ready_account(spec=LINK)),
-        claim_world(claim(meta=DELETED, spec={**BYOC, "accountLink": NAME}), account=customers()),
         claim_world(claim(spec={**BYOC, "accountLink": NAME}), account=customers(), input_secret=HELD),
     ],
-    ids=["Account deleted", "customer's Account deleted", "released", "customer's released", "customer's handed over"],
+    ids=["Account deleted", "customer's Account deleted", "released", "customer's handed over"],
 )
 def test_while_the_aws_partition_is_unknown_nothing_is_done_in_an_account(start: World) -> None:
     assert decide_any(start, NOW).actions
@@ -95,9 +94,15 @@ def test_while_the_aws_partition_is_unknown_nothing_is_done_in_an_account(start:
 
 
 def test_a_forced_release_needs_no_aws_partition() -> None:
-    forced = ready_account(meta={**DELETED, "annotations": {FORCE_RELEASE: "closed"}})
-    (drop,) = decide_any(world(forced, config=config(fedramp="maybe")), NOW).actions
+    unreadable, force = config(fedramp="maybe"), {**DELETED, "annotations": {FORCE_RELEASE: "closed"}}
+    (drop,) = decide_any(world(ready_account(meta=force), config=unreadable), NOW).actions
     assert isinstance(drop, DropFinalizer)
+    of = claim(meta=force, spec={**BYOC, "accountLink": NAME})
+    (removed,) = decide_any(claim_world(of, account=customers(), config=unreadable), NOW).actions
+    assert isinstance(removed, Delete)
+    forgotten = world(customers(DELETED), claim=of, config=unreadable)
+    assert "ConfigMap" not in decide_any(forgotten, NOW).waits_for
+    assert decide_any(forgotten, NOW).actions
 
 
 def test_the_condition_goes_when_the_key_is_there_and_the_rest_stays() -> None:
