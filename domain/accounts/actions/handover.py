@@ -5,12 +5,13 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import ClassVar, Self
 
-from domain.accounts.constants import CLAIM_UID_ANNOTATION
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
 from domain.accounts.observed import ClaimWorld
-from domain.accounts.resources import Account, LegalEntity
+from domain.accounts.resources import Account, AccountSpec, LegalEntity
 from domain.decision import Action, Facts, Queue, WhenUnwanted
 from domain.identity import Key
 from domain.model import Model
+from domain.resource import ObjectMeta
 from domain.writes import JsonPatch, Patch, Written, patched
 
 
@@ -40,14 +41,25 @@ class MakeCustomerAccount(Action):
     title: ClassVar[str] = "create an Account for the customer's {account_id}"
     result: ClassVar[type[Model] | None] = MadeAccount
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
-    # A claim that is deleted meanwhile has to find the Account, or nothing would ever delete it.
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
-    observed_after: ClassVar[bool] = True
 
     claim: Key
     account_id: str
     legal_entity: LegalEntity
     manual_sts_mode: bool
+
+    def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
+        made = super().fold(world, result)
+        if not world.claim.metadata.deleting:
+            return made
+        # The last observation has no Account, and without one the claim would end: nothing would delete the Account.
+        meta = ObjectMeta(
+            name=made.known.made,
+            namespace=OPERATOR_NAMESPACE,
+            annotations={CLAIM_UID_ANNOTATION: self.claim.uid},
+        )
+        spec = AccountSpec(byoc=True, claim_link=self.claim.name, claim_link_namespace=self.claim.namespace)
+        return made.model_copy(update={"account": Account(metadata=meta, spec=spec)})
 
 
 class Fulfilled(Model):

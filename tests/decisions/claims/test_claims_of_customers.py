@@ -155,9 +155,7 @@ def test_an_account_that_is_made_while_its_claim_is_deleted_is_deleted_too() -> 
     assert not step.cancel  # the API server may already have the request
     state, step = state.finished("accounts.let_secrets_go", None).step(decide, NOW)
     assert not step.start  # the finalizer stays until the Account is made
-    state = state.finished(make.slot, MadeAccount(made=NAME))
-    assert state.dirty
-    state, step = state.observing(NOW).observed(ends.model_copy(update={"account": customers("")})).step(decide, NOW)
+    state, step = state.finished(make.slot, MadeAccount(made=NAME)).step(decide, NOW)
     (delete,) = step.start
     assert isinstance(delete, Delete)
     assert delete.key.name == NAME
