@@ -15,6 +15,7 @@ from domain.accounts.federated.resources import CustomPolicy
 from domain.decision import Action, Facts, Queue, WhenUnwanted
 from domain.identity import Key
 from domain.model import Model
+from domain.refusal import Refusal
 from domain.resource import SecretReference
 
 # A role may have hundreds of accesses, and the API server may allow only a few requests a second.
@@ -118,6 +119,9 @@ class GrantAction(CustomerAction):
     def cancelled(self, world: FederatedAccessWorld) -> FederatedAccessWorld:  # type: ignore[override]
         # A deletion in progress must search again.
         return world.learn(revoked=False)
+
+    def refuse(self, world: FederatedAccessWorld, refusal: Refusal) -> FederatedAccessWorld:  # type: ignore[override]
+        return super().refuse(world.learn(revoked=False), refusal)
 
 
 class EnsureAccessPolicy(GrantAction):

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from account_objects import refusal
 from federated_objects import (
     ACCOUNT_ID,
     CUSTOM,
@@ -175,8 +176,8 @@ def test_each_step_that_is_refused_fails_it_aloud_and_is_tried_again(activity: s
 def test_the_same_refusal_in_other_words_writes_nothing() -> None:
     world, _, _ = live(access_world(access(), role()), refusing("aws.identify_customer"))
     (slot,) = world.refusals
-    refusal = world.refusals[slot].model_copy(update={"message": "refused [request 2]", "attempts": 2})
-    decision = decide(world.model_copy(update={"refusals": {slot: refusal}}), NOW)  # type: ignore[arg-type]
+    other = world.refusals[slot].model_copy(update={"message": "refused [request 2]", "attempts": 2})
+    decision = decide(world.model_copy(update={"refusals": {slot: other}}), NOW)  # type: ignore[arg-type]
     assert [action.activity for action in decision.actions] == ["aws.identify_customer"]
 
 
@@ -387,7 +388,8 @@ def test_what_a_step_makes_while_the_access_is_deleted_is_deleted_too() -> None:
     (revoke,) = step.start
     state, step = state.finished(revoke.slot, None).step(decide, NOW)
     assert not step.start
-    for ended in (state.finished(make.slot, None), state.stopped(make.slot)):
+    failed = state.failed(make.slot, refusal(ErrorType.INVALID))
+    for ended in (state.finished(make.slot, None), state.stopped(make.slot), failed):
         again, step = ended.step(decide, NOW)
         (second,) = step.start
         assert isinstance(second, RevokeAccess)
