@@ -18,8 +18,8 @@ from domain.model import Model
 
 _NAME = f"ConfigMap {OPERATOR_NAMESPACE}/{CONFIG_MAP}"
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-_LARGEST = 2**63 - 1  # the API server refuses larger integers, here in pools and Accounts
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+_LARGEST = 2**63 - 1  # the API server refuses larger integers, here in pools and Accounts
 
 
 class PoolConfig(Model):
