@@ -28,7 +28,7 @@ from domain.resource import timestamp
 from domain.writes import JsonPatch
 
 MISCONFIGURED = "perdure.dev/Misconfigured"
-UNSERVABLE = "Unservable"  # nothing changes until the problem is corrected
+UNSERVABLE = "Unservable"  # only endpoints change until the problem is corrected
 PARTLY_IGNORED = "PartlyIgnored"  # the faulty values are ignored, everything else is as requested
 _LONGEST_MESSAGE = 32_000  # the API server's limit is 32768
 

@@ -5,7 +5,7 @@
 | of a class that another installation serves | absent | nothing; our finalizer stays, unless `release_foreign` is set |
 | not of type LoadBalancer, being deleted, or of another class | present | the LoadBalancer is deleted |
 | not of type LoadBalancer, or being deleted | absent | the Service's address and finalizer are removed |
-| of our class, with something that cannot be served | any | a warning is reported, and nothing is changed |
+| of our class, with something that cannot be served | any | a warning is reported; only endpoints change |
 | of our class | absent | the finalizer is added, then the whole LoadBalancer is created in one request |
 | of our class | present | all differences are corrected in one patch |
 
@@ -82,11 +82,10 @@ def work_for(
     if stranger:
         problem = f"validation failed: the name {load_balancer_name(service.metadata)} belongs to Service {stranger}"
         return ServiceWork(problem=problem, notices=(warning("Failed", problem),))
-    if problem := fault_of(service):
-        problem = f"validation failed: {problem}"
-        return ServiceWork(problem=problem, notices=(warning("Failed", problem),))
-    annotations = parse_annotations(service, installation)
     endpoints = endpoints_of(service, nodes)
+    if problem := fault_of(service):
+        return _unservable(balancer, endpoints, f"validation failed: {problem}")
+    annotations = parse_annotations(service, installation)
     finalizer = not service.held
     if balancer is None:
         return _creation(service, annotations, endpoints, installation, finalizer=finalizer)
@@ -111,6 +110,15 @@ def _other_service(service: Service, balancer: LoadBalancer | None) -> str:
     namespace, _, name = balancer.service.partition("/")
     other = service.metadata.model_copy(update={"namespace": namespace, "name": name})
     return balancer.service if load_balancer_name(other) == balancer.metadata.name else ""
+
+
+def _unservable(balancer: LoadBalancer | None, endpoints: tuple[Endpoint, ...], problem: str) -> ServiceWork:
+    # Nodes come and go meanwhile. As in yawol their addresses are still written, so that the former ports stay served.
+    patch: JsonPatch = {}
+    if balancer is not None and not balancer.metadata.deleting:
+        stored = balancer.spec
+        patch = _spec_patch(stored, stored.model_copy(update={"endpoints": _endpoints(stored, endpoints)}))
+    return ServiceWork(patch=patch, problem=problem, notices=(warning("Failed", problem), *_synced(patch)))
 
 
 def _creation(
@@ -153,27 +161,35 @@ def _synchronization(
     stored = balancer.spec
     annotations = keeping(annotations, stored)
     infrastructure, refused = _infrastructure(stored.infrastructure, annotations.infrastructure)
-    same_endpoints = sorted(stored.endpoints, key=lambda each: each.name) == list(endpoints)
     existing, doubts = address_to_store(service, stored.existing_floating_ip, annotations.existing_floating_ip)
     wanted = stored.model_copy(
         update={
             "ports": service.spec.ports,
             "replicas": annotations.replicas,
-            "endpoints": stored.endpoints if same_endpoints else endpoints,
+            "endpoints": _endpoints(stored, endpoints),
             "infrastructure": infrastructure,
             "debug_settings": _as_stored(stored.debug_settings, annotations.debug_settings),
             "options": _options(stored.options, annotations.options),
             "existing_floating_ip": existing,
         }
     )
+    patch = _spec_patch(stored, wanted)
+    notices = (*annotations.notices, *ignored(annotations.problem), *refused, *doubts, *_synced(patch))
+    if balancer.service != service_name(service.metadata):
+        patch["metadata"] = {"annotations": {SERVICE_NAME_ANNOTATION: service_name(service.metadata)}}
+    return ServiceWork(patch=patch, notices=notices)
+
+
+def _endpoints(stored: LoadBalancerSpec, endpoints: tuple[Endpoint, ...]) -> tuple[Endpoint, ...]:
+    same = sorted(stored.endpoints, key=lambda each: each.name) == list(endpoints)
+    return stored.endpoints if same else endpoints
+
+
+def _spec_patch(stored: LoadBalancerSpec, wanted: LoadBalancerSpec) -> JsonPatch:
     changes = difference(stored, wanted)
     if "ports" in changes:
         changes["ports"] = [_port(port) for port in wanted.ports]
-    patch: JsonPatch = {"spec": changes} if changes else {}
-    if balancer.service != service_name(service.metadata):
-        patch["metadata"] = {"annotations": {SERVICE_NAME_ANNOTATION: service_name(service.metadata)}}
-    notices = (*annotations.notices, *ignored(annotations.problem), *refused, *doubts, *_synced(changes))
-    return ServiceWork(patch=patch, notices=notices)
+    return {"spec": changes} if changes else {}
 
 
 def _infrastructure(
@@ -239,7 +255,7 @@ def done_since(balancer: LoadBalancer, generation: int) -> tuple[Notice, ...]:
         return _created() if now == 1 else ()
     if now == generation:
         return ()
-    return _synced({"ports": (), "replicas": 0, "endpoints": ()})
+    return _synced({"spec": {"ports": (), "replicas": 0, "endpoints": ()}})
 
 
 def _created() -> tuple[Notice, ...]:
@@ -247,7 +263,9 @@ def _created() -> tuple[Notice, ...]:
     return (normal("creation", "LoadBalancer is in creation", each_time=True), _update(_PORTS_SYNCED))
 
 
-def _synced(changes: JsonPatch) -> tuple[Notice, ...]:
+def _synced(patch: JsonPatch) -> tuple[Notice, ...]:
+    spec = patch.get("spec")
+    changes = spec if isinstance(spec, dict) else {}
     options = changes.get("options")
     updates = {
         "ports": _PORTS_SYNCED,

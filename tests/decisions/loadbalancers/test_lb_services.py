@@ -430,6 +430,21 @@ def test_a_service_that_cannot_be_served_gets_an_event_and_nothing_is_changed(
     assert (done.create, done.patch, done.add_finalizer) == ({}, {}, False)
 
 
+@pytest.mark.parametrize(
+    "spec", [{"allocateLoadBalancerNodePorts": False}, {"ports": [{"protocol": "SCTP", "port": 1}]}]
+)
+def test_a_load_balancer_follows_nodes_while_its_service_cannot_be_served(spec: Json) -> None:
+    changed = (node("node-b", "10.0.0.2"),)
+    of = service({"replicas": "3"}, spec=spec)
+    done = work_for(of, balancer(), changed, INSTALLATION)
+    assert done.patch == {"spec": {"endpoints": [{"name": "node-b", "addresses": ["10.0.0.2"]}]}}
+    assert messages(done) == (
+        f"Warning/Failed {done.problem}\nNormal/update LoadBalancer endpoints successfully synced with nodes addresses"
+    )
+    assert work_for(of, after(done, balancer()), changed, INSTALLATION).patch == {}
+    assert work_for(of, balancer(metadata=DELETING), changed, INSTALLATION).patch == {}
+
+
 # --- an existing floating IP ---
 
 
