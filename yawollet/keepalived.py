@@ -23,6 +23,7 @@ KEEPALIVED_STATS = "KeepalivedStatsFile"
 KEEPALIVED_PROCESS = "KeepalivedProcess"
 _SECTION = "VRRP Instance:"
 _STALE = timedelta(minutes=5)
+_LONGEST_PID = 7  # digits: Linux counts to 4194304
 
 _UNREADABLE = "CouldNotReadStats"
 _STATUS = "KeepalivedStatus"
@@ -94,10 +95,10 @@ def _mastery(statistics: Statistics) -> Finding:
 
 def _process(pid_file: Path) -> Finding:
     try:
-        text = pid_file.read_text().strip()
+        text = pid_file.read_text(errors="replace").strip()
     except OSError as error:
         return _stopped("CouldNotGetPIDFile", f"keepalived's pid file cannot be read: {error}")
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > _LONGEST_PID:
         return _stopped("CouldNotGetPID", f"keepalived's pid file holds no pid: {text[:40]!r}")
     if not psutil.pid_exists(int(text)):
         return _stopped("CouldNotKeepalivedProcess", f"no process has keepalived's pid {text}")

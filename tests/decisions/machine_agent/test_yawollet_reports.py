@@ -123,13 +123,15 @@ def test_keepalived_is_read_by_the_instance_that_holds_the_address() -> None:
     assert found.is_master
 
 
-def keepalived(tmp_path: Path, dump: str = DUMP, pid: str | None = None, age: float = 0) -> dict[str, tuple[bool, str]]:
+def keepalived(
+    tmp_path: Path, dump: str = DUMP, pid: str | bytes | None = None, age: float = 0
+) -> dict[str, tuple[bool, str]]:
     stats = tmp_path / "keepalived.stats"
     stats.write_text(dump)
     written = NOW.timestamp() - age
     os.utime(stats, (written, written))
     if pid is not None:
-        (tmp_path / "keepalived.pid").write_text(pid)
+        (tmp_path / "keepalived.pid").write_bytes(pid if isinstance(pid, bytes) else pid.encode())
     found, _ = findings(stats, tmp_path / "keepalived.pid", NOW)
     return {each.type: (each.met, each.reason) for each in found}
 
@@ -160,9 +162,16 @@ def test_statistics_that_cannot_be_read_are_reported(tmp_path: Path, dump: str) 
 
 @pytest.mark.parametrize(
     ("pid", "reason"),
-    [(None, "CouldNotGetPIDFile"), ("none", "CouldNotGetPID"), ("4194999", "CouldNotKeepalivedProcess")],
+    [
+        (None, "CouldNotGetPIDFile"),
+        ("none", "CouldNotGetPID"),
+        (b"\xff\xfe\x00", "CouldNotGetPID"),
+        ("1" * 5000, "CouldNotGetPID"),
+        ("99999999999999999999", "CouldNotGetPID"),
+        ("4194999", "CouldNotKeepalivedProcess"),
+    ],
 )
-def test_a_keepalived_that_does_not_run_is_reported(tmp_path: Path, pid: str | None, reason: str) -> None:
+def test_a_keepalived_that_does_not_run_is_reported(tmp_path: Path, pid: str | bytes | None, reason: str) -> None:
     assert keepalived(tmp_path, pid=pid)["KeepalivedProcess"] == (False, reason)
 
 
