@@ -165,10 +165,9 @@ def _got(
     project: Project, api: Api, kind: str, path: str, singular: str, id_: str, read: Callable[[object], T]
 ) -> T | None:
     try:
-        answer = project.get(api, kind, f"{path}/{id_}", what=id_)
+        return read(project.get(api, kind, f"{path}/{id_}", what=id_, holds=singular))
     except Absent:
         return None
-    return read(answer.get(singular))
 
 
 # --- lists ---
@@ -182,16 +181,16 @@ def servers_named(project: Project, name: str) -> tuple[Server, ...]:
 def list_server_groups(project: Project) -> tuple[ServerGroup, ...]:
     found: list[ServerGroup] = []
     while True:
-        answer = project.get(
+        listed = project.get(
             Api.NOVA,
             "servergroup",
             "/os-server-groups",
             what="all",
+            holds="server_groups",
             operation="list",
             query=(("offset", str(len(found))),) if found else (),
             version=SERVER_GROUPS,
         )
-        listed = answer.get("server_groups")
         page = [responses.server_group(each) for each in listed] if isinstance(listed, list) else []
         found += page
         if len(page) < _GROUPS_PER_PAGE:

@@ -64,11 +64,23 @@ class Project:
         self._connected.close()
 
     def get(
-        self, api: Api, kind: str, path: str, *, what: str, operation: str = "get", query: Query = (), version: str = ""
-    ) -> JsonObject:
-        """Read one object; raises Absent if it does not exist."""
+        self,
+        api: Api,
+        kind: str,
+        path: str,
+        *,
+        what: str,
+        holds: str,
+        operation: str = "get",
+        query: Query = (),
+        version: str = "",
+    ) -> object:
+        """The object or list that the answer `holds`; raises Absent if it does not exist."""
         call = self._call(api, kind, operation, what)
-        return self._object(_Request(call, "GET", path, query, version=version))
+        found = self._object(_Request(call, "GET", path, query, version=version)).get(holds)
+        if not isinstance(found, list) and not text(found, "id"):
+            raise unreadable(call, f"it has no {holds}")
+        return found
 
     def pages(self, api: Api, kind: str, path: str, plural: str, *, query: Query = ()) -> list[JsonObject]:
         """All objects, counted as one call. A query to Neutron names the project, because Neutron shows administrators

@@ -111,12 +111,8 @@ def _create_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGr
 def _mend_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGroupRule, ...]:
     group = step.security_group_id
     path = f"/security-groups/{group}"
-    answer = project.get(Api.NEUTRON, "group", path, what=group)
-    there = {
-        meaning(each): each
-        for each in responses.security_group(answer.get("security_group")).rules
-        if each.id not in step.delete
-    }
+    found = project.get(Api.NEUTRON, "group", path, what=group, holds="security_group")
+    there = {meaning(each): each for each in responses.security_group(found).rules if each.id not in step.delete}
     for wanted in step.create:
         if meaning(wanted) in there:
             continue

@@ -96,6 +96,25 @@ def test_an_observation_without_all_answers_is_none(cloud: SmallCloud, project: 
         observe_load_balancer(project, balancer(**NOTHING))
 
 
+@pytest.mark.parametrize(
+    "call", ["/security-groups/sg-9", "/ports/p-9", "/floatingips/f-9", "/os-server-groups", "/security-groups"]
+)
+def test_an_answer_without_the_object_does_not_count_as_absence(cloud: SmallCloud, project: Project, call: str) -> None:
+    owner = balancer(
+        spec={"options": {"serverGroupPolicy": "affinity"}},
+        status={"securityGroupID": "sg-9", "portID": "p-9", "floatingID": "f-9", "serverGroupID": "g-9"},
+    )
+    cloud.trouble = lambda made: "empty" if made.endswith(call) else ""
+    with pytest.raises(Unavailable, match="cannot be parsed"):
+        observe_load_balancer(project, owner)
+
+
+def test_a_server_that_an_empty_answer_describes_does_not_count_as_lost(cloud: SmallCloud, project: Project) -> None:
+    cloud.trouble = lambda made: "empty" if made.endswith("/servers/s-9") else ""
+    with pytest.raises(Unavailable, match="cannot be parsed"):
+        observe_machine(project, machine(spec={"portID": ""}, status={"serverID": "s-9", "defaultPortID": None}))
+
+
 def test_a_users_floating_ip_is_found_by_its_address(cloud: SmallCloud, project: Project) -> None:
     id_ = cloud.put("floatingips", description="mine", port_id=None)
     address = cloud.objects["floatingips"][id_]["floating_ip_address"]

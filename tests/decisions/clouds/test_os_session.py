@@ -127,7 +127,7 @@ def project(cloud: Cloud) -> Iterator[Project]:
 
 
 def port(project: Project) -> object:
-    return project.get(Api.NEUTRON, "port", "/ports/p-1", what="p-1")
+    return project.get(Api.NEUTRON, "port", "/ports/p-1", what="p-1", holds="port")
 
 
 def create(project: Project) -> object:
@@ -139,7 +139,7 @@ def create(project: Project) -> object:
 
 def test_all_threads_share_one_token_and_nothing_is_discovered(cloud: Cloud, project: Project) -> None:
     with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(lambda _: port(project), range(24))) == [PORT] * 24
+        assert list(threads.map(lambda _: port(project), range(24))) == [PORT["port"]] * 24
     assert cloud.tokens == 1
     assert cloud.calls == ["GET /v2.0/ports/p-1"] * 24
     assert {headers["X-Auth-Token"] for headers in cloud.headers} == {"token-1"}
@@ -184,7 +184,7 @@ def test_a_short_outage_of_keystone_locks_no_caller_out(cloud: Cloud, project: P
     cloud.keystone = [503, 201]
     with pytest.raises(Unavailable):
         port(project)
-    assert port(project) == PORT
+    assert port(project) == PORT["port"]
 
 
 def test_an_unknown_region_is_reported(cloud: Cloud) -> None:
@@ -198,7 +198,7 @@ def test_an_unknown_region_is_reported(cloud: Cloud) -> None:
 
 def test_a_read_that_fails_quickly_is_repeated_once(cloud: Cloud, project: Project) -> None:
     cloud.answers = ["{", (200, PORT)]
-    assert port(project) == PORT
+    assert port(project) == PORT["port"]
     assert len(cloud.calls) == 2
 
 
@@ -279,13 +279,14 @@ def test_deleting_says_whether_it_was_there(cloud: Cloud, project: Project) -> N
 def test_absence_is_reported(cloud: Cloud, project: Project) -> None:
     cloud.answers = [(404, {"itemNotFound": {"code": 404, "message": "gone"}})]
     with pytest.raises(Absent):
-        project.get(Api.NOVA, "server", "/servers/s", what="s")
+        project.get(Api.NOVA, "server", "/servers/s", what="s", holds="server")
     assert cloud.calls == ["GET /v2.1/servers/s"]
 
 
 def test_a_microversion_is_asked_for_where_one_is_needed(cloud: Cloud, project: Project) -> None:
-    project.get(Api.NOVA, "servergroup", "/os-server-groups", what="all", version="2.15")
-    project.get(Api.NOVA, "server", "/servers/s", what="s")
+    cloud.answers = [(200, {"server_groups": []}), (200, {"server": {"id": "s"}})]
+    project.get(Api.NOVA, "servergroup", "/os-server-groups", what="all", holds="server_groups", version="2.15")
+    project.get(Api.NOVA, "server", "/servers/s", what="s", holds="server")
     assert [headers.get("OpenStack-API-Version") for headers in cloud.headers] == ["compute 2.15", None]
 
 
@@ -318,7 +319,7 @@ def test_observing_sends_no_effect(cloud: Cloud) -> None:
             create(project)
         assert refused.value.code == "ObserveMode"
         assert (cloud.calls, cloud.tokens) == ([], 0)
-        assert port(project) == PORT
+        assert port(project) == PORT["port"]
 
 
 # Numbers.

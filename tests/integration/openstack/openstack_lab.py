@@ -153,7 +153,7 @@ class Lab:
         return self._ids[name]
 
     def _networks(self, project: Project) -> list[dict[str, object]]:
-        found = project.get(Api.NEUTRON, "network", "/networks", what="all")["networks"]
+        found = project.get(Api.NEUTRON, "network", "/networks", what="all", holds="networks")
         assert isinstance(found, list)
         return found
 
