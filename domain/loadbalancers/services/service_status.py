@@ -41,7 +41,7 @@ class ShownStatus(Model):
 def shown_status(service: Service, balancer: LoadBalancer | None, work: ServiceWork, now: datetime) -> ShownStatus:
     wrong = [notice for notice in work.notices if notice.type is NoticeType.WARNING]
     known = _stored(service)
-    news = tuple(notice for notice in wrong if known is None or notice.message not in known.message)
+    news = tuple(notice for notice in wrong if known is None or f" {notice.message} " not in f" {known.message} ")
     address = _address(service, balancer, work)
     patch = combined(address.patch, _condition(service, wrong, work, now))
     return ShownStatus(patch=patch, notices=(*news, *address.notices))

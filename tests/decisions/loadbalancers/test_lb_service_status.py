@@ -78,6 +78,14 @@ def test_of_two_problems_only_the_new_one_is_reported() -> None:
     assert ["tcpIdleTimeout" in notice.message for notice in standing(both).notices] == [True]
 
 
+def test_a_problem_with_which_a_former_one_begins_is_reported() -> None:
+    once = shown(service({"loadBalancerSourceRanges": "10.0.0.1/240"}))
+    shorter = service({"loadBalancerSourceRanges": "10.0.0.1"}, status=once.status.model_dump(mode="json"))
+    found = [notice.message for notice in standing(shorter).notices]
+    assert found == ["Could not parse LoadBalancerSourceRange: 10.0.0.1"]
+    assert standing(shown(shorter)) == ShownStatus()
+
+
 def test_a_condition_goes_when_nothing_is_wrong_and_others_stay() -> None:
     bad = service({"replicas": "three"}, status={"conditions": [OTHERS]})
     written = shown(bad)
