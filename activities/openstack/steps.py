@@ -26,7 +26,8 @@ from domain.loadbalancers.cloud.folded_results import Brought, RuleChange
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, SecurityGroup, SecurityGroupRule, Server
 from domain.loadbalancers.cloud.ownership import Owner, marked_for, select
 from domain.loadbalancers.cloud.security_group_rules import meaning
-from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending
+from domain.loadbalancers.refused_calls import QUOTA
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled
 from engine.kube.json import JsonObject, text
 
 STILL_HELD = "StillHeld"
@@ -86,11 +87,23 @@ def _create_security_group(project: Project, step: steps.CreateSecurityGroup) ->
 
 
 def _change_rules(project: Project, step: steps.ChangeRules) -> Brought:
-    made = _mend_rules(project, step) if attempt.repeated() else _create_rules(project, step)
-    for id_ in step.delete:
-        project.delete(Api.NEUTRON, "rule", f"/security-group-rules/{id_}", what=id_)
+    create = _mend_rules if attempt.repeated() else _create_rules
+    try:
+        made = create(project, step)
+        _delete_rules(project, step)
+    except Throttled as error:
+        if error.code != QUOTA or not step.delete:
+            raise
+        # The outdated rules count against the quota.
+        _delete_rules(project, step)
+        made = create(project, step)
     change = RuleChange(security_group_id=step.security_group_id, made=made, gone=step.delete)
     return Brought(rules=change)
+
+
+def _delete_rules(project: Project, step: steps.ChangeRules) -> None:
+    for id_ in step.delete:
+        project.delete(Api.NEUTRON, "rule", f"/security-group-rules/{id_}", what=id_)
 
 
 def _create_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGroupRule, ...]:

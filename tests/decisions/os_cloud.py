@@ -115,6 +115,7 @@ class SmallCloud:
         # content, nothing done; "" undisturbed.
         self.trouble: Callable[[str], str] = lambda call: ""
         self.missing: set[str] = set()  # ids that creations are refused for because there is no such object
+        self.most_rules = 1000  # the project's quota of security group rules
         self.deletions_take = 0  # looks at a deleted server before it is gone
         self._numbers = count(1)
         self._lock = threading.Lock()
@@ -198,6 +199,8 @@ class SmallCloud:
             wanted = body["security_group_rules"]
             if any(self._exists(each) for each in wanted):
                 raise RefusedError(409, "SecurityGroupRuleExists")
+            if len(self.objects[kind]) + len(wanted) > self.most_rules:
+                raise RefusedError(409, "OverQuota")
             return 201, {"security_group_rules": [self._create(kind, each) for each in wanted]}
         given = body[SINGULAR[kind]]
         self._refuse_missing(given)

@@ -16,7 +16,7 @@ from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
 from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.resources import Flavor, Image, LoadBalancerReference
-from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Unavailable
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable
 
 R = TypeVar("R")
 
@@ -159,6 +159,29 @@ def test_rules_are_one_call_and_what_is_gone_already_is_done(cloud: SmallCloud, 
     assert change.gone == step.delete
     assert {each.port_range_min for each in change.made} == {80, 443}
     assert len(cloud.objects["security-group-rules"]) == 3
+
+
+def test_rules_that_exceed_the_quota_are_created_after_the_outdated_ones_are_gone(
+    cloud: SmallCloud, project: Project
+) -> None:
+    group = group_of(cloud)
+    egress = list(cloud.objects["security-group-rules"])
+    cloud.most_rules = 2
+    step = steps.ChangeRules(security_group_id=group, create=(rule(80), rule(443)), delete=tuple(egress))
+    change = attempt(project, step).rules
+    assert change is not None
+    assert len(change.made) == 2
+    assert change.gone == tuple(egress)
+    assert sorted(each["port_range_min"] for each in cloud.objects["security-group-rules"].values()) == [80, 443]
+
+
+def test_rules_that_exceed_the_quota_for_good_leave_the_group_unchanged(cloud: SmallCloud, project: Project) -> None:
+    group = group_of(cloud)
+    cloud.most_rules = 2
+    with pytest.raises(Throttled) as refused:
+        attempt(project, steps.ChangeRules(security_group_id=group, create=(rule(80),)))
+    assert refused.value.code == "OverQuota"
+    assert len(cloud.objects["security-group-rules"]) == 2
 
 
 def test_a_server_gets_what_its_machine_needs(cloud: SmallCloud, project: Project) -> None:
