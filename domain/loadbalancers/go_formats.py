@@ -29,7 +29,7 @@ _MICROSECONDS = {
     "h": Fraction(3600 * 10**6),
 }
 _PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
-_LONGEST_MICROSECONDS = 2**63 // 1000  # Go counts nanoseconds in 63 bits
+_TOO_LONG = Fraction(2**63, 1000)  # in microseconds: Go counts nanoseconds in 63 bits
 _LONGEST_TEXT = 100  # a sanity limit: parsing longer numbers takes too long
 
 # Go's encoder escapes HTML characters.
@@ -54,7 +54,7 @@ def parse_duration(text: str) -> timedelta | None:
             return None
         total += Fraction(part[1].rstrip(".")) * _MICROSECONDS[part[2]]
         position = part.end()
-    if total > _LONGEST_MICROSECONDS:
+    if total >= _TOO_LONG:
         return None
     return sign * timedelta(microseconds=int(total))
 

@@ -181,6 +181,11 @@ def test_go_takes_nothing_else_for_a_boolean(text: str) -> None:
         ("+30s", timedelta(seconds=30), "30s"),
         ("-1m", timedelta(minutes=-1), "-1m0s"),
         ("100h", timedelta(hours=100), "100h0m0s"),
+        (
+            "2562047h47m16.854775807s",
+            timedelta(microseconds=9_223_372_036_854_775),
+            "2562047h47m16.854775s",
+        ),
     ],
 )
 def test_durations_are_read_and_written_as_go_does(text: str, duration: timedelta, written: str) -> None:
@@ -189,7 +194,9 @@ def test_durations_are_read_and_written_as_go_does(text: str, duration: timedelt
     assert parse_duration(written) == duration
 
 
-@pytest.mark.parametrize("text", ["", "300", "5 m", "1d", "m", "-", "1h-5m", ".s", "5M", "9" * 30 + "h", "1s" * 60])
+@pytest.mark.parametrize(
+    "text", ["", "300", "5 m", "1d", "m", "-", "1h-5m", ".s", "5M", "9" * 30 + "h", "1s" * 60, "9223372036854775808ns"]
+)
 def test_other_texts_are_no_durations(text: str) -> None:
     assert parse_duration(text) is None
 
