@@ -445,6 +445,17 @@ def test_a_load_balancer_follows_nodes_while_its_service_cannot_be_served(spec: 
     assert work_for(of, balancer(metadata=DELETING), changed, INSTALLATION).patch == {}
 
 
+@pytest.mark.parametrize(
+    "of",
+    [service(metadata={"deletionTimestamp": "2026-05-01T11:00:00Z"}), service({"className": "theirs"})],
+    ids=["deleted", "another class"],
+)
+def test_no_endpoints_are_written_for_an_unservable_service_that_is_released(of: Service) -> None:
+    unservable = of.model_copy(update={"spec": of.spec.model_copy(update={"allocate_load_balancer_node_ports": False})})
+    done = work_for(unservable, balancer(), (node("node-b", "10.0.0.2"),), INSTALLATION)
+    assert (done.delete, done.patch) == (True, {})
+
+
 # --- an existing floating IP ---
 
 
