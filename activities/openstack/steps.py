@@ -87,16 +87,16 @@ def _create_security_group(project: Project, step: steps.CreateSecurityGroup) ->
 
 
 def _change_rules(project: Project, step: steps.ChangeRules) -> Brought:
-    create = _mend_rules if attempt.repeated() else _create_rules
     try:
-        made = create(project, step)
-        _delete_rules(project, step)
+        made = _mend_rules(project, step) if attempt.repeated() else _create_rules(project, step)
     except Throttled as error:
         if error.code != QUOTA or not step.delete:
             raise
-        # The outdated rules count against the quota.
+        # The outdated rules count against the quota. If it is still too low, as many new rules as fit are created.
         _delete_rules(project, step)
-        made = create(project, step)
+        made = _mend_rules(project, step)
+    else:
+        _delete_rules(project, step)
     change = RuleChange(security_group_id=step.security_group_id, made=made, gone=step.delete)
     return Brought(rules=change)
 

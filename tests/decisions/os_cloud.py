@@ -194,18 +194,23 @@ class SmallCloud:
                 code = f"{what.title().replace(' ', '')}NotFound"
                 raise RefusedError(404, code, f"{what} {id_} could not be found.")
 
+    def _count_rules(self, new: int) -> None:
+        if len(self.objects["security-group-rules"]) + new > self.most_rules:
+            raise RefusedError(409, "OverQuota")
+
     def _post(self, kind: str, body: Any) -> tuple[int, Any]:
         if "security_group_rules" in body:
             wanted = body["security_group_rules"]
             if any(self._exists(each) for each in wanted):
                 raise RefusedError(409, "SecurityGroupRuleExists")
-            if len(self.objects[kind]) + len(wanted) > self.most_rules:
-                raise RefusedError(409, "OverQuota")
+            self._count_rules(len(wanted))
             return 201, {"security_group_rules": [self._create(kind, each) for each in wanted]}
         given = body[SINGULAR[kind]]
         self._refuse_missing(given)
-        if kind == "security-group-rules" and self._exists(given):
-            raise RefusedError(409, "SecurityGroupRuleExists")
+        if kind == "security-group-rules":
+            if self._exists(given):
+                raise RefusedError(409, "SecurityGroupRuleExists")
+            self._count_rules(1)
         if kind == "floatingips" and any(
             each["port_id"] == given["port_id"] for each in self.objects["floatingips"].values()
         ):

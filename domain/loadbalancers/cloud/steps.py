@@ -99,7 +99,9 @@ class CreateSecurityGroup(Step):
 
 
 class ChangeRules(Step):
-    """Change a group's rules. New rules are created first, so that permitted traffic is never interrupted."""
+    """Change a group's rules. New rules are created first, so that permitted traffic is not interrupted, unless they
+    exceed the quota.
+    """
 
     activity: ClassVar[str] = "openstack.change_rules"
 

@@ -175,6 +175,20 @@ def test_rules_that_exceed_the_quota_are_created_after_the_outdated_ones_are_gon
     assert sorted(each["port_range_min"] for each in cloud.objects["security-group-rules"].values()) == [80, 443]
 
 
+def test_as_many_rules_are_created_as_the_quota_allows(cloud: SmallCloud, project: Project) -> None:
+    group = group_of(cloud)
+    outdated = tuple(cloud.objects["security-group-rules"])
+    cloud.most_rules = 2
+    step = steps.ChangeRules(security_group_id=group, create=(rule(80), rule(443), rule(8080)), delete=outdated)
+    with pytest.raises(Throttled):
+        attempt(project, step)
+    assert sorted(each["port_range_min"] for each in cloud.objects["security-group-rules"].values()) == [80, 443]
+    cloud.most_rules = 3
+    change = attempt(project, step, 2).rules
+    assert change is not None
+    assert {each.port_range_min for each in change.made} == {80, 443, 8080}
+
+
 def test_rules_that_exceed_the_quota_for_good_leave_the_group_unchanged(cloud: SmallCloud, project: Project) -> None:
     group = group_of(cloud)
     cloud.most_rules = 2
