@@ -49,8 +49,8 @@ def abandon(
 ) -> None:
     """Remove Perdure's finalizer from an object whose deletion is stuck, and list what stays behind in the cloud.
 
-    With --skip-cleanup, the lifecycle completes the deletion of an AccountClaim or Account, and no other claim gets the
-    AWS account.
+    With --skip-cleanup, the lifecycle of an AccountClaim or Account deletes it without the clean-up in AWS. No other
+    claim gets the AWS account.
 
     Example: perdure abandon loadbalancer shop/web --reason "the project was deleted"
     """
@@ -70,7 +70,7 @@ def abandon(
     done = perform_on_cluster(lambda session: _release(session, reference, stuck, reason, left))
     if not printed(done, output):
         held = ", ".join(done.still_held_by)
-        say(f"{reference}: abandoned" + (f"; still held by {held}" if held else ""))
+        say(f"{reference}: abandoned" + (f"; other finalizers remain: {held}" if held else ""))
     wake_lifecycle(reference, stuck)
 
 
@@ -82,7 +82,8 @@ async def _stuck(session: ClusterSession, reference: Target) -> JsonObject:
     if not set(_finalizers(obj)) & _ours(reference.kind):
         held = ", ".join(_finalizers(obj))
         raise CommandError(
-            f"{reference} has no finalizer of Perdure's", f"it is held by {held}" if held else "it has no finalizers"
+            f"{reference} has no finalizer of Perdure's",
+            f"its finalizers are: {held}" if held else "it has no finalizers",
         )
     if not text(obj, "metadata", "deletionTimestamp"):
         raise CommandError(
@@ -103,7 +104,8 @@ async def _release(
     obj = await _stuck(session, reference)
     if text(obj, "metadata", "uid") != text(seen, "metadata", "uid"):
         raise CommandError(
-            f"{reference} was deleted, and a new object has that name now", "check it, and run the command again"
+            f"{reference} was deleted, and a new object has that name now",
+            "check the new object, and run the command again",
         )
     left = outside(reference, obj)
     if left != tuple(shown):

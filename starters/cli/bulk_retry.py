@@ -56,7 +56,7 @@ def retry_all(query: str, reason: str, *, dry_run: bool, yes: bool, form: Format
             say("no lifecycle matches")
         return
     if dry_run:
-        _print([_retried(row, said="would be asked", retried=False) for row in rows], form)
+        _print([_retried(row, said="would be asked for a retry", retried=False) for row in rows], form)
         return
     if not yes and not typer.confirm(f"Retry {len(rows)} lifecycles?", err=True):
         raise CommandError("nothing is retried", "--yes skips this question")

@@ -31,7 +31,7 @@ async def write_config_map(
             return
         except Absent:
             await _make(session, namespace, name)
-    raise CommandError(f"ConfigMap {namespace}/{name} cannot be written", "it is being deleted: try again")
+    raise CommandError(f"ConfigMap {namespace}/{name} cannot be written", "another client keeps deleting it: try again")
 
 
 async def _make(session: ClusterSession, namespace: str, name: str) -> None:

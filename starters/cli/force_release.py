@@ -65,7 +65,7 @@ def release(reference: Target, reason: str, output: Format) -> None:
             if may_release(claim, Account.model_validate(item)):
                 return Target(ACCOUNT, OPERATOR_NAMESPACE, text(item, "metadata", "name"))
         advice = f"perdure why {reference.kind.name.lower()} {reference.namespace}/{reference.name}"
-        raise CommandError(f"{reference} holds no Account: there is nothing to release", advice)
+        raise CommandError(f"{reference} is bound to no Account: there is nothing to release", advice)
 
     written = perform_on_cluster(write)
     done = Released(**reference.fields, why=reason)

@@ -157,11 +157,11 @@ def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Blocker, ...]:
 
 
 async def retry(session: Session, key: Key, reason: str) -> str:
-    """Ask the lifecycle for a retry, and return its answer. Raises CommandError if the lifecycle refuses because there
-    is nothing to retry, if the retry would be written while the area is paused, or if no worker answers.
+    """Ask the lifecycle for a retry, and return its answer.
 
     While Temporal retries an action, the lifecycle does not know of the failure and would refuse. In that case the
-    retry is written to the object as an annotation, and the action starts over.
+    retry is written to the object as an annotation, and the action starts over; this is refused while the area is
+    paused. Raises CommandError for a refusal, and if no worker answers.
     """
     kind = all_kinds()[key.kind]
     if kind.plural and await is_open(session.temporal, key):

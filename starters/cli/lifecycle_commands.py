@@ -177,7 +177,7 @@ def resume(
 
 
 def wake(
-    kind: Annotated[str, kind_argument("The kind. With --all alone: every kind.")] = "",
+    kind: Annotated[str, kind_argument("The kind. Without it, --all wakes every kind.")] = "",
     name: Annotated[str, name_argument("The object; not with --all.")] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="All objects of KIND, or of every kind that is served.")

@@ -38,7 +38,7 @@ FIELD_MANAGER = "perdure-cli"
 
 _ADVICE = {
     ErrorType.ABSENT: "`perdure list` lists the objects",
-    ErrorType.CONFLICT: "it was changed at the same time: try again",
+    ErrorType.CONFLICT: "another client changed the object at the same time: try again",
     ErrorType.DENIED: "these credentials may not do that in the cluster; deploy/rbac has roles for people",
     ErrorType.UNAVAILABLE: "is the cluster up, and is KUBECONFIG right? For a local deployment: perdure status",
 }

@@ -41,7 +41,7 @@ StateOption = Annotated[
     typer.Option(
         "--state",
         metavar="DIR",
-        help="State directory of a local deployment. Default: what the environment names.",
+        help="State directory of a local deployment. Default: the environment's servers, else those of `perdure up`.",
         callback=enter,
         show_default=False,
     ),

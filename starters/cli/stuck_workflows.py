@@ -69,5 +69,5 @@ def unreplayable(key: Key, message: str) -> CommandError:
 def _raising(key: Key, message: str) -> CommandError:
     return CommandError(
         f"{key.path}: the worker's code fails on its workflow: {message}",
-        f"this is a bug in Perdure; a corrected worker continues where it stopped. See the page of {key.workflow_id}",
+        f"this is a bug in Perdure; a corrected worker continues the workflow. See the page of {key.workflow_id}",
     )

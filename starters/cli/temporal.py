@@ -169,7 +169,7 @@ async def _until_polled(
         if time.monotonic() > deadline:
             listed = ", ".join(sorted(f"{name} ({kind})" for name, kind in missing))
             raise CommandError(
-                f"no worker of version {build_id} of {deployment} polls: {listed}; it was not made current",
+                f"no worker of version {build_id} of {deployment} polls: {listed}; the version was not made current",
                 "are its workers running (perdure worker --build-id), with all served areas?",
             )
         await asyncio.sleep(BETWEEN_LOOKS)

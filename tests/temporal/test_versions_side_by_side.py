@@ -180,6 +180,6 @@ def test_a_version_without_workers_is_not_made_current(temporal: TemporalServer)
     ended = perdure(temporal, "default", "temporal", "promote", "--build-id", "v9", "--areas", "claims", "--wait", "0")
     assert ended.returncode == 1
     assert "no worker of version v9 of perdure polls: claims (workflow), claims-passes (activity)" in ended.stderr
-    assert "it was not made current" in ended.stderr
+    assert "the version was not made current" in ended.stderr
     listed = perdure(temporal, "default", "temporal", "versions")
     assert "no worker with a build id has ever polled" in listed.stdout

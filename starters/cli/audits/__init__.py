@@ -33,7 +33,7 @@ class Audit(Protocol):
 
 
 async def found_twice(look: Callable[[], Awaitable[Iterable[Finding]]], apart_seconds: float) -> list[Finding]:
-    """The findings that two calls of `look` share, because lists lag."""
+    """The findings that two calls of `look` share: a single list may lag."""
     first = list(await look())
     if not first:
         return []
