@@ -1,7 +1,8 @@
 """`perdure list`: every lifecycle with its phase, what it waits for and until when.
 
 One visibility query finds the open lifecycles, and one list per kind finds the objects. A lifecycle without an object
-is shown as gone, an object without a lifecycle as NoLifecycle. If the cluster cannot be read, only lifecycles are shown.
+is shown as gone, an object without a lifecycle as NoLifecycle. If the cluster cannot be read, only lifecycles are
+shown.
 """
 
 from __future__ import annotations
