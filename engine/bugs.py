@@ -15,8 +15,8 @@ from temporalio.exceptions import ApplicationError
 from domain.refusal import ErrorType
 from engine import metrics
 
-BUG_FOUND = "%s failed by a bug in Perdure"
-BUGS = Counter("perdure_bugs", "Attempts of activities that failed by a bug of Perdure.", ["kind", "activity"])
+BUG_FOUND = "%s failed because of a bug in Perdure"
+BUGS = Counter("perdure_bugs", "Attempts of activities that failed because of a bug in Perdure.", ["kind", "activity"])
 
 log = logging.getLogger(__name__)
 

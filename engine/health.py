@@ -26,7 +26,7 @@ class AddressUnusable(Exception):  # noqa: N818
 
 Check = Callable[[], Iterable[str]]
 
-# The most seconds between two turns of a loop, even in an outage: all requests time out long before.
+# The longest time, in seconds, between two iterations of a loop, even in an outage: requests time out far sooner.
 LONGEST_TURN = 300.0
 
 

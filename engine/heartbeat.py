@@ -58,7 +58,7 @@ class Heart:
 
     def _run(self) -> None:
         while True:
-            with self._changed:  # for `beat` and `wait` together: an activity that joined in between would be missed
+            with self._changed:  # one lock for both: an activity added after `beat` must wake `wait`
                 self._changed.wait(self.beat())
 
 

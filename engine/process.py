@@ -33,7 +33,7 @@ async def connected(settings: Settings, process: str) -> Client:
         try:
             await ensure_search_attributes(client)
         except RPCError as error:
-            # In a locked-down namespace the administrator adds them; if they are missing, each wake reports it.
+            # In a locked-down namespace the administrator adds the search attributes; each wake reports missing ones.
             log.warning("the search attributes cannot be registered from here: %s", error)
         if isinstance(client.service_client, Connection):
             client.service_client.keep(settings)

@@ -94,7 +94,11 @@ class Installation(_Group):
         "Temporal namespace: the watcher's Lease is NAME-watch, the workers' deployment in Temporal is NAME, or "
         "CLUSTER-NAME where PERDURE_CLUSTER is set.",
     )
-    watch_lease_namespace: str = Field("perdure", description="Namespace of the watcher's Lease.")
+    watch_lease_namespace: str = Field(
+        "perdure",
+        description="Perdure's own namespace, with the watcher's Lease, the ConfigMaps of pauses and audit reports, "
+        "and the Secrets of webhooks.",
+    )
 
 
 class Monitoring(_Group):
@@ -141,7 +145,8 @@ class Temporal(_Group):
     )
     codec_guarded: bool = Field(
         False,
-        description="The codec server answers every caller, because a proxy before it admits authorised callers only.",
+        description="The codec server answers every caller. Set this only if a proxy in front of the server admits only "
+        "authorised callers.",
     )
     worker_build_id: str = Field(
         "",

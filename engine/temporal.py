@@ -237,8 +237,8 @@ def silent_runtime() -> Runtime:
 def _runtime(metrics_address: str, *, json_logs: bool | None) -> Runtime:
     """One runtime (and thread pool) per process; its core logs nothing if `json_logs` is None."""
     verbosity = TelemetryFilter(core_level="WARN", other_level="ERROR")
-    # Forwarded lines are JSON. On a terminal the SDK writes its own: forwarding calls into Python from its threads,
-    # which a process that ends without draining does not survive well.
+    # Forwarded lines become JSON. On a terminal the SDK writes its lines itself: to forward them, its threads call into
+    # Python, and a process that ends without draining may then crash.
     forwarding = LogForwardingConfig(logger=logging.getLogger("temporalio.core")) if json_logs else None
     lines = None if json_logs is None else LoggingConfig(filter=verbosity, forwarding=forwarding)
     metrics = (

@@ -118,7 +118,7 @@ def read_config(settings: Settings) -> ClientConnectConfig:
     tls = found.get("tls")
     if isinstance(tls, TLSConfig) and bool(tls.client_cert) != bool(tls.client_private_key):
         raise TemporalRefused(
-            "a client certificate needs its key, and a key its certificate: "
+            "a client certificate was given without its key, or a key without its certificate: set both "
             "TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH"
         )
     return found

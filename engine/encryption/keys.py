@@ -53,7 +53,7 @@ class KeyRing:
         except KeyError:
             known = ", ".join(sorted(self._keys))
             raise UnknownKey(
-                f"written with the key {key_id!r}, which {self._directory} does not hold; it has: {known}"
+                f"the payload was encrypted with the key {key_id!r}, which is not in {self._directory}; it has: {known}"
             ) from None
 
     def _read_again(self) -> None:

@@ -98,7 +98,7 @@ class Mirror(Reflector[Entry]):
     def learn(self, obj: JsonObject) -> None:
         """Store the object that the API server returned for our write, unless a newer version or its deletion is known.
 
-        After the deletion, nothing would remove the object again.
+        Nothing would remove an object that is stored after its deletion.
         """
         seen = self._read(obj)
         if _uid(seen) in self._gone:

@@ -165,7 +165,7 @@ class Reflector(Generic[M]):
         return self.failure.message if self.failure else ""
 
     async def reach(self, version: str) -> None:
-        """Wait for all changes up to a version, unless it is empty; one that is not a number may never be reached."""
+        """Wait for all changes up to a version, if given. A version that is not a number may never be reached."""
         while version and newer(version, self.position):
             await self._moved.wait()
 
