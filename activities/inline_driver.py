@@ -5,8 +5,8 @@
        +------ outdated --------+
 
 An action whose activity is not in `effects` is left to the object's own workflow. Running effects are never cancelled:
-each is one quick call whose answer would be lost. A refusal is returned, unless the observation was outdated: the
-workflow decides when the next pass is. An answer that `fold` cannot use (`UnusableAnswerError`) counts as lost.
+each is one quick call whose answer would be lost. Except after an outdated observation, a refusal is returned to the
+workflow, which decides when to try again. An answer that `fold` cannot use (`UnusableAnswerError`) counts as lost.
 """
 
 from __future__ import annotations

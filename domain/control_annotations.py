@@ -1,7 +1,7 @@
 """A person's controls, as annotations on the custom resource, so that they outlive every workflow.
 
 `perdure.dev/retry` is honoured once per value: the last honoured value is stored in `perdure.dev/retried`.
-`perdure.dev/paused: "true"` holds the object. `perdure.dev/abandoned` says who released the finalizer and why.
+`perdure.dev/paused: "true"` pauses the object. `perdure.dev/abandoned` says who released the finalizer and why.
 """
 
 from __future__ import annotations

@@ -37,8 +37,9 @@ class Queue(StrEnum):
     INSTANCES_AWS = "instances-aws"
     INSTANCES_NOTIFICATIONS = "instances-notifications"  # webhooks; a hanging webhook must not delay reactions
     THREESCALE = "threescale-passes"
-    # Changes by Organizations and Support, whose low call limits all accounts share. Reads use another queue, as
-    # they are few: one pass at a time, and one AwaitAccount for each of at most five permits.
+    # Changes by Organizations and Support, whose low call limits all accounts share. Reads use another queue, because
+    # they are few: one pass over the organization at a time, and one AwaitAccount for each account in creation
+    # (at most five).
     AWS_ORGANIZATION = "aws-organization"
 
 

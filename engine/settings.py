@@ -145,8 +145,8 @@ class Temporal(_Group):
     )
     codec_guarded: bool = Field(
         False,
-        description="The codec server answers every caller. Set this only if a proxy in front of the server admits only "
-        "authorised callers.",
+        description="The codec server answers every caller. Set this only if a proxy in front of the server admits "
+        "only authorised callers.",
     )
     worker_build_id: str = Field(
         "",

@@ -27,7 +27,7 @@ def may_leave_observation() -> bool:
 
 
 async def handlers_finished(unless: Callable[[], bool]) -> bool:
-    """Wait for the handlers. False if `unless` holds first: a handler may itself wait for an observation."""
+    """Wait for the handlers; False if `unless` returns True first. A handler may itself wait for an observation."""
     await workflow.wait_condition(lambda: workflow.all_handlers_finished() or unless())
     return workflow.all_handlers_finished()
 

@@ -337,7 +337,7 @@ class Entity(Generic[W]):
     def _why(self) -> Why:
         return explain(self.key, self.state, self.decision)
 
-    @workflow.query(description="Its state, what it waits for, until when, and what was refused.")
+    @workflow.query(description="The lifecycle's state, what it waits for, until when, and what was refused.")
     def why(self) -> Why:
         return self._why()
 
@@ -396,7 +396,7 @@ class Entity(Generic[W]):
         standing = why.outcome == Outcome.FAILED or why.phase in self.retryable_phases
         return self.has_object and (standing or bool(why.hindrances))
 
-    @workflow.update(description="Pause: change nothing in the cluster or in a cloud until it is resumed.")
+    @workflow.update(description="Pause: nothing is changed in the cluster or in a cloud until the object is resumed.")
     async def pause(self, reason: str = "") -> str:
         await self._annotate({PAUSED: "true"})
         return f"{self.key.path} is paused"

@@ -79,7 +79,7 @@ def _answering(work: Work) -> Handler:
             payloads = Parse(await request.text(), Payloads(), ignore_unknown_fields=True)
             done = Payloads(payloads=await work(payloads.payloads))
         except (ParseError, UnicodeDecodeError) as error:
-            return web.Response(status=400, text=f"not payloads: {error}\n")
+            return web.Response(status=400, text=f"the request contains no payloads: {error}\n")
         except ValueError as error:  # an unknown or wrong key
             log.warning("cannot %s: %s", request.path.strip("/"), error)
             return web.Response(status=422, text=f"{error}\n")

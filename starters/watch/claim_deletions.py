@@ -15,7 +15,8 @@ from domain.resource import parse_timestamp
 from starters.watch.projection import Projection
 from starters.watch.projection_index import Index
 
-# Clocks differ, and the workflow of an object that is deleted just before its expiry runs at the expiry anyway.
+# An object deleted at most this long before its expiry counts as expired: clocks differ, and the object's workflow runs
+# at the expiry anyway.
 ABOUT_TO_END = timedelta(seconds=3)
 
 

@@ -342,8 +342,8 @@ class Mirrors:
         for parts in self._parts.values():
             if parts.refused:
                 yield (
-                    f"{len(parts.members)} watches replace one: {parts.whole.name} may not be listed and watched "
-                    "in the whole cluster"
+                    f"{len(parts.members)} watches replace one of the whole cluster, in which Perdure may not list and "
+                    f"watch {parts.whole.name}"
                 )
 
     def _declared_names(self) -> set[str]:
