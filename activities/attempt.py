@@ -85,7 +85,7 @@ def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
 
 
 def definite(error: ApiError, attempts: int) -> bool:
-    """Whether a refusal is definite. `Denied` is definite from attempt `attempts` on, other errors always."""
+    """Whether to report a refusal instead of retrying it: `Denied` from attempt `attempts` on, other errors always."""
     return not isinstance(error, Denied) or number() >= attempts
 
 

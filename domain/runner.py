@@ -301,7 +301,7 @@ def endless(world: World, rounds: int, actions: Iterable[Action]) -> str:
     if rounds <= MOST_ROUNDS:
         return ""
     names = ", ".join(action.summary for action in actions)
-    return f"{world.key.path}: its decisions did not settle in {MOST_ROUNDS} rounds of: {names}"
+    return f"{world.key.path}: after {MOST_ROUNDS} rounds of actions, its decisions still ask for: {names}"
 
 
 def wait_summary(decision: Decision, until: datetime, retries: Mapping[str, datetime]) -> str:

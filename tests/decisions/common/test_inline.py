@@ -341,6 +341,8 @@ async def test_decisions_that_come_to_no_end_are_named() -> None:
 
     effects = Effects()
     inline = Inline(decide, {Make.activity: again}, effects.observe)
-    with pytest.raises(Unavailable, match=r"prod/hello: its decisions did not settle in 100 rounds of: make a, make b"):
+    with pytest.raises(
+        Unavailable, match=r"prod/hello: after 100 rounds of actions, its decisions still ask for: make a, make b"
+    ):
         await ActivityEnvironment().run(inline.carry_out, PassPool(key=KEY), Facts())
     assert len(requests) == 2 * MOST_ROUNDS
