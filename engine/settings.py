@@ -97,7 +97,7 @@ class Installation(_Group):
     watch_lease_namespace: str = Field(
         "perdure",
         description="Perdure's own namespace, with the watcher's Lease, the ConfigMaps of pauses and audit reports, "
-        "and the Secrets of webhooks.",
+        "and the Secret perdure-notifications.",
     )
 
 
