@@ -27,7 +27,7 @@ from domain.threescale.actions import SECRET, ClusterWrite
 from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.calls import Read, Resource, Sync
 from domain.threescale.conditions import FAILED, INVALID, SyncState
-from domain.threescale.deletion import RETAIN
+from domain.threescale.deletion import RETAIN, retained
 from domain.threescale.document_sources import Text, fetched_again, text_at
 from domain.threescale.duplicate_owners import seniority
 from domain.threescale.faults import Fault, message_of
@@ -326,8 +326,17 @@ def _leaving(observed: ObservedOpenApi, now: datetime) -> Decision:
     if refused is not None and refused.retry_at > now:
         more = {"deadline": refused.retry_at, "blocked": (going.slot,)}
         return acts(Phase.DELETING, refused.message, waits_for=waits_for, **more)
+    if retained(open_api.metadata) and not retained(own[0].metadata):
+        # The annotation may be newer than the last write of the objects, or the document is unusable.
+        return acts(Phase.DELETING, f"retain {going.slot}", _retaining(own[0]), waits_for=waits_for)
     children = () if own[0].metadata.deleting else (going,)
     return acts(Phase.DELETING, f"waits until {going.slot} is deleted", *children, waits_for=waits_for)
+
+
+def _retaining(child: Product | Backend) -> WriteChild:
+    patch: JsonPatch = {"metadata": {"annotations": {RETAIN: "true"}}}
+    meta = child.metadata
+    return WriteChild(kind=child.kind_of.name, name=meta.name, patch=patch, resource_version=meta.resource_version)
 
 
 def _place(open_api: OpenApi) -> str:

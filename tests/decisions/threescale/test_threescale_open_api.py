@@ -531,6 +531,23 @@ def test_generated_objects_of_a_retained_object_are_retained_too() -> None:
     assert body["metadata"]["annotations"]["perdure.dev/retain"] == "true"
 
 
+def test_an_object_retained_just_before_its_deletion_retains_what_it_made() -> None:
+    there = made(on(open_api()), **SYNCED)
+    going = open_api({**GOING, "annotations": {"perdure.dev/retain": "true"}})
+    (noted,) = on(going, **there).effects
+    assert (noted.kind, noted.delete, noted.patch) == (
+        "Product",
+        False,
+        {"metadata": {"annotations": {"perdure.dev/retain": "true"}}},
+    )
+
+    product = after(there["products"][0], noted.patch)
+    (deleted,) = on(going, products=(product,), backends=there["backends"]).effects
+    assert (deleted.kind, deleted.delete) == ("Product", True)
+    (noted,) = on(going, backends=there["backends"]).effects
+    assert (noted.kind, noted.delete) == ("Backend", False)
+
+
 def test_a_product_with_automatic_promotion_is_reported_but_not_its_backend() -> None:
     backend, product = on(open_api({"annotations": {PROMOTE: "true"}})).effects
 
