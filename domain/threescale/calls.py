@@ -161,7 +161,9 @@ class Write(Call):
         return world.wrote(self, body)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        return super().refuse(world, with_pause(refusal, self.method))
+        # 3scale also refuses to change a policy while a product's chain uses the policy.
+        may_be_in_use = self.method == "DELETE" or (self.method, self.resource) == ("PUT", Resource.POLICY)
+        return super().refuse(world, refusal if may_be_in_use else with_pause(refusal))
 
 
 def named(method: str, path: str, tenant: str) -> str:

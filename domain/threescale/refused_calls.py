@@ -1,8 +1,8 @@
 """Calls that 3scale refuses: when they are retried, and what the object's status shows meanwhile.
 
 An invalid write stays invalid until the object or 3scale's settings change, so its pause is long. A taken name may
-become free at any time, and a refused deletion may succeed later; both keep the normal pause. A first refusal that is
-probably temporary is not shown.
+become free at any time, a refused deletion or change of a policy may succeed later: they keep the normal pause. A first
+refusal that is probably temporary is not shown.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ LATER_UNTIL_CHANGED = timedelta(days=1)
 _TEMPORARY = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
 
-def with_pause(refusal: Refusal, method: str) -> Refusal:
-    if refusal.type is not ErrorType.INVALID or method == "DELETE" or TAKEN in refusal.message:
+def with_pause(refusal: Refusal) -> Refusal:
+    if refusal.type is not ErrorType.INVALID or TAKEN in refusal.message:
         return refusal
     return refusal.model_copy(update={"pause": UNTIL_CHANGED if refusal.attempts == 1 else LATER_UNTIL_CHANGED})
 

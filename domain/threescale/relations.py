@@ -8,7 +8,7 @@
 | Tenant: deletion | unsettled objects that use its token |
 | any object: creation | the sweep over all tenants; younger objects with its name |
 | Product: fields that others read | Backends that it uses and that are being deleted |
-| Product: in sync again, deletion | Backends and policies of its namespace that are being deleted |
+| Product: in sync again, deletion | Backends of its namespace that are being deleted, unsettled policies |
 | any object: deletion | referenced Products and accounts, whose changes 3scale may have refused because of the object |
 | ProxyConfigPromote: success | its Product and the Product's Backends, if unsettled |
 | Secret | its referrers; the accounts of referring users; unsettled Applications and promotions in its tenant |
@@ -202,12 +202,11 @@ RELATIONS = (
     ),
     Relation(of=MODELS, to=THE_TENANTS, news=News(on=frozenset({On.COMES}))),
     Relation(of=Product, to=Backend, by=_named(Backend), known_as=known_as, news=News(_seen, whom=Whom.DELETING)),
-    Relation(
-        of=Product,
-        to=(Backend, CustomPolicyDefinition),
-        by=_namespace,
-        known_as=_namespace,
-        news=News(_in_step, on=frozenset({On.CHANGES, On.GOES}), whom=Whom.DELETING),
+    *(
+        Relation(
+            of=Product, to=used, by=_namespace, known_as=_namespace, news=News(_in_step, on=_CHANGES_OR_GOES, whom=whom)
+        )
+        for used, whom in ((Backend, Whom.DELETING), (CustomPolicyDefinition, Whom.UNSETTLED))
     ),
     Relation(
         of=MODELS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -279,6 +280,17 @@ def test_a_policy_is_made_and_then_asks_for_nothing() -> None:
     assert decided(after(policy(), found.patch, found.status)).idle
     changed = made.model_copy(update={"schema_": {**SCHEMA, "summary": "other"}})
     assert decided(policy(), found=One[FoundPolicy](looked=True, item=changed)).writes[0].method == "PUT"
+
+
+def test_a_change_of_a_policy_in_use_is_retried_like_a_deletion() -> None:
+    changed = FoundPolicy.model_validate({"id": 2, "name": "headers", "version": "1.0", "schema": {"version": "0"}})
+    world = observed(policy(), found=One[FoundPolicy](looked=True, item=changed))
+    (change,) = [each for each in world.decide(NOW).actions if isinstance(each, Write)]
+    refused = refusal(ErrorType.INVALID, "is used by at least one policy chain")
+
+    assert change.refuse(world, refused).refusals[change.slot].retry_at == NOW + timedelta(seconds=5)
+    creation = change.model_copy(update={"method": "POST"})
+    assert creation.refuse(world, refused).refusals[creation.slot].retry_at == NOW + timedelta(hours=1)
 
 
 def test_a_policy_that_a_chain_has_is_reported_and_retried() -> None:

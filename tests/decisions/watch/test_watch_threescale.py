@@ -266,6 +266,20 @@ def test_a_deleting_object_is_woken_by_a_product_that_removed_it_in_3scale() -> 
     assert World(edited, policy).woken("goods", None) == {"mine"}
 
 
+def test_a_policy_that_could_not_be_changed_is_woken_by_a_product_that_is_in_sync() -> None:
+    edited = product(status={**SYNCED, "observedGeneration": 0}, finalizers=[PRODUCT.finalizer])
+    spec = {"name": "mine", "version": "1"}
+    refused = {"conditions": [{"type": "Invalid", "status": "True"}], "observedGeneration": 1}
+    done = {"conditions": [{"type": "Ready", "status": "True"}], "observedGeneration": 1}
+    finalizers = [CUSTOM_POLICY_DEFINITION.finalizer]
+    policies = (
+        obj(CUSTOM_POLICY_DEFINITION.name, "mine", spec, refused, finalizers=finalizers),
+        obj(CUSTOM_POLICY_DEFINITION.name, "done", spec, done, finalizers=finalizers),
+    )
+    assert World(edited, *policies).woken("goods", {"status": {"observedGeneration": 1}}) == {"mine"}
+    assert World(edited, *policies).woken("goods", None) == {"mine"}
+
+
 def test_a_promotion_that_succeeds_wakes_the_waiting_lifecycles_once() -> None:
     failed = {"conditions": [{"type": "Failed", "status": "True"}]}
     done = {"conditions": [{"type": "Ready", "status": "True"}]}
