@@ -85,14 +85,14 @@ class Tenant:
         call = named(method, path, self._url)
         if method != "GET":
             refuse_if_paused(call)
-        body = dict(fields) if fields else None
+        sent = dict(fields) if fields else None
         with self._guard.calling(), calling(method, self._url) as request:
             try:
                 answer = await self._http.request(
                     method,
                     f"{self._url}{api}/{path}.json",
                     params=dict(query or {}),
-                    json=body,
+                    json=sent,
                     auth=self._auth,
                     follow_redirects=False,
                 )
@@ -101,12 +101,15 @@ class Tenant:
             request.status = answer.status_code
             if not answer.is_success:
                 raise refusal(call, answer.status_code, answer.text, answer.headers)
-        if not answer.content:
+        if method != "GET" and not answer.content:
             return None
         try:
-            return answer.json()
+            body: object = answer.json()
         except ValueError:
             raise unreadable(call, answer.text) from None
+        if method == "GET" and body is None:  # None would mean that the object does not exist
+            raise unreadable(call, answer.text)
+        return body
 
 
 class Connections:

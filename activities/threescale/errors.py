@@ -55,7 +55,7 @@ def no_answer(call: str, error: BaseException) -> Unavailable:
 
 
 def unreadable(call: str, text: str) -> Unavailable:
-    return Unavailable(f"{call}: the answer is not JSON ({len(text)} characters)", code=UNREADABLE)
+    return Unavailable(f"{call}: the answer is no JSON object or list ({len(text)} characters)", code=UNREADABLE)
 
 
 @contextmanager

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import httpx
 import pytest
 
+from activities.threescale.call_limits import Guard
+from activities.threescale.client import Tenant
 from activities.threescale.errors import no_answer, refusal, unreadable
 from domain.refusal import ErrorType
+from domain.threescale.calls import Resource, read_entry
+from engine.errors import Unavailable
 
 CALL = "3scale DELETE services/5 at https://x.example.com"
 PAGE = "<html><body>Bad Gateway</body></html>"
@@ -63,3 +68,14 @@ def test_missing_and_unreadable_answers_pass_by_themselves() -> None:
 
 def test_long_words_are_shortened() -> None:
     assert len(refusal(CALL, 422, "x" * 5000, {}).message) < 700
+
+
+@pytest.mark.parametrize("body", ["", "null"])
+@pytest.mark.parametrize("id_", [0, 7], ids=["list", "one entry"])
+async def test_a_read_answered_without_content_does_not_count_as_absence(body: str, id_: int) -> None:
+    """Otherwise an Application would be created again."""
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, text=body))
+    async with httpx.AsyncClient(transport=transport) as http:
+        tenant = Tenant(http, "https://x.example.com", "token", Guard("x", 1))
+        with pytest.raises(Unavailable, match="no JSON object or list"):
+            await tenant.read(read_entry(Resource.APPLICATION, "accounts/1/applications", id_))
