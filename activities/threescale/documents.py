@@ -21,7 +21,8 @@ class DocumentSubject(Subject[ActiveDoc]):
         await self.find_tenant()
         text = Text()
         if not self.resource.metadata.deleting:
-            text = await asyncio.to_thread(as_sent, _REFERENCE, await self._document())
+            place = self.resource.spec.active_doc_open_api_ref.place
+            text = await asyncio.to_thread(as_sent, _REFERENCE, place, await self._document())
         return ObservedDocument(
             **await self.common(),
             siblings=self.siblings(),

@@ -45,14 +45,14 @@ def text_at(body: str) -> Text:
     return Text(body=body, version=hashlib.sha256(body.encode()).hexdigest())
 
 
-def as_sent(field: str, text: Text) -> Text:
+def as_sent(field: str, place: str, text: Text) -> Text:
     if text.blocker is not None:
         return text
     try:
         read_api(text.body)  # only to check it, within limits of size and depth
         body = json.dumps(parsed(text.body), default=str)
     except Unreadable as problem:
-        fault = Fault(path=field, value=None, detail=str(problem))
+        fault = Fault(path=field, value=place, detail=str(problem))
         return Text(blocker=invalid(str(fault)))
     return Text(body=body, version=hashlib.sha256(body.encode()).hexdigest()[:24])
 

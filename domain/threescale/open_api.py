@@ -163,7 +163,7 @@ def _made(observed: ObservedOpenApi, text: Text, fields: dict[str, object], now:
         system_name = known.spec.system_name if known else ""
         generated = generate(open_api.spec, api, uid, system_name)
     except Unreadable as problem:
-        fault = Fault(path="spec.openapiRef", value=_place(open_api), detail=str(problem))
+        fault = Fault(path="spec.openapiRef", value=open_api.spec.openapi_ref.place, detail=str(problem))
         return observed.blocked(invalid(str(fault)), now, fields)
     blocker = _blocker(open_api, generated, system_name, product, backend)
     if blocker is not None:
@@ -337,8 +337,3 @@ def _retaining(child: Product | Backend) -> WriteChild:
     patch: JsonPatch = {"metadata": {"annotations": {RETAIN: "true"}}}
     meta = child.metadata
     return WriteChild(kind=child.kind_of.name, name=meta.name, patch=patch, resource_version=meta.resource_version)
-
-
-def _place(open_api: OpenApi) -> str:
-    document = open_api.spec.openapi_ref
-    return document.secret_ref.name if document.secret_ref else (document.url or "").partition("?")[0]

@@ -128,6 +128,11 @@ class Document(KubeModel):
     secret_ref: ObjectReference | None = Field(None, description="A Secret with the document under its only key.")
     url: Url | None = Field(None, description="The document's URL.")
 
+    @property
+    def place(self) -> str:
+        """The Secret's name, or the URL without its query."""
+        return self.secret_ref.name if self.secret_ref else (self.url or "").partition("?")[0]
+
 
 OneDocument = Annotated[Document, Marker(one_of=("secretRef", "url"))]
 

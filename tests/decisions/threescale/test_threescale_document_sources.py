@@ -6,6 +6,7 @@ import json
 
 from domain.threescale.conditions import SyncState
 from domain.threescale.document_sources import Text, as_sent
+from domain.threescale.resources.shared import Document, ObjectReference
 
 YAML = """
 openapi: "3.0.2"
@@ -16,7 +17,7 @@ x-since: 2020-01-01T10:00:00Z
 
 
 def test_a_document_in_yaml_is_sent_as_json_with_its_dates_as_they_were_written() -> None:
-    sent = as_sent("spec.activeDocOpenAPIRef", Text(body=YAML))
+    sent = as_sent("spec.activeDocOpenAPIRef", "pets", Text(body=YAML))
 
     assert sent.blocker is None
     assert json.loads(sent.body) == {
@@ -28,11 +29,15 @@ def test_a_document_in_yaml_is_sent_as_json_with_its_dates_as_they_were_written(
 
 
 def test_a_document_that_cannot_be_read_makes_its_object_invalid() -> None:
-    sent = as_sent("spec.activeDocOpenAPIRef", Text(body="- 1"))
+    sent = as_sent("spec.activeDocOpenAPIRef", "pets", Text(body="- 1"))
 
     assert sent.blocker is not None
     assert sent.blocker.state is SyncState.INVALID
-    assert (
-        sent.blocker.message
-        == "spec.activeDocOpenAPIRef: Required value: a list or a single value, where an object is needed"
+    assert sent.blocker.message == (
+        'spec.activeDocOpenAPIRef: Invalid value: "pets": a list or a single value, where an object is needed'
     )
+
+
+def test_a_messages_place_of_a_document_leaves_the_urls_query_out() -> None:
+    assert Document(url="https://example.com/pets.yaml?sig=s3cret").place == "https://example.com/pets.yaml"
+    assert Document(secret_ref=ObjectReference(name="pets")).place == "pets"
