@@ -286,10 +286,10 @@ class Observed(World):
     ) -> Decision:
         """Report the object as in sync, and store `digests` in its status."""
         resource, patch = self.resource, JsonPatch()
+        if isinstance(resource, RemoteResource):
+            patch = identified(resource, fields.get(resource.id_field) or resource.remote_id)
         if digests is not None:
-            assert isinstance(resource, RemoteResource)  # noqa: S101 - no other kind has digests
-            own_id = fields.get(resource.id_field)
-            patch = combined(begun_no_more(resource.metadata), identified(resource, own_id))
+            patch = combined(begun_no_more(resource.metadata), patch)
             fields = {**fields, **remembering(resource, digests)}
         status = self.reported(Situation(state=SyncState.FINE), now, fields)
         return acts(Phase.SYNCED, why, *self.patched(patch), *self.shown(status))

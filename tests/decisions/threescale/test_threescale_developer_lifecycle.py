@@ -172,6 +172,16 @@ def test_an_account_notes_its_id_twice_and_then_asks_for_nothing() -> None:
     assert [each.path for each in on_account(restored, users=()).reads] == ["accounts/11"]
 
 
+@pytest.mark.parametrize("removed", [None, "12"], ids=["removed", "changed"])
+def test_an_id_in_an_annotation_that_a_person_changes_is_written_again(removed: str | None) -> None:
+    there = One[FoundAccount](looked=True, item=FoundAccount(id=11, org_name="Acme", state="approved", **MARKED))
+    found = on_account(account(), found=there)
+    settled = after(account(), found.patch, found.status)
+    edited = on_account(after(settled, {"metadata": {"annotations": {"accountID": removed}}}), users=())
+
+    assert (edited.patch, edited.reads, edited.writes) == ({"metadata": {"annotations": {"accountID": "11"}}}, (), ())
+
+
 def test_an_accounts_fields_are_written_where_they_differ() -> None:
     there = FoundAccount(id=11, org_name="Old", monthly_billing_enabled=False, **MARKED)
     (change,) = on_account(ready_account(), found=One[FoundAccount](looked=True, item=there)).writes
