@@ -1,8 +1,8 @@
 """Calls that 3scale refuses: when they are retried, and what the object's status shows meanwhile.
 
 An invalid write stays invalid until the object or 3scale's settings change, so its pause is long. A taken name may
-become free at any time, a refused deletion or change of a policy may succeed later: they keep the normal pause. A first
-refusal that is probably temporary is not shown.
+become free, and a refused deletion or policy change may succeed later; these keep the normal pause. A first refusal
+that is probably temporary is not shown.
 """
 
 from __future__ import annotations

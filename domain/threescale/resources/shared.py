@@ -130,7 +130,7 @@ class Document(KubeModel):
 
     @property
     def place(self) -> str:
-        """The Secret's name, or the URL without its query."""
+        # The query is left out because it may be a signature.
         return self.secret_ref.name if self.secret_ref else (self.url or "").partition("?")[0]
 
 

@@ -38,6 +38,6 @@ def test_a_document_that_cannot_be_read_makes_its_object_invalid() -> None:
     )
 
 
-def test_a_messages_place_of_a_document_leaves_the_urls_query_out() -> None:
+def test_messages_name_a_documents_url_without_its_query() -> None:
     assert Document(url="https://example.com/pets.yaml?sig=s3cret").place == "https://example.com/pets.yaml"
     assert Document(secret_ref=ObjectReference(name="pets")).place == "pets"
