@@ -59,6 +59,7 @@ class Unreadable(World):
 
 
 _LOOK = "observe again"
+_ANNOTATED_AGAIN = timedelta(minutes=1)  # after a wake, how long an annotation with a changed id stays
 _PHASES = {
     SyncState.FINE: Phase.SYNCED,
     SyncState.WAITING: Phase.ORPHAN,
@@ -285,14 +286,17 @@ class Observed(World):
         why: str = "in sync with 3scale",
     ) -> Decision:
         """Report the object as in sync, and store `digests` in its status."""
-        resource, patch = self.resource, JsonPatch()
+        resource, patch, later = self.resource, JsonPatch(), None
         if isinstance(resource, RemoteResource):
             patch = identified(resource, fields.get(resource.id_field) or resource.remote_id)
+        if digests is None and patch and self.drops_refusals:
+            # A program that removes the annotation at each change must not wake this pass at once, again and again.
+            patch, later = {}, now + _ANNOTATED_AGAIN
         if digests is not None:
             patch = combined(begun_no_more(resource.metadata), patch)
             fields = {**fields, **remembering(resource, digests)}
         status = self.reported(Situation(state=SyncState.FINE), now, fields)
-        return acts(Phase.SYNCED, why, *self.patched(patch), *self.shown(status))
+        return acts(Phase.SYNCED, why, *self.patched(patch), *self.shown(status), deadline=later)
 
     def attempted(
         self, sync: Sync, now: datetime, *, marked: bool = True

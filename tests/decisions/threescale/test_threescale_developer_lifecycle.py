@@ -173,13 +173,16 @@ def test_an_account_notes_its_id_twice_and_then_asks_for_nothing() -> None:
 
 
 @pytest.mark.parametrize("removed", [None, "12"], ids=["removed", "changed"])
-def test_an_id_in_an_annotation_that_a_person_changes_is_written_again(removed: str | None) -> None:
+def test_a_changed_annotation_with_an_id_is_written_again_after_a_minute(removed: str | None) -> None:
     there = One[FoundAccount](looked=True, item=FoundAccount(id=11, org_name="Acme", state="approved", **MARKED))
     found = on_account(account(), found=there)
     settled = after(account(), found.patch, found.status)
-    edited = on_account(after(settled, {"metadata": {"annotations": {"accountID": removed}}}), users=())
+    changed = after(settled, {"metadata": {"annotations": {"accountID": removed}}})
+    woken = on_account(changed, users=(), drops_refusals=True)
+    later = on_account(changed, users=())
 
-    assert (edited.patch, edited.reads, edited.writes) == ({"metadata": {"annotations": {"accountID": "11"}}}, (), ())
+    assert (woken.idle, woken.deadline) == (True, NOW + timedelta(minutes=1))
+    assert (later.patch, later.reads, later.writes) == ({"metadata": {"annotations": {"accountID": "11"}}}, (), ())
 
 
 def test_an_accounts_fields_are_written_where_they_differ() -> None:
