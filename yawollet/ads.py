@@ -104,7 +104,7 @@ class AdsServer:
         finally:
             listening.cancel()
             self._streams.remove(stream)
-            log.info("Envoy has gone")
+            log.info("Envoy has disconnected")
 
     async def _listen(self, stream: _Stream, requests: AsyncIterator[messages.Request]) -> None:
         try:

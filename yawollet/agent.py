@@ -103,7 +103,7 @@ class Agent:
             log.exception("a pass has failed")
             fault = f"{type(error).__name__}: {error}"
         if fault:
-            log.info("trying again soon: %s", fault)
+            log.info("the next pass follows soon: %s", fault)
         return not fault
 
     async def make_pass(self) -> str:

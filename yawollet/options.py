@@ -1,4 +1,4 @@
-"""The agent's options: the flags of yawol's agent, and ours for values that it does not let users set."""
+"""The agent's options: the flags of yawol's agent, and ours for values that are fixed in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import psutil
 from domain.loadbalancers.go_formats import parse_duration
 from domain.model import Model
 
-EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - yawol's default; a machine's security group decides who comes in
+EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - yawol's default; a machine's security group decides which clients may connect
 STATS_FILE = "/tmp/keepalived.stats"  # noqa: S108 - where the machine image puts it
 _SHORTEST, _LONGEST = timedelta(seconds=5), timedelta(seconds=170)
 _OFF = ("", "0")

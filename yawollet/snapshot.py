@@ -73,7 +73,7 @@ class SnapshotFile:
         except OSError as error:
             if not self._troubled:
                 log.warning(
-                    "%s cannot be written, a restart will have to wait for the API server: %s", self._path, error
+                    "%s cannot be written, so a restarted agent must wait for the API server: %s", self._path, error
                 )
             self._troubled = True
             return

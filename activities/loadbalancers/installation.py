@@ -11,11 +11,11 @@ log = logging.getLogger(__name__)
 
 
 def installation_of(settings: Settings) -> Installation | None:
-    """Settings for Services; None if required ones are missing, which are logged if namespace and Secret are set."""
+    """Settings for Services; None if a required one is missing. If namespace and Secret are set, an error names it."""
     given = {name: getattr(settings, f"loadbalancers_{name}") for name in Installation.model_fields}
     missing = [f"PERDURE_LOADBALANCERS_{name.upper()}" for name in _NEEDED if not given[name]]
     if missing:
         if given["namespace"] and given["secret_name"]:
-            log.error("Services are not served, as these are not set: %s", ", ".join(missing))
+            log.error("Services are not served until these settings are set: %s", ", ".join(missing))
         return None
     return Installation.model_validate({name: value for name, value in given.items() if value not in ("", ())})

@@ -1,7 +1,7 @@
 """When each machine last reported.
 
 While no machine reports, every set repeatedly requests the reports of all machines. So a parsed report is cached until
-its machine's version changes.
+its machine's resourceVersion changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the area's activities share: Kubernetes objects, OpenStack projects, and holds."""
+"""What the area's activities share: access to Kubernetes and OpenStack, and pauses."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class PassContext:
         else:
             sets = await self._documents(LOAD_BALANCER_SET)
             near = (each for each in sets if text(each, "metadata", "namespace") == meta.namespace)
-            # Parsed one by one: a set that cannot be parsed must not hide the one that selects the machine.
+            # Parsed lazily: once a set selects the machine, a malformed set after it does no harm.
             found = (LoadBalancerSet.model_validate(each) for each in near)
         return any(selects(each, machine) for each in found if each is not None)
 

@@ -1,6 +1,6 @@
-"""Whether yawol's controller of a kind still leads; each of yawol's four has its own leader election.
+"""Whether yawol's controller of a kind still leads; each of yawol's four controllers has its own leader election.
 
-While a controller leads, neither its kind's objects nor their resources in the cloud are changed or observed.
+While a controller leads, Perdure's lifecycles of its kind change nothing in the cluster or the cloud.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class ServiceActivities(Activities):
         if world.balancer is not None and not (world.hold or look.dry_run):
             await self._events.forward(world.service.metadata, world.balancer)
             world = world.with_balancer(world.balancer)
-        # `exists` stays True without a load balancer of ours, so that a wake during the workflow's end is not lost.
+        # `exists` is about the Service only: without our load balancer, the workflow still handles a wake as it ends.
         return passed.as_world(LoadBalancerWorld, exists=world.exists, known=world.known)
 
     # --- observing ---

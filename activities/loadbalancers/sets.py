@@ -79,7 +79,7 @@ class SetActivities(Activities):
 
     @activity.defn(name=PatchMachine.activity)
     async def patch_machine(self, change: PatchMachine) -> FoundMachine:
-        """Patch the machine; with `version`, raises Conflict if the machine has changed since then."""
+        """Patch the machine; with `version`, raises Conflict if the resourceVersion differs."""
         of = (LOAD_BALANCER_MACHINE, change.machine_set.metadata.namespace, change.name)
         version, found = change.version, None
         for patch, status in ((change.patch, False), (change.status, True)):

@@ -3,7 +3,7 @@
 | answer | error |
 |---|---|
 | a quota: Neutron's 409 `OverQuota`, or a 403 of Nova about a quota | throttled |
-| a 404 with an error in the API's own format; a proxy's 404 is unavailable | absent |
+| a 404 in the API's own error format (any other 404 is unavailable) | absent |
 | no answer, an unreadable one, or a server error | unavailable: the call may have taken effect |
 
 Nova quotes invalid values, even user data, so messages leave out long unbroken texts.

@@ -36,7 +36,8 @@ from engine.errors import Absent
 
 # The first microversion of Nova with soft policies for server groups.
 SERVER_GROUPS = "2.15"
-# Nova has no links to further pages of server groups, and returns at most its limit (1,000 by default).
+# Nova returns at most its limit (1,000 by default) of server groups, without a link to the next page. So a page with at
+# least this many groups may have a successor.
 _GROUPS_PER_PAGE = 100
 
 

@@ -3,7 +3,7 @@
 `deploy/iam/openstack.md` is rendered from this table. Calls are named as in the metric `yawol_openstack`. The rules are
 those of OpenStack 2026.2 (`nova.policies`, `neutron.conf.policies`, `glance.policies`), with their default roles: the
 project's `member` for changes, `reader` for the rest. On a network that another project owns and shares, a member may
-by default neither choose ports' addresses nor set `allowed_address_pairs`, which machines need.
+by default neither choose ports' addresses nor set `allowed_address_pairs`; machines need the latter.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from engine.settings import Settings
 NO_TOKEN = "NoToken"  # noqa: S105 - a code
 NO_API_ENDPOINT = "NoApiEndpoint"
 FOREIGN_SECRET = "ForeignSecret"  # noqa: S105 - a code
-# The token appears within milliseconds, while another pass would observe the cloud again.
+# The token usually appears within milliseconds. Waiting is cheaper than another pass, which observes the cloud again.
 _TOKEN_PAUSES = (0.1, 0.2, 0.4, 0.8)
 _TOKEN_DELAY = timedelta(seconds=2)
 

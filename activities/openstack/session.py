@@ -100,7 +100,7 @@ class Project:
             following = _next(answer, plural)
             if not following or not objects:
                 return found
-            # Only the link's query is used: services behind proxies name inner hosts.
+            # Only the link's query is used: a service behind a proxy may link to its internal host.
             rest = tuple(parse_qsl(urlsplit(following).query, keep_blank_values=True))
 
     def post(

@@ -1,10 +1,10 @@
 """Every step of `domain.loadbalancers.cloud.steps`, implemented so that it can be repeated at any time.
 
-The first attempt relies on the plan's observation. A later attempt first looks for the object: by name and mark, a
-floating IP by its port, a server group by name and policy. A port has only one server and one floating IP, so the
+The first attempt relies on the plan's observation. A later attempt first looks for the object: a floating IP by its
+port, a server group by name and policy, others by name and mark. A port has only one server and one floating IP, so the
 slower of two overlapping attempts to create one gets a conflict, and adopts the other's object.
 
-A creation is complete when it is answered, except a server's, whose answer has only the id. A server's deletion can
+Nova answers a server's creation with the id only; other creations are complete when answered. A server's deletion can
 take minutes and may fail (ERROR), so retries check until the server is gone. Deleting a port that is attached to a
 server is refused with 403 or 409, depending on the release.
 """
@@ -218,7 +218,7 @@ def _chosen(references: Mapping[str, str]) -> Iterator[None]:
             if id_ and id_ in error.message:
                 message = (
                     f"spec.infrastructure.defaultNetwork.{field} is {id_}, which cannot be used. Correct the field, or "
-                    f"the annotation of the Service that it comes from. {error.message}"
+                    f"the Service's annotation that sets it. {error.message}"
                 )
                 raise Invalid(message, code=error.code) from error
         raise

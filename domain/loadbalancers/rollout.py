@@ -80,7 +80,7 @@ def plan_rollout(
     """
     counts = _counts(balancer, sets)
     if balancer.revision and revision_number(balancer.revision) is None:
-        problem = f"annotation {REVISION_ANNOTATION} is {balancer.revision!r}, which is not a revision"
+        problem = f"annotation {REVISION_ANNOTATION} is {balancer.revision!r}, not a revision: correct or remove it"
         return Rollout(status=counts, problem=problem)
     if not balancer.status.port_id:
         return Rollout(status=counts, why="waits for the port with the virtual address")

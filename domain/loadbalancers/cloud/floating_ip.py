@@ -33,8 +33,8 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
         return _leading_to(port, found.selected, name)
     gone = balancer.status.floating_id
     notices = [warning("Failed", f"floating IP {gone} does not exist any more: another one is created")] if gone else []
-    # Such a floating IP was left by a deleted LoadBalancer of the same name, or belongs to another cluster. To use its
-    # address, a person sets existingFloatingIP to the address.
+    # A detached floating IP with our description was left by a deleted LoadBalancer of the same name, or belongs to
+    # another cluster. To use its address, a person sets existingFloatingIP to the address.
     notices += [
         warning(
             "Failed",
@@ -52,7 +52,7 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
 def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Selection[FloatingIp]:
     """The floating IPs with this LoadBalancer's name or recorded id, split into its own and foreign ones.
 
-    The recorded floating IP, and any attached to `port`, are its own. Any other attached one is foreign.
+    The recorded floating IP, and any attached to `port`, are its own. Any other floating IP with a port is foreign.
     """
     recorded = balancer.status.floating_id or ""
     named = (each for each in cloud.floating_ips if _described(balancer, each) or each.id == recorded)
@@ -88,15 +88,15 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
     held = next((each for each in cloud.floating_ips if each.id == balancer.status.floating_id), None)
     if port is not None and held is not None and not same_address(held.address, address):
         # As in yawol the recorded floating IP stays: clients use it, and Neutron refuses a second one for the port.
-        why = f"the address is {held.address} and cannot be changed to {address}: create another LoadBalancer for that"
+        why = f"the address is {held.address} and cannot be changed to {address}: create another LoadBalancer"
         return _leading_to(port, held, name).model_copy(update={"notices": (warning("Failed", why),)})
     floating = next((each for each in cloud.floating_ips if same_address(each.address, address)), None)
     if floating is None:
-        return Part(problem=f"there is no floating IP {address} in the project")
+        return Part(problem=f"there is no floating IP {address} in the project: create it or correct the address")
     if port is None:
         return Part()
     if floating.port_id not in ("", port.id):
-        return Part(problem=f"floating IP {address} already belongs to port {floating.port_id} and stays there")
+        return Part(problem=f"floating IP {address} already belongs to port {floating.port_id}: detach it there")
     # The description must differ from those of our own floating IPs, which are deleted with the load balancer.
     description = f"{name}{_USER_MANAGED}" if floating.description == name else None
     return _leading_to(port, floating, name, description)

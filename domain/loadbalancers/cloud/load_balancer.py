@@ -58,7 +58,7 @@ class CloudPlan(Model):
 
 
 def plan_cloud(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> CloudPlan:
-    """Values in former fields must have been migrated before."""
+    """The LoadBalancer must have been migrated (`former_fields.py`)."""
     groups = security_groups_of(balancer, cloud)
     ports = ports_of(balancer, cloud)
     parts: tuple[Part, ...] = (_security_group(balancer, groups),)

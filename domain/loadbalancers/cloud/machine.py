@@ -109,7 +109,7 @@ def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Select
     """The machine's servers. Nova matches names as patterns, so servers are filtered by the exact name.
 
     A server of this name without Perdure's mark also counts as the machine's, because yawol neither marks servers nor
-    records their names in advance. The name suffices: it ends in random characters.
+    records their names in advance. The name suffices, because its suffix is practically unique.
     """
     meta, recorded = machine.metadata, machine.status.server_id
     named = tuple(each for each in cloud.servers if each.name == meta.name or each.id == recorded)
@@ -141,7 +141,7 @@ def _problem(machine: LoadBalancerMachine, cloud: MachineCloud, address: str, se
     if cloud.virtual_port is None:
         return f"port {machine.spec.port_id} with the virtual address does not exist"
     if not address:
-        return f"port {machine.spec.port_id} has no IPv4 address, and machines support no other"
+        return f"port {machine.spec.port_id} has no IPv4 address, and machines support only IPv4"
     return ""
 
 

@@ -1,7 +1,6 @@
-"""When the cloud is observed: after a change of the object, after a failed step, or while the cloud has a problem.
+"""When the cloud is observed: after a failed step, while the cloud has a problem, or after a change of the object.
 
-When the cloud objects are complete, the lifecycle remembers the custom resource's fingerprint, which the sweep's drift
-annotation changes.
+A change is noticed by the custom resource's fingerprint, which includes the sweep's drift annotation.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Names are `namespace/name` and not unique. So Perdure marks what it creates with the owner's uid: security groups and
 ports in the description, servers in the metadata. An object that yawol created has no mark. It is adopted if the custom
-resource records its id, or only its *name*, which yawol records before the creation. All other unmarked objects are
+resource records its id, or only its *name*: yawol records the name before the creation. All other unmarked objects are
 neither adopted nor deleted, and a warning reports them. Among several objects of one owner the recorded one is
 used, or else the oldest. Marked duplicates are deleted.
 """
@@ -44,7 +44,7 @@ F = TypeVar("F", bound=_Dated)
 class Owner(Model):
     uid: str  # of the custom resource
     recorded: str = ""  # the id in its status; empty if there is none
-    inherited: bool = False  # it owns unmarked objects of its name, because its status has the name and no id
+    inherited: bool = False  # it owns unmarked objects of its name, which yawol may have created
 
     def owns(self, id_: str, mark: str) -> bool:
         if self.recorded and id_ == self.recorded:

@@ -3,8 +3,8 @@
 Steps of one plan may run in parallel. A step contains everything needed to find its own earlier effect (name,
 description, mark).
 
-Refusals and outages of OpenStack reach the decision at once. Temporal's server retries only operations that complete by
-themselves, such as the deletion of a server.
+OpenStack's refusals and outages are returned to the lifecycle at once. Temporal's server retries only operations that
+complete by themselves, such as the deletion of a server.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class CreateServer(Step):
 
 
 class DeleteSecurityGroup(_Deletion):
-    """Delete a security group, which Neutron refuses while a port uses it."""
+    """Delete a security group that no port uses; otherwise Neutron refuses."""
 
     activity: ClassVar[str] = "openstack.delete_security_group"
     title: ClassVar[str] = "delete security group {id}"

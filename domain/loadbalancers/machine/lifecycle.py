@@ -279,7 +279,7 @@ def _leaving(world: MachineWorld, wanted: tuple[Action, ...], now: datetime) -> 
     slow = blocked.blocker or Blocker(why=doing, nature=Nature.UNDER_WAY)
     notices = (*notices_of(blocked.problem, blocked.blocker), *overdue(slow, began, now))
     late = began + OVERDUE_AFTER
-    moments = [Moment(at=late, then="report that it takes long")] if late > now else []
+    moments = [Moment(at=late, then="report that the deletion takes long")] if late > now else []
     return _decision(
         world,
         MachinePhase.DELETING,

@@ -1,6 +1,6 @@
 """The annotation `existingFloatingIP`: a floating IP of the user's as the address (`cloud/floating_ip.py` attaches it).
 
-An unreadable address prevents the creation of the LoadBalancer, which would keep another address for good. Later, the
+With an unreadable address no LoadBalancer is created, because it would keep another address for good. Later, the
 spec gets only the address that the Service already has; any other causes a warning.
 """
 

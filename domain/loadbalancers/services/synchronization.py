@@ -80,7 +80,7 @@ def work_for(
     if not wants_balancer(installation, service):
         return _release(service, None if stranger else balancer, release=drops_finalizer(installation, service))
     if stranger:
-        problem = f"validation failed: the name {load_balancer_name(service.metadata)} belongs to Service {stranger}"
+        problem = f"validation failed: LoadBalancer {load_balancer_name(service.metadata)} serves Service {stranger}"
         return ServiceWork(problem=problem, notices=(warning("Failed", problem),))
     endpoints = endpoints_of(service, nodes)
     if problem := fault_of(service):

@@ -314,8 +314,7 @@ def test_another_floating_ip_later_is_reported_and_changes_nothing() -> None:
     plan = plan_cloud(of, project.of_balancer(), NOW)
     assert (plan.steps, plan.problem, plan.settled) == ((), "", True)
     assert [notice.message for notice in plan.notices] == [
-        f"the address is {of.status.external_ip} and cannot be changed to 203.0.113.99: "
-        "create another LoadBalancer for that"
+        f"the address is {of.status.external_ip} and cannot be changed to 203.0.113.99: create another LoadBalancer"
     ]
     of, _ = settle(of, project)
     assert of.status.floating_id == own
@@ -325,7 +324,7 @@ def test_another_floating_ip_later_is_reported_and_changes_nothing() -> None:
 
 def test_a_floating_ip_that_does_not_exist_is_waited_for() -> None:
     _, plan = settle(fresh(existingFloatingIP="198.51.100.9"), Project())
-    assert plan.problem == "there is no floating IP 198.51.100.9 in the project"
+    assert plan.problem == "there is no floating IP 198.51.100.9 in the project: create it or correct the address"
 
 
 def test_a_users_floating_ip_that_looks_like_ours_is_described_otherwise() -> None:

@@ -320,7 +320,10 @@ def test_a_server_that_takes_long_to_delete_is_reported_after_ten_minutes() -> N
     began = parse_timestamp(DELETED["deletionTimestamp"])
     assert began is not None
     decision = decide_machine(world, NOW)
-    assert (decision.deadline, decision.at_deadline) == (began + timedelta(minutes=10), "report that it takes long")
+    assert (decision.deadline, decision.at_deadline) == (
+        began + timedelta(minutes=10),
+        "report that the deletion takes long",
+    )
     (reported,) = decide_machine(world, began + timedelta(minutes=10)).notices
     assert reported.about is None
     assert reported.message == "delete server s; this has lasted for more than ten minutes"

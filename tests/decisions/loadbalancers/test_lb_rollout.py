@@ -109,7 +109,7 @@ def test_a_settled_load_balancer_asks_for_nothing() -> None:
 
 def test_a_revision_that_is_none_is_a_problem_for_a_person() -> None:
     found = plan(revised(balancer(), "one"), a_set())
-    assert "is 'one', which is not a revision" in found.problem
+    assert "is 'one', not a revision: correct or remove it" in found.problem
     assert (found.patches, found.create) == ((), None)
 
 

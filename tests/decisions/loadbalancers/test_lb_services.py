@@ -537,7 +537,7 @@ def test_a_service_with_a_colliding_name_neither_adopts_nor_deletes() -> None:
     theirs = balancer(metadata={"name": "a--b--c", "annotations": {"yawol.stackit.cloud/serviceName": "a/b--c"}})
     here = {"namespace": "a--b", "name": "c"}
     done = work(service(metadata=here), theirs)
-    assert done.problem == "validation failed: the name a--b--c belongs to Service a/b--c"
+    assert done.problem == "validation failed: LoadBalancer a--b--c serves Service a/b--c"
     assert done.patch == {}
     assert not work(service(metadata={**here, **DELETING}), theirs).delete
     assert not work(service(metadata=here, spec={"type": "ClusterIP"}), theirs).delete

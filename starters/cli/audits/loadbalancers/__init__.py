@@ -1,7 +1,7 @@
 """Compares each OpenStack project with the LoadBalancers and machines that own its objects (`findings.py`).
 
 A finding counts only if two comparisons, some time apart, both show it. An object without an owner's uid is attributed
-by its name. Clusters may share a project, so such a finding is only a hint. A comparison takes five lists for each
+by its name. Clusters may share a project, so a missing owner is only a hint. A comparison takes five lists for each
 project, and changes nothing.
 """
 
@@ -46,7 +46,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def observe(kube: BlockingKube, projects: Projects, thorough: bool) -> Snapshot:
-    """Read custom resources both before and after the cloud's lists: they exist longer than their cloud objects."""
+    """Read custom resources both before and after the cloud's lists: an owner exists longer than its cloud objects."""
     before = _owners(kube)
     references = before.references() | (_every_secret(kube) if thorough else set())
     clouds = {each: _cloud(projects, each) for each in sorted(references, key=lambda each: each.model_dump_json())}
