@@ -3,7 +3,7 @@ from __future__ import annotations
 import logging
 
 from domain.loadbalancers.services.objects import Installation
-from engine.settings import Settings
+from engine.settings import Settings, variable_of
 
 _NEEDED = ("namespace", "secret_name", "floating_net_id", "network_id")
 
@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 def installation_of(settings: Settings) -> Installation | None:
     """Settings for Services; None if a required one is missing. If namespace and Secret are set, an error names it."""
     given = {name: getattr(settings, f"loadbalancers_{name}") for name in Installation.model_fields}
-    missing = [f"PERDURE_LOADBALANCERS_{name.upper()}" for name in _NEEDED if not given[name]]
+    missing = [variable_of(f"loadbalancers_{name}") for name in _NEEDED if not given[name]]
     if missing:
         if given["namespace"] and given["secret_name"]:
             log.error("Services are not served until these settings are set: %s", ", ".join(missing))

@@ -69,4 +69,4 @@ def test_a_network_that_was_forgotten_is_said(
 ) -> None:
     with caplog.at_level(logging.ERROR):
         assert given(monkeypatch, **{**YAWOLS, "NETWORK_ID": ""}) is None
-    assert "NETWORK_ID" in caplog.text
+    assert "set: NETWORK_ID" in caplog.text
