@@ -141,7 +141,7 @@ def merge(target: object, patch: object) -> object:
 
 
 def patched(resource: R, patch: JsonPatch, resource_version: str) -> R:
-    """The object with the patch applied; unchanged if the object was observed after the write.
+    """The object with the patch applied; unchanged if it was observed after the patch gave it `resource_version`.
 
     resourceVersions of one object are comparable as numbers (guaranteed from Kubernetes 1.35, always true with etcd).
     """

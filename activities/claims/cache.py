@@ -57,8 +57,8 @@ class ClaimCache(InformerCache):
             await mirror.settled()
 
     async def reached(self, seen: Mapping[str, str]) -> bool:
-        """Wait until the cache has these versions. If watch streams hang, list kinds with few objects and return
-        False: the pass then has to read its own claim and handle from the API server.
+        """Wait until the cache has the versions `seen`. If watch streams hang, list the small kinds again and return
+        False: the pass must then read its own claim and handle from the API server.
         """
         await self.settled()
         if await reached(self.mirrors.values(), seen):

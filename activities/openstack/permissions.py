@@ -50,7 +50,7 @@ PERMISSIONS = (
     _neutron("group", "delete", f"DELETE {_GROUPS}/ID", "delete_security_group", "delete it with its load balancer"),
     _neutron("rule", "create", f"POST {_RULES}", "create_security_group_rule", "allow clients, and VRRP"),
     _neutron("rule", "delete", f"DELETE {_RULES}/ID", "delete_security_group_rule", "delete unwanted rules"),
-    _neutron("port", "list", "GET /v2.0/ports", "get_port", "find ports, and those that use a group; the sweep"),
+    _neutron("port", "list", "GET /v2.0/ports", "get_port", "find an object's ports and a group's ports; the sweep"),
     _neutron("port", "get", "GET /v2.0/ports/ID", "get_port", "read the recorded port"),
     _neutron(
         "port",

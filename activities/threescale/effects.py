@@ -174,7 +174,7 @@ class Effects(Activities):
         generation = self._resource.metadata.generation
         if isinstance(action, DropFinalizer):
             if action.left:
-                log.info("%s: finalizer removed; not deleted: %s", action.key.path, ", ".join(action.left))
+                log.info("%s: finalizer removed; left behind: %s", action.key.path, ", ".join(action.left))
             with suppress(Absent):
                 await self._store(action.patch)
             return Stored()

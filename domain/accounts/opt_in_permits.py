@@ -25,7 +25,7 @@ NOT_OFFERED_AGAIN = timedelta(hours=6)
 
 
 class Permits(Model):
-    """The expiry of valid permits by Account name, the number of waiting Accounts, and the unused permits."""
+    """When valid permits expire, by Account; the number of waiting Accounts; permits that Ready Accounts let expire."""
 
     granted: dict[str, datetime] = {}
     waiting: int = 0

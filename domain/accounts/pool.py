@@ -146,7 +146,7 @@ def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool
 def offered(account: Account, pool: AccountPool, config: OperatorConfig, protected: Collection[str]) -> bool:
     """Whether the pool's claims can get the Account, even if a person created it.
 
-    A payer's or protected account is offered only if it already names a claim, because it would block a new claim.
+    A payer's or protected account that names no claim is not offered: it would block the claim that gets it.
     """
     name = account.spec.account_pool or config.default_pool
     refused = account.spec.aws_account_id in {*config.payer_account_ids, *protected} and not account.spec.claim_link

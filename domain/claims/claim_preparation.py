@@ -86,7 +86,7 @@ class Claim(HandleWorld):
         lasting = refusal.type in (ErrorType.INVALID, ErrorType.DENIED)
         if shown or not lasting or (write.kind.name, write.what) != (RESOURCE_CLAIM.name, _PREPARED):
             return None
-        message = f"the API server refuses what its provider adds to the claim: {refusal.message}"
+        message = f"the API server refuses what the provider adds to the claim: {refusal.message}"
         found = self.at_fault(Fault(reason=CLAIM_REFUSED, message=message)).asking(push=False)
         return found.model_copy(update={"conditional": False})
 

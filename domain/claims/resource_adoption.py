@@ -1,6 +1,6 @@
 """Whether a handle adopts an object that exists already under a resource's name.
 
-It does, unless the object's annotation names another existing handle. Such an object is neither shown nor deleted.
+It does, unless the object's annotation names another existing handle; then the object is neither shown nor deleted.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """The lifecycle of an ApplicationAuth: set an application's credentials from a Secret, once.
 
-    waits for application, account, product, Secret ─► generate values that the Secret lacks ─► write them to 3scale
-        ─► write the application's id into the Secret, and an empty value under each missing key ─► Ready
+    waits for application, account, product, Secret ─► with `generateSecret`, generate missing credentials
+        ─► write them to 3scale ─► write the application's id into the Secret, and an empty value for each credential
+        that is still missing ─► Ready
 
-Random values are stored in the Secret before they are sent, so that a pass after a crash repeats the same write. A key
-that 3scale refuses because the application already has the key counts as written.
+Random values are stored in the Secret before they are sent, so that a pass after a crash repeats the same write. An
+application key that 3scale refuses because the application already has it counts as written.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class ObservedAuth(ObservedOne):
         return False
 
     def wrote(self, write: Write, body: object) -> Self:
-        """The application that was read stays valid, because only credentials change."""
+        """Keep the application that was read: only credentials change."""
         return self.beside({"done": (*self.done, write.slot)})
 
 

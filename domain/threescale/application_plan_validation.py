@@ -1,6 +1,6 @@
 """Validation of an application plan's limits and pricing rules.
 
-Unlike the operator, Perdure refuses price ranges that share an end, as 3scale does.
+Unlike the operator, Perdure refuses a price range that begins where another ends, as 3scale does.
 """
 
 from __future__ import annotations

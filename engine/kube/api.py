@@ -369,7 +369,7 @@ class KubeApi:
     async def replace(
         self, kind: Kind, namespace: str, name: str, obj: Mapping[str, object], *, subresource: str = ""
     ) -> JsonObject:
-        """Replace the object; with `metadata.resourceVersion` only if it is still at that version."""
+        """Replace the object. A `metadata.resourceVersion` in `obj` must be the stored object's."""
         request = self._request_to("replace", "PUT", kind, namespace, name, subresource)
         return await self._write(request._replace(parameters=_written_by(FIELD_MANAGER), body=self._typed(kind, obj)))
 

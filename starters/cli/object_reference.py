@@ -45,7 +45,7 @@ NameIfSeveral = Annotated[
 
 
 class OfObject(Model):
-    """What a command answers about one object; `Target.fields` has these fields."""
+    """The base of a command's answers about one object; `Target.fields` has these fields."""
 
     kind: str
     namespace: str

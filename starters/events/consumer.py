@@ -165,7 +165,10 @@ class Consumer:
     def _refused(self, error: ApiError, failures: int) -> None:
         self.trouble = error.message
         if isinstance(error, Absent):
-            self.trouble += "; a worker creates it if PERDURE_INSTANCES_SETUP is true and worker and watcher name it"
+            self.trouble += (
+                "; a worker creates the queue if PERDURE_INSTANCES_SETUP is true and PERDURE_INSTANCES_QUEUES of "
+                "both worker and watcher names the queue"
+            )
         metrics.FAILED_CALLS.labels(self.name, "receive").inc()
         if failures in (1, 10) or failures % 100 == 0:
             logger.warning("%s: nothing could be received (%d times): %s", self.name, failures, self.trouble)

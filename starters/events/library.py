@@ -1,6 +1,6 @@
 """The two functions of the AWS provider's architecture decision record 0005: `GetEventFromSQS`, `IsEventProcessed`.
 
-An event is processed once its instance's workflow has recorded it and the label is written or unnecessary.
+An event counts as processed when its instance's workflow has recorded it and the label is written or unnecessary.
 `is_event_processed` hands the event to the workflow, which recognises duplicates.
 """
 

@@ -326,7 +326,7 @@ async def test_refused_labels_of_a_provider_are_named_and_can_be_corrected(groun
     labels = {"team": "the blue ones"}
     await ground.provider("lab", override=ground.gadget(), readinessCheck="true", resourceClaimLabels=labels)
     await ground.ask("mine", provider="lab")
-    await ground.says("mine", "the blue ones", "what its provider adds")
+    await ground.says("mine", "the blue ones", "what the provider adds")
     await ground.edit_provider(resourceClaimLabels={"team": "blue"})
     await ground.ready(seconds=2 * PROMPT)
 
