@@ -133,7 +133,7 @@ class Action(Model):
         return world.learn(**facts) if facts else world
 
     def cancelled(self, world: W) -> W:
-        """The world after the action was cancelled; it may have taken effect in part."""
+        """The world after the action was cancelled, perhaps after parts of its effect."""
         return world
 
     def refuse(self, world: W, refusal: Refusal) -> W:

@@ -3,7 +3,7 @@
 It has one Temporal worker per task queue (`task_queues.py`). boto3 and keystoneauth1 are blocking, so AWS and
 OpenStack activities run on a thread pool as large as their slots.
 
-On SIGTERM polling ends, and running activities get `PERDURE_DRAIN` to end.
+On SIGTERM, polling ends, and running activities have the time `PERDURE_DRAIN` to finish.
 """
 
 from __future__ import annotations

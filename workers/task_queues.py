@@ -60,6 +60,6 @@ def queues_of(served: Iterable[str], cluster: str) -> set[tuple[str, str]]:
 
 
 def observing_queues(area: str) -> set[str]:
-    """The activity queues on which an area's objects are observed, and on which the shared activities write them."""
+    """The activity queues on which an area's objects are observed, and written by the shared activities."""
     observations = (each for each in actions().values() if each.result is not None and issubclass(each.result, World))
     return {each.queue for each in observations if area_of(each.__module__) == area}

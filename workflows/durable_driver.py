@@ -127,7 +127,7 @@ class Entity(Generic[W]):
         return timedelta(0)
 
     def observation(self, *, dry_run: bool = False) -> Action:
-        """The activity that observes or makes the whole pass. It gets those fields of `offered` that it declares."""
+        """The activity that observes the object; it may make the whole pass. It gets its fields of `offered`."""
         offered = {**self.offered(), "dry_run": dry_run}
         fields = self.observe.model_fields
         return self.observe(**{name: value for name, value in offered.items() if name in fields})

@@ -1,4 +1,4 @@
-"""The claims area's metrics that workers count as events happen; `docs/metrics.md` lists them.
+"""The metrics of the claims area that workers count; `docs/metrics.md` lists them.
 
 The times until a claim is bound or ready count from its creation or `spec.lifespan.start`, whichever is later, so they
 include the time until approval. Kubernetes' timestamps are whole seconds, so a duration may be up to a second too long.

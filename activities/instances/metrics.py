@@ -25,7 +25,7 @@ NOTIFICATIONS = Counter(
     "Notifications of instances that AWS reclaims: sent, retried (the webhook failed for now), failed (given up).",
     ["outcome"],
 )
-REFUTED = Counter("perdure_instances_refuted", "Causes in events that AWS did not confirm.")
+REFUTED = Counter("perdure_instances_refuted", "Events whose cause AWS did not confirm.")
 RESYNC = Counter(
     "perdure_instances_resync", "Instances that a sweep found to differ from their recorded state.", ["found"]
 )

@@ -139,7 +139,7 @@ class NodeActivities(Activities):
         if evicted or not attempt.repeated():
             # Otherwise an earlier attempt has emptied the Node, and counted the drain.
             metrics.reacted("drain", node.because, Outcome.DONE)
-        message = f"{node.node} is drained because of {node.cause}"
+        message = f"{node.node} has been drained because of {node.cause}"
         return Emptied(at=now(), notices=_on_each(node, normal, "NodeDrained", message) if left == [] else ())
 
     async def _end(self, api: KubeApi, node: EmptyNode, begun: Emptying, left: Sequence[Pod]) -> Emptied:

@@ -58,8 +58,8 @@ def recreated_user(world: AccountWorld) -> Decision | None:
 
 
 def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
-    """The failure that IAM's refusal causes, with the replaced operator's conditions. None if IAM has not refused, or
-    if the cause is temporary: a bug of ours, or a conflict over the key's Secret.
+    """The failure that a refusal causes, with the replaced operator's conditions. None without a refusal, or if it is
+    temporary, such as a bug of ours or a conflict over the key's Secret.
     """
     refusal = world.refused(EnsureAdminUser.activity)
     if refusal is None or refusal.type is ErrorType.BUG or refusal.code in (NOT_ENTERED, OBSERVE_MODE):

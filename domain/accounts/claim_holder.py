@@ -54,7 +54,7 @@ def unlinked(account: Account) -> bool:
 
 
 def lost_link(claim: AccountClaim, account: Account) -> bool:
-    """Whether this claim may still have the unlinked account's key."""
+    """Whether the account is unlinked, and this claim's Secret possibly still has the account's key."""
     fulfilled = claim.status.state == ClaimState.READY and not claim.metadata.deleting
     named = fulfilled and claim.spec.account_link == account.metadata.name
     return unlinked(account) and (named or may_release(claim.key, account))

@@ -1,6 +1,6 @@
 """Defaults of the resources that a claim lists (list mode), written into its spec once; an annotation records that.
 
-Each template gets the provider's `default`, then its schema's defaults; the user's values have precedence.
+The user's values have precedence, then the provider's `default`, then the defaults of the provider's schema.
 """
 
 from __future__ import annotations

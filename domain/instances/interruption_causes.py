@@ -1,8 +1,8 @@
 """The causes of reactions to an instance: Spot notices, scheduled events, its own stop or end.
 
-    Spot                at once; over once EC2 reports the instance running ten minutes after the deadline
+    Spot                at once, until EC2 reports, ten minutes after the deadline, that the instance runs
     scheduled           see `scheduled_event_timing.py`
-    ended, stopped      at once; over once EC2 reports the instance running
+    ended, stopped      at once, until EC2 reports that the instance runs
 
 Rebalance recommendations and capacity reservation notices only set labels: EC2 has no call that confirms them, so they
 could be forged. A cause's name is the same for every copy of its event.

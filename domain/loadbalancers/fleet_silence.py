@@ -58,7 +58,7 @@ def fleet_that_reported(
 
 class AskFleet(Action):
     activity: ClassVar[str] = "loadbalancers.ask_fleet"
-    title: ClassVar[str] = "find out whether any other machine reports"
+    title: ClassVar[str] = "find out whether any machine of the installation reports"
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     result: ClassVar[type[Model] | None] = Fleet
     reads: ClassVar[bool] = True

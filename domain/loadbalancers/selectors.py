@@ -9,7 +9,7 @@ from domain.resource import timestamp
 
 
 def belongs(found: LoadBalancerSet | LoadBalancerMachine, owner: LoadBalancer | LoadBalancerSet) -> bool:
-    """An empty selector selects nothing; otherwise two LoadBalancers without labels would delete each other's sets."""
+    """An empty selector selects nothing: two LoadBalancers that select everything would delete each other's sets."""
     meta, wanted = found.metadata, owner.spec.selector.match_labels
     if meta.namespace != owner.metadata.namespace:
         return False

@@ -50,7 +50,9 @@ def decide_set(world: SetWorld, now: datetime) -> Decision:
         retried = writes(world, tried_again(token))
         return _decision(world, SetPhase.SCALING, "end the pause, because a retry was requested", retried)
     if world.fleet is None and _asks_fleet(world, now):
-        return _decision(world, SetPhase.SCALING, "find out whether any other machine reports", (AskFleet(),))
+        return _decision(
+            world, SetPhase.SCALING, "find out whether any machine of the installation reports", (AskFleet(),)
+        )
     quota = any(QUOTA_ANNOTATION in each.metadata.annotations for each in world.machines)
     plan = plan_set(
         machine_set,

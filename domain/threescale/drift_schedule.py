@@ -1,6 +1,6 @@
 """When objects in sync are compared with 3scale, which sends no events.
 
-each hour            a tenant's lists with its objects (`drift.py`), and some Products and Backends completely
+each hour            all objects with their tenant's lists (`drift.py`), some Products and Backends completely
 next pass            an object that differed, that a person retries, or whose earlier change may be incomplete
 soon after changes   the changed object completely: its passes have used the cached state of 3scale
 """

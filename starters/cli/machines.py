@@ -48,7 +48,9 @@ async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) ->
     if target.kind == AWS_MACHINE_POOL:
         group = group_of_arn(text(obj, "spec", "providerID"))
         if group is None:
-            raise CommandError(f"{target} has no Auto Scaling group yet", "its spec.providerID names the group")
+            raise CommandError(
+                f"{target} has no Auto Scaling group yet", "wait until its spec.providerID names the group"
+            )
         at = (group.account, group.region)
         if at not in await _served(session) and await described(session.temporal, group.lifecycle) is None:
             raise CommandError(f"{target} is in {group.account}/{group.region}, which is not served", _SERVED_BY)

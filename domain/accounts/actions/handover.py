@@ -73,7 +73,7 @@ class Fulfil(Action):
     """
 
     activity: ClassVar[str] = "accounts.fulfil"
-    title: ClassVar[str] = "move {account_id} to the OU of {legal_entity.id}, copy its Secret"
+    title: ClassVar[str] = "move {account_id} to the OU of {legal_entity.id}, copy its key to the claim"
     queue: ClassVar[str] = Queue.AWS
     result: ClassVar[type[Model] | None] = Fulfilled
 

@@ -148,8 +148,8 @@ class EnsureAccessRole(GrantAction):
 
 
 class AttachAccessPolicies(GrantAction):
-    """With `exact`, all other policies are detached, and this access's former custom policies are deleted. A grant by
-    the replaced operator is only extended, because its other policies may be intended.
+    """With `exact`, all other policies are detached, and this access's former custom policies are deleted. `exact` is
+    False for a grant by the replaced operator, whose other policies may be intended.
     """
 
     activity: ClassVar[str] = "aws.attach_access_policies"

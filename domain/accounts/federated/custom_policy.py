@@ -1,6 +1,6 @@
 """The custom policy of a federated role, as IAM's JSON.
 
-If its default version in an account differs, it gets another default version, and stays attached.
+If the policy in an account differs from it, the policy gets another default version, and stays attached.
 """
 
 from __future__ import annotations

@@ -119,7 +119,9 @@ class ResourceProviderSpec(Open):
         None, description="A claim's template that contains these values gets this provider."
     )
     match_ignore: tuple[str, ...] = Field(
-        (), description="A free handle may differ where a JSON pointer matches one of these regular expressions."
+        (),
+        description="A free handle may differ from the wanted template where the JSON pointer matches one of these "
+        "regular expressions.",
     )
     override: JsonObject | None = Field(None, description="Merged over the template of the resource.")
     parameters: tuple[Parameter, ...] = Field((), description="The parameters that claims may give.")

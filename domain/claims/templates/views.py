@@ -2,7 +2,7 @@
 
 A derived attribute without a value is None, a missing mapping is empty, and an unknown attribute is undefined. A new
 object's uid and creation time are undefined, too: names made of them would change later. Templates cannot change views.
-Poolboy's releases differ on a claim's `parameter_values`: here they are the accepted ones, overridden by its spec.
+Poolboy's releases differ on a claim's `parameter_values`: here the values in its spec override the accepted values.
 """
 
 from __future__ import annotations

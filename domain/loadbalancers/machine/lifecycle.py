@@ -196,9 +196,9 @@ def _mark(machine: LoadBalancerMachine) -> str:
 
 
 def _has_rights(world: MachineWorld) -> bool:
-    """Whether the access objects exist. They do if this workflow created them, or if the status names all of them.
+    """Whether the access objects exist: this workflow created them, or an unmarked machine's status names them all.
 
-    A machine that is marked for deletion may have lost them, so missing ones are recreated once each time it is marked.
+    Lost rights may be why a machine was marked for deletion, so missing objects are recreated once for each mark.
     """
     mark = _mark(world.machine)
     return (not access_status(world.machine) and not mark) or world.known.granted == (mark or "new")

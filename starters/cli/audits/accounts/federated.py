@@ -95,8 +95,8 @@ def left(
 
 
 def _names_in(sessions: Sessions, account: Account) -> list[tuple[str, str, str]] | Finding:
-    """The kind, name and tag of each role and policy whose name may end with an access's suffix, or a finding if these
-    cannot be read.
+    """The kind, name and tag of each role and policy whose name ends like an access's, or a finding if these cannot be
+    read.
     """
     partition = sessions.config().partition
     try:

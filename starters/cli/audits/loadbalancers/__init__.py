@@ -1,8 +1,8 @@
 """Compares each OpenStack project with the LoadBalancers and machines that own its objects (`findings.py`).
 
 A finding counts only if two comparisons, some time apart, both show it. An object without an owner's uid is attributed
-by its name. Clusters may share a project, so a missing owner is only a hint. A comparison takes five lists for each
-project, and changes nothing.
+by its name. Clusters may share a project, so a missing owner is only a hint. A comparison calls OpenStack five times
+for each project, and changes nothing.
 """
 
 from __future__ import annotations
