@@ -20,6 +20,7 @@ from starters.cli.session import Session, perform, person, refusal
 
 AT_ONCE = 5
 REFUSED = "refused: "
+NOT_ASKED = "would be asked for a retry"
 
 
 def selection(
@@ -56,7 +57,7 @@ def retry_all(query: str, reason: str, *, dry_run: bool, yes: bool, form: Format
             say("no lifecycle matches")
         return
     if dry_run:
-        _print([_retried(row, said="would be asked for a retry", retried=False) for row in rows], form)
+        _print([_retried(row, said=NOT_ASKED, retried=False) for row in rows], form)
         return
     if not yes and not typer.confirm(f"Retry {len(rows)} lifecycles?", err=True):
         raise CommandError("nothing is retried", "--yes skips this question")
@@ -68,8 +69,8 @@ def retry_all(query: str, reason: str, *, dry_run: bool, yes: bool, form: Format
         raise typer.Exit(1)
 
 
-def print_one(reference: Target, outcome: str, form: Format) -> None:
-    if not printed(Retried(**reference.fields, phase="", retried=True, said=outcome), form):
+def print_one(reference: Target, outcome: str, form: Format, *, retried: bool) -> None:
+    if not printed(Retried(**reference.fields, phase="", retried=retried, said=outcome), form):
         say(f"{reference}: {outcome}")
 
 

@@ -83,6 +83,8 @@ def plan(
             raise typer.BadParameter("name an object or a file, not both", param_hint="--file")
         plan_files.plan_file(file, namespace or "default", output)
         return
+    if not kind:
+        raise typer.BadParameter("name an object, KIND NAMESPACE/NAME, or a file", param_hint="--file")
     from starters.cli import lifecycle
     from starters.cli.why_output import print_plan
 
@@ -125,13 +127,18 @@ def retry(
         selected = bulk_retry.selection(only, namespace, phase, query, everything=everything)
         bulk_retry.retry_all(selected, reason, dry_run=dry_run, yes=yes, form=output)
         return
+    if everything or phase or namespace or query:
+        message = "name one object, or select objects by --phase, --namespace, --query or --all, not both"
+        raise typer.BadParameter(message, param_hint="NAMESPACE/NAME")
     reference = target(kind, name)
 
     async def retry_one(session: Session) -> str:
         key = await lifecycle.find_key(session, reference)
+        if dry_run:
+            return bulk_retry.NOT_ASKED
         return await lifecycle.retry(session, key, f"{person()}: {reason}" if reason else person())
 
-    bulk_retry.print_one(reference, perform(retry_one), output)
+    bulk_retry.print_one(reference, perform(retry_one), output, retried=not dry_run)
 
 
 def pause(

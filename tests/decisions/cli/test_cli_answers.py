@@ -218,6 +218,21 @@ def test_a_retry_of_one_answers_with_a_document(cluster: Cluster, monkeypatch: p
     assert done.stdout == "Account ns/one: tried again\n"
 
 
+def test_a_dry_run_of_a_retry_of_one_retries_nothing(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def find_key(opened: Session, reference: Target) -> Key:
+        return Key(kind=reference.kind.name, namespace=reference.namespace, name=reference.name, uid="one-1")
+
+    async def retry(opened: Session, key: Key, reason: str) -> str:
+        raise AssertionError(key)
+
+    monkeypatch.setattr(lifecycle, "find_key", find_key)
+    monkeypatch.setattr(lifecycle, "retry", retry)
+    done = CliRunner().invoke(build(), ["retry", "account", "ns/one", "--dry-run", "-o", "json"], env=NO_SERVER)
+    assert done.exit_code == 0, done.output
+    answer = bulk_retry.Retried.model_validate_json(done.stdout)
+    assert (answer.retried, answer.said) == (False, "would be asked")
+
+
 def test_nothing_to_retry_is_a_document_too(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     async def found(opened: Session, query: str) -> list[Row]:
         return []
