@@ -113,7 +113,7 @@ def up(
         _leave(deployment)
         if not ready:
             raise typer.Exit(130) from None
-    except (DeploymentError, BuildError, ToolchainError, StateDirectoryError) as error:
+    except (DeploymentError, BuildError, ToolchainError, StateDirectoryError, OSError) as error:
         complain(str(error))
         raise typer.Exit(1) from None
 
@@ -125,10 +125,10 @@ def down(
     """Stop the local deployment and keep its data, unless --wipe is given."""
     deployment = Deployment(state)
     root = deployment.state.root
-    ours = deployment.state.is_ours()
     try:
+        ours = deployment.state.is_ours()
         stopped = deployment.down(wipe=wipe)
-    except (DeploymentError, StateDirectoryError) as error:
+    except (DeploymentError, StateDirectoryError, OSError) as error:
         complain(str(error))
         raise typer.Exit(1) from None
     message = f"Stopped {root}." if stopped else f"Nothing runs in {root}."
@@ -140,7 +140,11 @@ def status(
     output: Annotated[Output, typer.Option("--output", "-o", help="`json` or `yaml` for programs.")] = Output.TABLE,
 ) -> None:
     """Show each service of the local deployment with its address and health. Exits with 1 if one is unhealthy."""
-    report = Deployment(state).status()
+    try:
+        report = Deployment(state).status()
+    except OSError as error:
+        complain(str(error))
+        raise typer.Exit(1) from None
     if output is Output.JSON:
         typer.echo(report.model_dump_json(indent=2))
     elif output is Output.YAML:

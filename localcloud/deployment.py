@@ -96,6 +96,7 @@ class Deployment:
             DeploymentError: the deployment already runs with other services, clouds, cluster or Temporal, or a name is
                 unknown.
             InvalidSettings: the product's processes would reject the settings.
+            StateDirectoryError: the directory cannot be used.
         """
         settings()
         try:
@@ -103,6 +104,7 @@ class Deployment:
         except choices.UnknownChoice as error:
             raise DeploymentError(str(error)) from None
         wanted = _chosen_services(only, clouds, own_cluster=kubeconfig is not None, temporal=choice)
+        self.state.claim()  # before programs are downloaded or compiled for minutes
         if self._is_held():
             self._check_running_plan(tuple(clouds), wanted, kubeconfig, choice if temporal else None)
             return False

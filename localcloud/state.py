@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO
 
 import platformdirs
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from domain.model import Model
 from localcloud.openstack.programs import OpenStackPrograms
@@ -158,12 +158,18 @@ class StateDirectory:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         return path
 
-    def create(self, plan: Plan) -> None:
+    def claim(self) -> None:
+        """Make the directory, if it is missing. Raises StateDirectoryError or OSError if it cannot be used."""
         if self.is_taken() and not self.is_ours():
             raise StateDirectoryError(
                 f"{self.root} is not empty and is not a state directory of perdure; name another one"
             )
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not os.access(self.root, os.W_OK):
+            raise StateDirectoryError(f"{self.root} cannot be written; name another directory")
+
+    def create(self, plan: Plan) -> None:
+        self.claim()
         self.logs.mkdir(exist_ok=True)
         replace_file(self.root / "deployment.json", plan.model_dump_json(indent=2))
 
@@ -178,10 +184,10 @@ class StateDirectory:
         return Plan.model_validate_json((self.root / "deployment.json").read_bytes())
 
     def running(self) -> Running | None:
-        """The state that the supervisor published last; None if none was published. The supervisor may be dead."""
+        """The state that the supervisor published last, readable or None. The supervisor may be dead."""
         try:
             return Running.model_validate_json((self.root / "services.json").read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, ValidationError):  # a computer's crash may leave an empty file
             return None
 
     def write_running(self, running: Running) -> None:
@@ -198,7 +204,7 @@ class StateDirectory:
     def ports(self) -> dict[str, int]:
         try:
             return _ports.validate_json((self.root / "ports.json").read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, ValidationError):
             return {}
 
     def write_ports(self, ports: Mapping[str, int]) -> None:
@@ -230,7 +236,8 @@ class StateDirectory:
             shutil.rmtree(self.root / name, ignore_errors=True)
         # deployment.json marks the directory as ours, so it goes last: an interrupted wipe can be repeated.
         for name in ("kubeconfig", "env", "services.json", "ports.json", "lock", "deployment.json"):
-            (self.root / name).unlink(missing_ok=True)
+            for path in (*self.root.glob(f".{name}.*"), self.root / name):  # the former if `replace_file` was killed
+                path.unlink(missing_ok=True)
         if not any(self.root.iterdir()):
             self.root.rmdir()
 

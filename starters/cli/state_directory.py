@@ -26,8 +26,11 @@ def enter(state: Path | None) -> Path | None:
         return None
     try:
         found = exports((directory / "env").read_text())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise typer.BadParameter(f"there is no local deployment in {directory}. Start one with `perdure up`.") from None
+    except (OSError, ValueError) as error:
+        message = f"{directory / 'env'} cannot be read: {error}. `perdure down` and `perdure up` write it again."
+        raise typer.BadParameter(message) from None
     if "TEMPORAL_ADDRESS" in found:
         # A namespace, a key or a certificate belongs to the server that the shell named.
         for name in [name for name in os.environ if name.startswith("TEMPORAL_")]:

@@ -183,6 +183,13 @@ def test_a_named_directory_without_a_deployment_is_an_error(shell: Path, tmp_pat
         state_directory.enter(None)
 
 
+@pytest.mark.parametrize("content", ["export KUBECONFIG='/half", b"\xff\xfe"])
+def test_a_damaged_env_file_is_named(shell: Path, tmp_path: Path, content: str | bytes) -> None:
+    (tmp_path / "env").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(typer.BadParameter, match="env cannot be read"):
+        state_directory.enter(tmp_path)
+
+
 # What is printed.
 
 
