@@ -15,13 +15,14 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
 import aiohttp
+from kubernetes.aio.config import ConfigException
 from yarl import URL
 
 from domain.built_in_kinds import SELF_SUBJECT_ACCESS_REVIEW
 from domain.identity import Kind
 from domain.refusal import OBSERVE_MODE
 from engine import metrics
-from engine.errors import Denied
+from engine.errors import Denied, Unavailable
 from engine.kube.connection import Connection
 from engine.kube.errors import Expired, api_error, no_answer
 from engine.kube.json import JsonObject, at, mapping, parsed, sequence, text
@@ -435,7 +436,10 @@ class KubeApi:
         response = await self._request(request, stream)
         if response.status == 401:
             response.release()
-            await self._connection.load(seen)
+            try:
+                await self._connection.load(seen)
+            except ConfigException as error:  # a kubeconfig or token that is being written
+                raise Unavailable(f"{request.attempt}: 401, and the credentials cannot be read: {error}") from error
             response = await self._request(request, stream)
         if response.status < 400:
             return response

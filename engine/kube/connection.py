@@ -14,8 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import yaml
 from kubernetes.aio import client as kubernetes_client
 from kubernetes.aio import config as kubernetes_config
+from kubernetes.aio.config import ConfigException
 
 _DEFAULT_KUBECONFIG = "~/.kube/config"
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -48,26 +50,36 @@ class Connection:
         async with self._loading:
             if self._loaded > seen:
                 return
-            configuration = kubernetes_client.Configuration()
             path = self._kubeconfig or _kubeconfig_of_environment()
-            if self._content is not None:
-                await kubernetes_config.load_kube_config_from_dict(  # type: ignore[no-untyped-call]
-                    config_dict=dict(self._content), client_configuration=configuration
-                )
-            elif path:
-                await kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
-                    config_file=path, client_configuration=configuration, persist_config=False
-                )
-            else:
-                kubernetes_config.load_incluster_config(  # type: ignore[no-untyped-call]
-                    client_configuration=configuration
-                )
-            self._configuration = configuration
-            self.host = configuration.host.rstrip("/")
-            self.ssl = _tls(configuration) if self.host.startswith("https") else True
+            try:
+                configuration = await self._configured(path)
+                host = configuration.host.rstrip("/")
+                tls = _tls(configuration) if host.startswith("https") else True
+            # For a file that is no kubeconfig, the package raises whatever its code stumbles on.
+            except (OSError, ValueError, TypeError, AttributeError, LookupError, yaml.YAMLError) as error:
+                raise ConfigException(
+                    f"{path or 'the kubeconfig'} cannot be used: {' '.join(str(error).split())}"
+                ) from error
+            self._configuration, self.host, self.ssl = configuration, host, tls
             self.server_hostname = configuration.tls_server_name or None
-            self.proxy = configuration.proxy or _proxy_of_environment(self.host)
+            self.proxy = configuration.proxy or _proxy_of_environment(host)
             self._loaded += 1
+
+    async def _configured(self, path: str) -> kubernetes_client.Configuration:
+        configuration = kubernetes_client.Configuration()
+        if self._content is not None:
+            await kubernetes_config.load_kube_config_from_dict(  # type: ignore[no-untyped-call]
+                config_dict=dict(self._content), client_configuration=configuration
+            )
+        elif path:
+            await kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
+                config_file=path, client_configuration=configuration, persist_config=False
+            )
+        else:
+            kubernetes_config.load_incluster_config(  # type: ignore[no-untyped-call]
+                client_configuration=configuration
+            )
+        return configuration
 
     async def authorization(self) -> str:
         """The Authorization header; empty with a client certificate or without credentials."""

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import yaml
+from kubernetes.aio.config import ConfigException
 
 from domain.built_in_kinds import SECRET
 from engine.errors import Invalid
@@ -34,8 +35,12 @@ async def workload(kube: KubeApi, namespace: str, cluster: str) -> AsyncIterator
         return
     name = f"{cluster}-kubeconfig"
     secret = await kube.get(SECRET, namespace, name)
-    connection = Connection(content=kubeconfig(secret, f"Secret {namespace}/{name}"))
-    await connection.load()
+    where = f"Secret {namespace}/{name}"
+    connection = Connection(content=kubeconfig(secret, where))
+    try:
+        await connection.load()
+    except ConfigException as error:
+        raise Invalid(f"{where}: {error}", code="Kubeconfig") from error
     async with kube.beside(connection, connections=_CONNECTIONS) as api:
         yield api
 

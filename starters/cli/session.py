@@ -11,7 +11,7 @@ import getpass
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -106,14 +106,19 @@ async def session() -> AsyncIterator[Session]:
 @asynccontextmanager
 async def cluster_session() -> AsyncIterator[ClusterSession]:
     found = _for_people()
-    try:
-        kube = await KubeApi.open(found, "cli")
-    except ConfigException as error:
-        raise CommandError(
-            f"no Kubernetes cluster is configured: {error}",
-            "set KUBECONFIG, or start a local deployment with `perdure up`; --state DIR names another state directory",
-        ) from error
-    async with kube, served_cluster(found, kube, "cli") as served:
+    async with AsyncExitStack() as stack:
+        try:
+            kube = await stack.enter_async_context(await KubeApi.open(found, "cli"))
+        except ConfigException as error:
+            raise CommandError(
+                f"no Kubernetes cluster is configured: {error}",
+                "set KUBECONFIG, or start a local deployment with `perdure up`; --state DIR names another state "
+                "directory",
+            ) from error
+        try:
+            served = await stack.enter_async_context(served_cluster(found, kube, "cli"))
+        except ConfigException as error:
+            raise CommandError(f"PERDURE_LOADBALANCERS_TARGET_KUBECONFIG: {error}") from error
         yield ClusterSession(found, kube, served)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import typer
 import yaml
+from nowhere import kubeconfig_to_nowhere
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.resources import Account, AccountClaim
@@ -355,6 +356,18 @@ def test_a_cluster_that_is_not_configured_is_said_so(tmp_path: Path) -> None:
     assert "no Kubernetes cluster is configured" in ended.stderr
     assert "KUBECONFIG" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("variable", ["KUBECONFIG", "PERDURE_LOADBALANCERS_TARGET_KUBECONFIG"])
+def test_a_kubeconfig_that_cannot_be_read_is_one_line_and_advice(tmp_path: Path, variable: str) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(": : [ }")
+    (tmp_path / "other").mkdir()
+    environ = {"KUBECONFIG": str(kubeconfig_to_nowhere(tmp_path / "other")), variable: str(file)}
+    ended = perdure("pause", "account", "ns/a", **environ)
+    assert ended.returncode == 1
+    assert f"{file} cannot be used" in ended.stderr
+    assert len(ended.stderr.splitlines()) <= 2
 
 
 def test_broken_commands_of_others_leave_ours_alone(tmp_path: Path) -> None:
