@@ -131,7 +131,10 @@ def until(moment: datetime | None, now: datetime) -> str:
     if moment is None:
         return ""
     distance = f"in {span(moment - now)}" if moment >= now else f"{span(now - moment)} ago"
-    local, today = moment.astimezone(), now.astimezone()
+    try:
+        local, today = moment.astimezone(), now.astimezone()
+    except OverflowError:  # the last day of the calendar, in a time zone in which it is the next day
+        local, today = moment, now
     shown = local.strftime("%H:%M:%S" if local.date() == today.date() else "%Y-%m-%d %H:%M")
     return f"{shown} ({distance})"
 

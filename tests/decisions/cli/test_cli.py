@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -213,6 +214,16 @@ def test_a_deadline_says_how_far_away_it_is() -> None:
     assert output.until(NOW + timedelta(minutes=12), NOW).endswith("(in 12m)")
     assert output.until(NOW - timedelta(minutes=12), NOW).endswith("(12m ago)")
     assert output.until(None, NOW) == ""
+
+
+def test_a_deadline_on_the_last_day_of_the_calendar_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert output.until(datetime.max.replace(tzinfo=UTC), NOW).startswith("9999-12-31 23:59 (in ")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
