@@ -47,11 +47,11 @@ def _duration(value: object) -> object:
     if not isinstance(value, str):
         return value
     text = value.strip()
-    if _GO_DURATION.fullmatch(text):
-        return timedelta(seconds=sum(float(n) * _SECONDS_PER_UNIT[unit] for n, unit in _GO_PART.findall(text)))
     try:
+        if _GO_DURATION.fullmatch(text):
+            return timedelta(seconds=sum(float(n) * _SECONDS_PER_UNIT[unit] for n, unit in _GO_PART.findall(text)))
         return timedelta(seconds=float(text))
-    except ValueError:
+    except (ValueError, OverflowError):
         return value
 
 
@@ -247,21 +247,25 @@ class Claims(_Group):
     )
     claims_interval: Duration = Field(
         timedelta(seconds=60),
+        gt=timedelta(0),
         validation_alias="MANAGE_CLAIMS_INTERVAL",
         description="How often claims whose templates depend on the clock are evaluated again.",
     )
     claims_handles_interval: Duration = Field(
         timedelta(seconds=60),
+        gt=timedelta(0),
         validation_alias="MANAGE_HANDLES_INTERVAL",
         description="How often handles whose templates depend on the clock or on chance are evaluated again.",
     )
     claims_pools_interval: Duration = Field(
         timedelta(seconds=10),
+        gt=timedelta(0),
         validation_alias="MANAGE_POOLS_INTERVAL",
         description="How often pools are evaluated again if their values depend on the clock.",
     )
     claims_refresh_interval: Duration = Field(
         timedelta(minutes=10),
+        gt=timedelta(0),
         validation_alias="RESOURCE_REFRESH_INTERVAL",
         description="Interval of the periodic pass, for changes that no watch reports.",
     )
@@ -287,10 +291,14 @@ class LoadBalancers(_Group):
         timedelta(0), description="How often machines' agents report, 5 to 170 s; 0 for their own default."
     )
     loadbalancers_boot_timeout: Duration = Field(
-        timedelta(minutes=10), description="How long a machine may take from its creation to its first report."
+        timedelta(minutes=10),
+        gt=timedelta(0),
+        description="How long a machine may take from its creation to its first report.",
     )
     loadbalancers_deletion_grace: Duration = Field(
-        timedelta(minutes=2), description="How long an unhealthy machine may recover before it is deleted."
+        timedelta(minutes=2),
+        ge=timedelta(0),
+        description="How long an unhealthy machine may recover before it is deleted.",
     )
     # The next settings have the variable names of yawol's cloud controller. `activities.loadbalancers` reads them.
     loadbalancers_namespace: str = Field(
@@ -544,4 +552,4 @@ def _wrong(error: ErrorDetails) -> str:
     place = str(error["loc"][0])
     name = variable_of(place) if place in Settings.model_fields else place
     expected = "a duration such as 90, 90s, 5m or 1h30m" if error["type"].startswith("time_delta") else ""
-    return f"{name}={str(error['input'])[:80]!r}: {f'expected {expected}' if expected else error['msg']}"
+    return f"{name}={as_text(error['input'])[:80]!r}: {f'expected {expected}' if expected else error['msg']}"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from engine.settings import InvalidSettings
 from starters.cli.main import build
 
 
@@ -51,3 +52,23 @@ def test_a_setting_of_a_local_deployment_names_its_state_directory(
 def test_a_variable_that_is_no_setting_is_named_with_the_nearest_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERDURE_SWEEPS", "5m")
     assert "PERDURE_SWEEPS is not a setting and has no effect; is PERDURE_SWEEP meant?" in perdure("--set").stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("PERDURE_DRAIN", "inf", "PERDURE_DRAIN='inf': expected a duration such as 90"),
+        ("PERDURE_DRAIN", "1e300", "PERDURE_DRAIN='1e300': expected a duration such as 90"),
+        ("PERDURE_SWEEP", "99999999999999h", "PERDURE_SWEEP='99999999999999h': expected a duration"),
+        ("MANAGE_POOLS_INTERVAL", "0", "MANAGE_POOLS_INTERVAL='0s': Input should be greater than 0 seconds"),
+        ("RESOURCE_REFRESH_INTERVAL", "-1", "RESOURCE_REFRESH_INTERVAL='-1s': Input should be greater than 0"),
+        ("PERDURE_LOADBALANCERS_BOOT_TIMEOUT", "0s", "BOOT_TIMEOUT='0s': Input should be greater than 0 seconds"),
+    ],
+)
+def test_a_duration_that_no_process_can_use_is_named(
+    variable: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    found = perdure()
+    assert isinstance(found.exception, InvalidSettings)
+    assert said in str(found.exception)
