@@ -59,6 +59,8 @@ def abandon(
     from starters.cli.wake_lifecycles import wake_lifecycle
 
     reference = target(kind, name)
+    if not reason.strip():
+        raise typer.BadParameter("give a reason; it is recorded on the object", param_hint="--reason")
     if skip_cleanup:
         release(reference, reason, output)
         return

@@ -24,7 +24,7 @@ def release(reference: Target, reason: str, output: Format) -> None:
     """Have the lifecycle complete the deletion of an AccountClaim or Account without a clean-up.
 
     Raises:
-        CommandError: if the kind is neither, the reason is empty, the object is not being deleted, or the claim holds
+        CommandError: if the kind is neither, the object is not being deleted, or the claim holds
             no Account.
     """
     from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
@@ -42,8 +42,6 @@ def release(reference: Target, reason: str, output: Format) -> None:
             f"{reference}: only the clean-up of AccountClaims and Accounts can be skipped",
             "without --skip-cleanup, perdure abandon removes the finalizer",
         )
-    if not reason.strip():
-        raise CommandError(f"{reference}: the reason is empty", "give a reason; it is recorded on the object")
 
     async def write(session: ClusterSession) -> JsonObject:
         obj = await lifecycle.find_object(session, reference)

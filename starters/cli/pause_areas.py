@@ -34,7 +34,7 @@ def named(kind: str, name: str, area: str, *, everything: bool) -> str:
 
 
 def pause(what: str, reason: str, form: Format) -> None:
-    if not reason:
+    if not reason.strip():
         raise typer.BadParameter("give a reason: others will read it", param_hint="--reason")
     held = Pause(by=person(), reason=reason, since=utc_now().replace(microsecond=0))
 

@@ -340,6 +340,9 @@ def test_the_migration_of_a_node_handler_still_runs_under_its_older_name(tmp_pat
         (("wake", "account", "a/b", "--all"), "--all"),
         (("worker", "--only", "clouds"), "no area is called 'clouds'"),
         (("abandon", "account", "a/b"), "--reason"),
+        (("abandon", "account", "a/b", "--reason", " "), "give a reason"),
+        (("abandon", "accountclaim", "a/b", "--reason", "", "--skip-cleanup"), "give a reason"),
+        (("pause", "--area", "accounts", "--reason", " "), "give a reason"),
         (("list", "--state", "/nowhere"), "there is no local deployment in /nowhere"),
     ],
 )
