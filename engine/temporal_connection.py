@@ -131,6 +131,8 @@ def temporal_address() -> str:
 async def _connected(config: ConnectConfig) -> ServiceClient:
     try:
         return await ServiceClient.connect(config)
+    except ValueError as error:
+        raise TemporalRefused(f"{config.target_host!r} is no address, such as host:7233: {error}") from error
     except RuntimeError as error:
         message, credentials = str(error), _described(config)
         meaning = meaning_of(message, by_tls=_by_tls(config))

@@ -11,6 +11,7 @@ import yaml
 from domain.custom_resources import all_crds
 from domain.schema import Document
 from engine.settings import settings
+from starters.cli.output import CommandError
 from starters.cli.state_directory import UnusedStateOption
 
 HEADER = "# Generated from the models in domain/ by `perdure crds --output deploy/crds`; do not edit.\n"
@@ -37,9 +38,12 @@ def crds(
     if output is None:
         typer.echo("---\n".join(files.values()), nl=False)
         return
-    output.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (output / name).write_text(text)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (output / name).write_text(text)
+    except OSError as error:
+        raise CommandError(f"the definitions cannot be written: {error}") from error
     typer.echo(f"{len(files)} files written to {output}")
 
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from engine.settings import InvalidSettings
 from starters.cli.main import build
+from starters.cli.output import CommandError
 
 
 @pytest.fixture(autouse=True)
@@ -72,3 +73,18 @@ def test_a_duration_that_no_process_can_use_is_named(
     found = perdure()
     assert isinstance(found.exception, InvalidSettings)
     assert said in str(found.exception)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:99999", "x y:7233"])
+def test_an_address_of_temporal_that_is_none_is_named(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEMPORAL_ADDRESS", address)
+    found = CliRunner().invoke(build(), ["temporal", "versions"])
+    assert isinstance(found.exception, CommandError)
+    assert f"{address!r} is no address" in found.exception.message
+
+
+def test_definitions_that_cannot_be_written_are_an_error_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    found = CliRunner().invoke(build(), ["crds", "--output", str(tmp_path / "file")])
+    assert isinstance(found.exception, CommandError)
+    assert str(tmp_path / "file") in found.exception.message
