@@ -96,7 +96,7 @@ class Deployment:
             DeploymentError: the deployment already runs with other services, clouds, cluster or Temporal, or a name is
                 unknown.
             InvalidSettings: the product's processes would reject the settings.
-            StateDirectoryError: the directory cannot be used.
+            StateDirectoryError: it cannot be used.
         """
         settings()
         try:

@@ -159,7 +159,7 @@ class StateDirectory:
         return path
 
     def claim(self) -> None:
-        """Make the directory, if it is missing. Raises StateDirectoryError or OSError if it cannot be used."""
+        """Make the directory; raises StateDirectoryError or OSError."""
         if self.is_taken() and not self.is_ours():
             raise StateDirectoryError(
                 f"{self.root} is not empty and is not a state directory of perdure; name another one"
@@ -184,7 +184,7 @@ class StateDirectory:
         return Plan.model_validate_json((self.root / "deployment.json").read_bytes())
 
     def running(self) -> Running | None:
-        """The state that the supervisor published last, readable or None. The supervisor may be dead."""
+        """The state last published, None if unreadable. The supervisor may be dead."""
         try:
             return Running.model_validate_json((self.root / "services.json").read_bytes())
         except (FileNotFoundError, ValidationError):  # a computer's crash may leave an empty file
