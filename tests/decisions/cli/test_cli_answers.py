@@ -230,7 +230,7 @@ def test_a_dry_run_of_a_retry_of_one_retries_nothing(cluster: Cluster, monkeypat
     done = CliRunner().invoke(build(), ["retry", "account", "ns/one", "--dry-run", "-o", "json"], env=NO_SERVER)
     assert done.exit_code == 0, done.output
     answer = bulk_retry.Retried.model_validate_json(done.stdout)
-    assert (answer.retried, answer.said) == (False, "would be asked")
+    assert (answer.retried, answer.said) == (False, "would be asked for a retry")
 
 
 def test_nothing_to_retry_is_a_document_too(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
