@@ -52,10 +52,7 @@ def next_case_looks(
 
 
 def _next_young_look(known: OrganizationMemory, case_poll: timedelta, now: datetime) -> datetime:
-    """AWS Support answers within seconds or after minutes, so new cases are queried often at first.
-
-    The pause is a fraction of the youngest case's age at the last query, so it does not grow while it lasts.
-    """
+    """The pause is a fraction of the youngest case's age at the last query, so it does not grow while it lasts."""
     opened, looked = known.youngest_case_at, known.young_cases_at
     if looked is None:
         return now

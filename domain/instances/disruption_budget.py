@@ -147,9 +147,6 @@ def _lasting(
 ) -> list[Disruption]:
     """The unfinished disruptions of other machines: the disrupted machine still exists, or the group has fewer healthy
     machines than before.
-
-    If the group lacks two healthy machines, for example, the two latest deletions are not over. Machines that were
-    deleted earlier have been replaced.
     """
     young = [each for each in under_way if each.uid != machine.metadata.uid and _young(each, now)]
     there = {each.metadata.uid for each in others}
