@@ -160,6 +160,8 @@ def _terminate(ec2: EC2Client, instance: str) -> None:
         if error.code != _PROTECTED_INSTANCE:
             raise
         ec2.modify_instance_attribute(InstanceId=instance, DisableApiTermination={"Value": False})
+        # Protection from being stopped also refuses the termination.
+        ec2.modify_instance_attribute(InstanceId=instance, DisableApiStop={"Value": False})
         ec2.terminate_instances(InstanceIds=[instance])
 
 

@@ -1,0 +1,78 @@
+"""The clean-up of a released account, against answers that the emulator does not give."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from account_objects import AWS_ID
+from temporalio.testing import ActivityEnvironment
+
+from activities.aws.account_cleanup import clean_global, clean_region
+from activities.aws.session import Sessions
+from domain.accounts.actions.account_cleanup import Cleaned, CleanGlobal, CleanRegion
+from engine.errors import Denied, Invalid
+
+
+class Tenant:
+    """A released account as its session, and as every client of it. The listings are by boto's operation names."""
+
+    def __init__(self, **listed: list[dict[str, Any]]) -> None:
+        self.listed = {"list_buckets": [{}], **listed}
+
+    def confirmed(self, *_: str) -> Tenant:
+        return self
+
+    def ec2(self, _: str = "") -> Tenant:
+        return self
+
+    route53 = s3 = ec2
+
+    def get_paginator(self, operation: str) -> Any:
+        empty = {"Reservations": [], "Snapshots": [], "Volumes": [], "ServiceConfigurations": [], "Images": []}
+        pages = self.listed.get(operation, [{**empty, "HostedZones": []}])
+        return SimpleNamespace(paginate=lambda **asked: self.pages(operation, pages, asked))
+
+    def pages(self, _operation: str, pages: list[dict[str, Any]], _asked: dict[str, Any]) -> list[dict[str, Any]]:
+        return pages
+
+    def clean_region(self) -> Cleaned:
+        action = CleanRegion(account_id=AWS_ID, region="us-east-1")
+        return ActivityEnvironment().run(clean_region, cast("Sessions", self), action)
+
+    def clean_global(self) -> Cleaned:
+        action = CleanGlobal(account_id=AWS_ID, region="us-east-1")
+        return ActivityEnvironment().run(clean_global, cast("Sessions", self), action)
+
+
+class Protecting(Tenant):
+    """An account with an instance that has these protections."""
+
+    def __init__(self, *protections: str) -> None:
+        super().__init__()
+        self.protections = {*protections}
+        self.living = ["i-1"]
+
+    def pages(self, operation: str, pages: list[dict[str, Any]], _asked: dict[str, Any]) -> list[dict[str, Any]]:
+        if operation != "describe_instances":
+            return pages
+        return [{"Reservations": [{"Instances": [{"InstanceId": i, "State": {"Name": "running"}} for i in self.living]}]}]
+
+    def modify_instance_attribute(self, **attributes: object) -> None:
+        (attribute,) = attributes.keys() - {"InstanceId"}
+        self.protections.discard(attribute)
+
+    def terminate_instances(self, **_: object) -> None:
+        if self.protections:
+            raise Denied(f"modify its {self.protections} and try again", code="OperationNotPermitted")
+        self.living = []
+
+
+@pytest.mark.parametrize(
+    "protections", [("DisableApiStop",), ("DisableApiTermination",), ("DisableApiStop", "DisableApiTermination")]
+)
+def test_a_protected_instance_is_terminated(protections: tuple[str, ...]) -> None:
+    account = Protecting(*protections)
+    assert account.clean_region().report == "deleted 1 instance"
+    assert account.living == []
