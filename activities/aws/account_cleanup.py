@@ -191,7 +191,7 @@ def _delete_snapshots(ec2: EC2Client, sweep: Sweep, account_id: str) -> None:
 
 
 def _deregister_images(ec2: EC2Client, sweep: Sweep, account_id: str) -> None:
-    pages = ec2.get_paginator("describe_images").paginate(Owners=[account_id])
+    pages = ec2.get_paginator("describe_images").paginate(Owners=[account_id], IncludeDisabled=True)
     for image in [item["ImageId"] for page in pages for item in page["Images"]]:
         with sweep.removing("image", image):
             ec2.deregister_image(ImageId=image)

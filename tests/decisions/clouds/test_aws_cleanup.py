@@ -12,7 +12,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.aws.account_cleanup import clean_global, clean_region
 from activities.aws.session import Sessions
 from domain.accounts.actions.account_cleanup import Cleaned, CleanGlobal, CleanRegion
-from engine.errors import Denied, Invalid
+from engine.errors import Conflict, Denied
 
 
 class Tenant:
@@ -76,3 +76,27 @@ def test_a_protected_instance_is_terminated(protections: tuple[str, ...]) -> Non
     account = Protecting(*protections)
     assert account.clean_region().report == "deleted 1 instance"
     assert account.living == []
+
+
+class WithDisabledImage(Tenant):
+    """An account with a disabled image, which EC2 lists only on request, and the image's snapshot."""
+
+    def __init__(self) -> None:
+        super().__init__(describe_snapshots=[{"Snapshots": [{"SnapshotId": "snap-1", "OwnerId": AWS_ID}]}])
+        self.images = ["ami-1"]
+
+    def pages(self, operation: str, pages: list[dict[str, Any]], asked: dict[str, Any]) -> list[dict[str, Any]]:
+        if operation != "describe_images":
+            return pages
+        return [{"Images": [{"ImageId": image} for image in self.images if asked.get("IncludeDisabled")]}]
+
+    def deregister_image(self, **_: object) -> None:
+        self.images = []
+
+    def delete_snapshot(self, **_: object) -> None:
+        if self.images:
+            raise Conflict("in use by ami-1", code="InvalidSnapshot.InUse")
+
+
+def test_the_snapshot_of_a_disabled_image_is_deleted() -> None:
+    assert WithDisabledImage().clean_region().report == "deleted 1 image, 1 snapshot"
