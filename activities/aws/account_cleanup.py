@@ -34,7 +34,9 @@ NOT_CLEAN = "NotClean"
 _ENDING_SECONDS = (0.5, 1, 2, 3, 5, *([10] * 60))  # ten minutes for instances to terminate
 _DETACHING_SECONDS = (0, 1, 2, 5, 10, 20, 30)  # a volume stays attached a little longer than its instance runs
 _INSTANCES_PER_CALL = 100
-_RECORDS_PER_CHANGE = 100  # Route 53 accepts at most 1,000 values and 32,000 characters
+_RECORDS_PER_CHANGE = 100
+_VALUES_PER_CHANGE = 1000  # Route 53's limits
+_CHARACTERS_PER_CHANGE = 32000
 _BUCKET_ROUNDS = 3
 _MOST_NAMED = 10
 _PROTECTED_INSTANCE = "OperationNotPermitted"
@@ -321,11 +323,29 @@ def _delete_hosted_zones(route53: Route53Client, sweep: Sweep) -> None:
 def _delete_hosted_zone(route53: Route53Client, zone: str, name: str) -> None:
     pages = route53.get_paginator("list_resource_record_sets").paginate(HostedZoneId=zone)
     records = [item for page in pages for item in page["ResourceRecordSets"] if not own_record(item, name)]
-    for some in _chunks(records, _RECORDS_PER_CHANGE):
+    for some in _record_batches(records):
         attempt.checkpoint()
         changes: list[ChangeTypeDef] = [{"Action": "DELETE", "ResourceRecordSet": record} for record in some]
         route53.change_resource_record_sets(HostedZoneId=zone, ChangeBatch={"Changes": changes})
     route53.delete_hosted_zone(Id=zone)
+
+
+def _record_batches(
+    records: Iterable[ResourceRecordSetOutputTypeDef],
+) -> Iterator[list[ResourceRecordSetOutputTypeDef]]:
+    batch: list[ResourceRecordSetOutputTypeDef] = []
+    values = characters = 0
+    for record in records:
+        each = [len(item["Value"]) for item in record.get("ResourceRecords", [])]
+        values, characters = values + len(each), characters + sum(each)
+        if batch and (
+            len(batch) == _RECORDS_PER_CHANGE or values > _VALUES_PER_CHANGE or characters > _CHARACTERS_PER_CHANGE
+        ):
+            yield batch
+            batch, values, characters = [], len(each), sum(each)
+        batch.append(record)
+    if batch:
+        yield batch
 
 
 def own_record(record: ResourceRecordSetOutputTypeDef, zone_name: str) -> bool:

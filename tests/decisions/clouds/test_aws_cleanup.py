@@ -12,7 +12,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.aws.account_cleanup import clean_global, clean_region
 from activities.aws.session import Sessions
 from domain.accounts.actions.account_cleanup import Cleaned, CleanGlobal, CleanRegion
-from engine.errors import Conflict, Denied
+from engine.errors import Conflict, Denied, Invalid
 
 
 class Tenant:
@@ -100,3 +100,40 @@ class WithDisabledImage(Tenant):
 
 def test_the_snapshot_of_a_disabled_image_is_deleted() -> None:
     assert WithDisabledImage().clean_region().report == "deleted 1 image, 1 snapshot"
+
+
+class WithZone(Tenant):
+    """An account with a hosted zone; Route 53 accepts at most 1,000 values and 32,000 characters in a change."""
+
+    def __init__(self, records: list[list[str]]) -> None:
+        super().__init__(
+            list_hosted_zones=[{"HostedZones": [{"Id": "Z1", "Name": "z."}]}],
+            list_resource_record_sets=[
+                {
+                    "ResourceRecordSets": [
+                        {"Name": f"r{n}.z.", "Type": "TXT", "ResourceRecords": [{"Value": value} for value in values]}
+                        for n, values in enumerate(records)
+                    ]
+                }
+            ],
+        )
+        self.records = len(records)
+
+    def change_resource_record_sets(self, ChangeBatch: dict[str, Any], **_: object) -> None:  # noqa: N803 - boto's
+        changes = [change["ResourceRecordSet"] for change in ChangeBatch["Changes"]]
+        values = [item["Value"] for record in changes for item in record["ResourceRecords"]]
+        if len(values) > 1000 or sum(map(len, values)) > 32000:
+            raise Invalid("too large", code="InvalidChangeBatch")
+        self.records -= len(changes)
+
+    def delete_hosted_zone(self, **_: object) -> None:
+        if self.records:
+            raise Conflict("it has records", code="HostedZoneNotEmpty")
+
+
+@pytest.mark.parametrize(
+    "records", [[["10.0.0.1"] * 40] * 60, [["x" * 400]] * 100, [["x" * 255] * 400] * 2, [["x" * 31999]], [["x"]] * 250]
+)
+def test_a_zone_with_many_or_long_values_is_deleted(records: list[list[str]]) -> None:
+    records = [values[: 32000 // len(values[0])] for values in records]
+    assert WithZone(records).clean_global().report == "deleted 1 hosted zone"
