@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mypy_boto3_route53.client import Route53Client
     from mypy_boto3_route53.type_defs import ChangeTypeDef, ResourceRecordSetOutputTypeDef
     from mypy_boto3_s3.client import S3Client
-    from mypy_boto3_s3.type_defs import ErrorTypeDef, ObjectIdentifierTypeDef
+    from mypy_boto3_s3.type_defs import DeleteTypeDef, ErrorTypeDef, ObjectIdentifierTypeDef
 
 T = TypeVar("T")
 
@@ -227,10 +227,10 @@ def _delete_endpoint_services(ec2: EC2Client, sweep: Sweep) -> None:
 
 def _delete_endpoint_service(ec2: EC2Client, service: str) -> None:
     """Raises an ApiError also if AWS's call succeeds but lists the service as unsuccessful."""
-    error = _unsuccessful(ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[service])["Unsuccessful"])
+    error = _unsuccessful(ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[service]).get("Unsuccessful", []))
     if error is not None and error.code == _CONNECTED:
         _reject_connections(ec2, service)
-        error = _unsuccessful(ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[service])["Unsuccessful"])
+        error = _unsuccessful(ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[service]).get("Unsuccessful", []))
     if error is not None:
         raise error
 
@@ -295,11 +295,22 @@ def _empty_bucket(s3: S3Client, bucket: str) -> None:
             objects: list[ObjectIdentifierTypeDef] = [
                 {"Key": item["Key"], "VersionId": item["VersionId"]} for item in found
             ]
-            answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": objects, "Quiet": True})
-            errors = answer.get("Errors", [])
+            errors = s3.delete_objects(Bucket=bucket, Delete={"Objects": objects, "Quiet": True}).get("Errors", [])
+            if locked := [error for error in errors if error.get("Code") == "AccessDenied"]:
+                rest = [error for error in errors if error not in locked]
+                errors = [*rest, *_delete_locked(s3, bucket, locked)]
             refused, example = refused + len(errors), example or next(iter(errors), None)
     if example is not None:
         raise _objects_left(refused, example)
+
+
+def _delete_locked(s3: S3Client, bucket: str, refused: list[ErrorTypeDef]) -> list[ErrorTypeDef]:
+    """Objects locked in governance mode need this parameter, and a right that a policy may deny for other objects."""
+    objects: list[ObjectIdentifierTypeDef] = [
+        {"Key": error.get("Key", ""), "VersionId": error.get("VersionId", "null")} for error in refused
+    ]
+    delete: DeleteTypeDef = {"Objects": objects, "Quiet": True}
+    return s3.delete_objects(Bucket=bucket, Delete=delete, BypassGovernanceRetention=True).get("Errors", [])
 
 
 def _objects_left(count: int, example: ErrorTypeDef) -> ApiError:

@@ -137,3 +137,60 @@ class WithZone(Tenant):
 def test_a_zone_with_many_or_long_values_is_deleted(records: list[list[str]]) -> None:
     records = [values[: 32000 // len(values[0])] for values in records]
     assert WithZone(records).clean_global().report == "deleted 1 hosted zone"
+
+
+class WithLockedObjects(Tenant):
+    """An account with a bucket whose objects are locked in this mode."""
+
+    def __init__(self, mode: str) -> None:
+        super().__init__(
+            list_buckets=[{"Buckets": [{"Name": "b"}]}],
+            list_multipart_uploads=[{}],
+            list_object_versions=[{"Versions": [{"Key": "k", "VersionId": "v"}]}],
+        )
+        self.mode = mode
+        self.objects = {("k", "v")}
+
+    def get_bucket_location(self, **_: object) -> dict[str, str]:
+        return {}
+
+    def delete_objects(
+        self,
+        Delete: dict[str, Any],  # noqa: N803 - boto's
+        BypassGovernanceRetention: bool = False,  # noqa: N803, FBT001, FBT002
+        **_: object,
+    ) -> dict[str, Any]:
+        if BypassGovernanceRetention and self.mode == "GOVERNANCE":
+            self.objects -= {(each["Key"], each["VersionId"]) for each in Delete["Objects"]}
+            return {}
+        return {"Errors": [{**each, "Code": "AccessDenied", "Message": "locked"} for each in Delete["Objects"]]}
+
+    def delete_bucket(self, **_: object) -> None:
+        if self.objects:
+            raise Conflict("not empty", code="BucketNotEmpty")
+
+
+def test_objects_locked_in_governance_mode_are_deleted() -> None:
+    assert WithLockedObjects("GOVERNANCE").clean_global().report == "deleted 1 bucket"
+
+
+def test_objects_locked_in_compliance_mode_are_reported() -> None:
+    with pytest.raises(Conflict) as left:
+        WithLockedObjects("COMPLIANCE").clean_global()
+    assert "bucket b: 1 objects could not be deleted, e.g. k: AccessDenied: locked" in left.value.message
+
+
+class WithEndpointService(Tenant):
+    """An account with an endpoint service, whose deletion is answered without a list of failures."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            describe_vpc_endpoint_service_configurations=[{"ServiceConfigurations": [{"ServiceId": "vpce-svc-1"}]}]
+        )
+
+    def delete_vpc_endpoint_service_configurations(self, **_: object) -> dict[str, Any]:
+        return {}
+
+
+def test_an_answer_without_a_list_of_failures_is_a_success() -> None:
+    assert WithEndpointService().clean_region().report == "deleted 1 endpoint service"
