@@ -72,8 +72,11 @@ def _move(sessions: Sessions, account_id: str, source: str, target: str) -> None
 
 
 def parent_of(sessions: Sessions, child: str) -> str:
-    parents = sessions.organizations().list_parents(ChildId=child)["Parents"] if not child.startswith("r-") else []
-    return parents[0]["Id"] if parents else ""
+    if child.startswith("r-"):
+        return ""
+    # AWS may answer with an empty page and a token for the next one.
+    pages = sessions.organizations().get_paginator("list_parents").paginate(ChildId=child)
+    return next((parent["Id"] for page in pages for parent in page["Parents"]), "")
 
 
 def misplaced(sessions: Sessions, wanted: Mapping[str, str]) -> dict[str, str | ApiError]:
