@@ -132,13 +132,11 @@ class RegionInitializer:
         attempt.checkpoint()
         try:
             answer = ec2.run_instances(**_run_instances(action, image, kind, token))
-        except Absent as error:
-            if not error.code.startswith("InvalidAMIID"):
-                raise
-            # The image was withdrawn: look it up again.
-            self._images.forget(key)
-            raise Unavailable(error.message, code=error.code) from error
-        except Invalid as error:
+        except (Absent, Invalid) as error:
+            if error.code.startswith("InvalidAMIID"):
+                # The image was withdrawn: look it up again.
+                self._images.forget(key)
+                raise Unavailable(error.message, code=error.code) from error
             if not type_refused(kind, error.code) or _is_offered(ec2, kind):
                 raise
             self._without_t3.add(action.region)
@@ -314,7 +312,8 @@ def _image(ec2: EC2Client, action: InitializeRegion) -> str:
         ExecutableUsers=["all"],
         Filters=[{"Name": "architecture", "Values": [ARCHITECTURE]}],
     )
-    if image := first_image((each["ImageId"], each.get("Name", "")) for page in pages for each in page["Images"]):
+    images = (each for page in pages for each in page["Images"] if each.get("State", "available") == "available")
+    if image := first_image((each["ImageId"], each.get("Name", "")) for each in images):
         return image
     owner = f"owner {action.ami_owner} (ami-owner of the ConfigMap)"
     raise Invalid(f"{action.region}: {owner} has no public {ARCHITECTURE} image there", code="NoImage")

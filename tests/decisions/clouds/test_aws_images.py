@@ -1,0 +1,72 @@
+"""Images that were withdrawn while a worker remembers them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from account_objects import AWS_ID, account
+from temporalio.testing import ActivityEnvironment
+
+from activities.aws.region_initialization import RegionInitializer
+from activities.aws.session import Sessions
+from domain.accounts.actions.region_initialization import InitializeRegion
+from domain.accounts.observed import RegionOutcome
+from engine.errors import ApiError, Invalid, Unavailable
+
+
+class Region:
+    """A member account's session in which EC2 has these images, by id. It refuses other ones with `refusal`."""
+
+    def __init__(self, refusal: ApiError, **states: str) -> None:
+        self.refusal = refusal
+        self.states = states
+        self.launched: list[str] = []
+
+    def member(self, *_: str, **__: object) -> Region:
+        return self
+
+    def ec2(self, _: str) -> Region:
+        return self
+
+    def get_paginator(self, _: str) -> Any:
+        images = [{"ImageId": image, "Name": image, "State": state} for image, state in self.states.items()]
+        return SimpleNamespace(paginate=lambda **_: [{"Images": images}])
+
+    def run_instances(self, ImageId: str, **_: object) -> dict[str, Any]:  # noqa: N803 - boto's spelling
+        if self.states.get(ImageId) != "available":
+            raise self.refusal
+        self.launched.append(ImageId)
+        return {"Instances": [{"InstanceId": "i-1"}]}
+
+    def describe_instances(self, **_: object) -> dict[str, Any]:
+        return {"Reservations": [{"Instances": [{"InstanceId": "i-1", "State": {"Name": "running"}}]}]}
+
+    def terminate_instances(self, **_: object) -> dict[str, Any]:
+        return {"TerminatingInstances": [{"PreviousState": {"Name": "running"}}]}
+
+
+def initialize(initializer: RegionInitializer, number: int) -> RegionOutcome:
+    action = InitializeRegion(
+        account_id=AWS_ID,
+        owner=account().key,
+        region="us-east-1",
+        round=str(number),
+        ami_owner="309956199498",
+        tags={"clusterAccountName": "a", "clusterNamespace": "b"},
+        search=False,
+    )
+    return ActivityEnvironment().run(initializer.initialize, action)
+
+
+@pytest.mark.parametrize("code", ["InvalidAMIID.Unavailable", "InvalidAMIID.NotFound"])
+def test_an_image_that_ec2_reports_as_unavailable_is_looked_up_again(code: str) -> None:
+    region = Region(Invalid("the image is gone", code=code), first="available", second="available")
+    initializer = RegionInitializer(cast("Sessions", region))
+    assert initialize(initializer, 1).ok
+    region.states = {"first": "deregistered", "second": "available"}
+    with pytest.raises(Unavailable):
+        initialize(initializer, 2)
+    assert initialize(initializer, 3).ok
+    assert region.launched == ["first", "second"]
