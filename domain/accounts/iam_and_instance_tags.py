@@ -24,7 +24,13 @@ def ownership_tags(world: AccountWorld | ClaimWorld, account: Account) -> dict[s
     custom = parse_tags(world.claim.spec.custom_tags) if world.claim else {}
     meta, spec = account.metadata, account.spec
     claim = {"clusterClaimLink": spec.claim_link, "clusterClaimLinkNamespace": spec.claim_link_namespace}
-    return {**world.config.managed_tags, **custom, **owner_tags(meta.name, meta.namespace), **claim}
+    return _merged(world.config.managed_tags, custom, owner_tags(meta.name, meta.namespace), claim)
+
+
+def _merged(*groups: Mapping[str, str]) -> dict[str, str]:
+    """The last tag of each name. IAM refuses two names that differ only in the case of their letters."""
+    last = {name.lower(): (name, value) for tags in groups for name, value in tags.items()}
+    return dict(last.values())
 
 
 def has_owner(tags: Iterable[Mapping[str, object]], wanted: Mapping[str, str]) -> bool:

@@ -111,6 +111,20 @@ def test_a_missing_shard_name_tags_an_empty_owner() -> None:
     assert tag.tags == {"owner": ""}
 
 
+def test_of_tags_that_iam_calls_duplicates_the_last_one_is_used() -> None:
+    holder = claim(spec={"customTags": "team=b\nClusterAccountName=evil"})
+    linked = in_state("Creating", claimLink="claim", claimLinkNamespace="tenant")
+    managed = "Team=a\nTEAM=z\nother=d"
+    _, role, *_ = decide(world(linked, claim=holder, config=config(aws_managed_tags=managed)), NOW).actions
+    assert isinstance(role, EnsureSupportRole)
+    assert {name: value for name, value in role.tags.items() if not name.startswith("clusterClaim")} == {
+        "team": "b",
+        "other": "d",
+        "clusterAccountName": NAME,
+        "clusterNamespace": "aws-account-operator",
+    }
+
+
 def test_managed_and_custom_tags_follow_and_never_replace_the_four_marks() -> None:
     holder = claim(spec={"customTags": "team=a\nbroken line\nclusterAccountName=evil\nkey=a=b"})
     linked = in_state("Creating", claimLink="claim", claimLinkNamespace="tenant")
