@@ -147,11 +147,16 @@ def _end_instances(ec2: EC2Client, sweep: Sweep) -> bool:
             sweep.count("instance", len(some))
     refused = sweep.names_left("instance")
     for seconds in _ENDING_SECONDS:
-        if not set(_instance_states(ec2)) - refused:
-            return True
+        left = set(_instance_states(ec2)) - refused
+        if not left & states.keys():
+            break
         attempt.pause(seconds)
-    for instance in set(_instance_states(ec2)) - refused:
-        sweep.leave("instance", instance, Unavailable("it has not terminated within ten minutes", code="StillEnding"))
+    for instance in left:
+        if instance in states:
+            error: ApiError = Unavailable("it has not terminated within ten minutes", code="StillEnding")
+        else:
+            error = Conflict("it was launched during the clean-up, perhaps by an Auto Scaling group", code="Relaunched")
+        sweep.leave("instance", instance, error)
     return True
 
 

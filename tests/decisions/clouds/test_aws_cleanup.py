@@ -194,3 +194,16 @@ class WithEndpointService(Tenant):
 
 def test_an_answer_without_a_list_of_failures_is_a_success() -> None:
     assert WithEndpointService().clean_region().report == "deleted 1 endpoint service"
+
+
+class Scaling(Protecting):
+    """An account in which another instance is launched for each one that ends."""
+
+    def terminate_instances(self, InstanceIds: list[str], **_: object) -> None:  # noqa: N803 - boto's
+        self.living = [f"{instance}0" for instance in InstanceIds]
+
+
+def test_instances_that_come_back_are_reported_for_a_person() -> None:
+    with pytest.raises(Conflict) as left:
+        Scaling().clean_region()
+    assert "instance i-10: it was launched during the clean-up" in left.value.message
