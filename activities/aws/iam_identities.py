@@ -220,7 +220,8 @@ def _delete_ours(member: Member, action: DeleteIdentities) -> None:
     for role in sorted(_roles(iam), key=lambda name: name.startswith(SUPPORT_ROLE_PREFIX)):
         attempt.checkpoint()
         with suppress(Absent):
-            if has_owner(iam.list_role_tags(RoleName=role)["Tags"], owner):
+            pages = iam.get_paginator("list_role_tags").paginate(RoleName=role)
+            if has_owner((tag for page in pages for tag in page["Tags"]), owner):
                 delete_role(iam, role)
 
 
@@ -228,7 +229,8 @@ def delete_users(iam: IAMClient, owner: Mapping[str, str]) -> None:
     for user in _users(iam):
         attempt.checkpoint()
         with suppress(Absent):
-            if has_owner(iam.list_user_tags(UserName=user)["Tags"], owner):
+            pages = iam.get_paginator("list_user_tags").paginate(UserName=user)
+            if has_owner((tag for page in pages for tag in page["Tags"]), owner):
                 _delete_user(iam, user)
 
 

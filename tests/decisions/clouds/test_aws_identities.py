@@ -1,0 +1,57 @@
+"""Which IAM users and roles are deleted, if IAM spreads their tags over pages."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from account_objects import AWS_ID
+from temporalio.testing import ActivityEnvironment
+
+from activities.aws.iam_identities import delete_identities
+from activities.aws.session import Sessions
+from domain.accounts.actions.iam_identities import DeleteIdentities
+from domain.accounts.iam_and_instance_tags import owner_tags
+
+
+class Iam:
+    """A member account's session, with users and roles by name. Each has the tags of an Account, one a page."""
+
+    def __init__(self, **owners: str) -> None:
+        self.owners = owners
+
+    def member(self, *_: str, **__: object) -> Iam:
+        return self
+
+    def iam(self) -> Iam:
+        return self
+
+    def confirm(self) -> None: ...
+
+    def get_paginator(self, operation: str) -> Any:
+        return SimpleNamespace(paginate=lambda **asked: self.pages(operation, asked))
+
+    def pages(self, operation: str, asked: dict[str, str]) -> list[dict[str, Any]]:
+        if operation in {"list_user_tags", "list_role_tags"}:
+            tags = owner_tags(self.owners[next(iter(asked.values()))], "ns")
+            return [{"Tags": [{"Key": name, "Value": value}]} for name, value in tags.items()]
+        lists = {
+            "list_users": {"Users": [{"UserName": name} for name in self.owners if "user" in name]},
+            "list_roles": {"Roles": [{"RoleName": name, "Path": "/"} for name in self.owners if "role" in name]},
+        }
+        return [lists[operation]] if operation in lists else []
+
+    def delete_login_profile(self, **_: str) -> None: ...
+
+    def delete_user(self, UserName: str) -> None:  # noqa: N803 - boto's spelling
+        del self.owners[UserName]
+
+    def delete_role(self, RoleName: str) -> None:  # noqa: N803
+        del self.owners[RoleName]
+
+
+def test_users_and_roles_are_recognised_by_tags_on_several_pages() -> None:
+    iam = Iam(user="mine", role="mine", another_user="another", another_role="another")
+    action = DeleteIdentities(account_id=AWS_ID, name="mine", namespace="ns")
+    ActivityEnvironment().run(delete_identities, cast("Sessions", iam), action)
+    assert iam.owners == {"another_user": "another", "another_role": "another"}
