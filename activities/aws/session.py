@@ -383,7 +383,12 @@ def keys_in(kube: BlockingKube, namespace: str, name: str, whose: str) -> ReadOn
     key, secret = content.get("aws_access_key_id", ""), content.get("aws_secret_access_key", "")
     if not key or not secret:
         raise Denied(f"{where} needs aws_access_key_id and aws_secret_access_key", code=NO_CREDENTIALS)
-    return ReadOnlyCredentials(key, secret, content.get("aws_session_token") or None)
+    token = content.get("aws_session_token", "")
+    # These two are sent in headers. Without this check the failure would look like a lost answer.
+    for name, value in (("aws_access_key_id", key), ("aws_session_token", token)):
+        if not (value.isascii() and value.isprintable()):
+            raise Denied(f"{where}: {name} has characters that no key of AWS has: correct it", code=NO_CREDENTIALS)
+    return ReadOnlyCredentials(key, secret, token or None)
 
 
 def tag_list(tags: Mapping[str, str]) -> list[TagTypeDef]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -26,13 +27,14 @@ KEY = {"aws_access_key_id": "QUtJQQ==", "aws_secret_access_key": "c2VjcmV0"}
 class Kube:
     """An API server with the ConfigMap and the payer's Secret, or an error instead of the Secret."""
 
-    def __init__(self, secret: ApiError | None = None) -> None:
+    def __init__(self, secret: ApiError | None = None, **keys: str) -> None:
         self._refusal = secret
+        self._keys = {**KEY, **{name: base64.b64encode(value.encode()).decode() for name, value in keys.items()}}
 
     def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
         if kind is SECRET and self._refusal:
             raise self._refusal
-        return {"data": KEY if kind is SECRET else {}}
+        return {"data": self._keys if kind is SECRET else {}}
 
 
 def refused(kube: Kube, account_id: str = AWS_ID) -> ApiError:
@@ -59,6 +61,14 @@ def answering(monkeypatch: pytest.MonkeyPatch, caller: type, call: str, answer: 
 @pytest.mark.parametrize("secret", [Absent("not found"), Denied("forbidden", code="Forbidden")])
 def test_a_payers_key_that_cannot_be_read_is_no_answer_of_iam(secret: ApiError) -> None:
     assert refused(Kube(secret)).code == NOT_ENTERED
+
+
+@pytest.mark.parametrize("name", ["aws_access_key_id", "aws_session_token"])
+@pytest.mark.parametrize("value", ["AKIA\nAKIB", "AKIA鍵", "A\0"])
+def test_a_key_that_no_header_can_hold_is_refused_by_name(name: str, value: str) -> None:
+    error = refused(Kube(**{name: value}))
+    assert type(error) is Denied
+    assert f"aws-account-operator-credentials: {name} has characters" in error.message
 
 
 @pytest.mark.parametrize("code", ["InvalidClientTokenId", "SignatureDoesNotMatch", "ExpiredToken"])
