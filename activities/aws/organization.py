@@ -18,7 +18,7 @@ from activities.aws.session import Sessions, tag_list
 from domain.accounts.constants import CCS_ACCESS_ROLE
 from domain.accounts.organization import Census, CreateAttempt, MemberAccount
 from domain.accounts.passes import UnitRefused, Units
-from engine.errors import Absent, ApiError, Conflict, Invalid, Throttled
+from engine.errors import Absent, ApiError, Conflict, Invalid, Throttled, Unavailable
 
 if TYPE_CHECKING:
     from mypy_boto3_organizations.type_defs import AccountTypeDef, CreateAccountStatusTypeDef
@@ -139,7 +139,10 @@ def list_units(sessions: Sessions, base: str) -> dict[str, str]:
 def _accounts(sessions: Sessions) -> tuple[datetime, list[MemberAccount]]:
     pages = list(sessions.organizations().get_paginator("list_accounts").paginate())
     dated = pages[0]["ResponseMetadata"]["HTTPHeaders"].get("date", "")
-    return _moment(dated), [member_account(item) for page in pages for item in page["Accounts"]]
+    found = [member_account(item) for page in pages for item in page["Accounts"]]
+    if not found:  # the payer is always in its own organization; a count of 0 would allow too many accounts
+        raise Unavailable("ListAccounts of the organization contains no account; it is asked again", code="NoAccounts")
+    return _moment(dated), found
 
 
 def is_closed(sessions: Sessions, account_id: str) -> bool:

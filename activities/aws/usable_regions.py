@@ -7,7 +7,7 @@ from activities.aws.customer_account_access import entered
 from activities.aws.error_codes import UNAUTHENTICATED
 from activities.aws.session import Member, Sessions
 from domain.accounts.actions.region_initialization import ListRegions, Regions
-from engine.errors import Denied
+from engine.errors import Denied, Unavailable
 
 
 def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
@@ -21,4 +21,7 @@ def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
 def usable_regions(member: Member) -> tuple[str, ...]:
     """The regions are filtered here too, because not every implementation of EC2's API honours `AllRegions`."""
     regions = member.ec2(member.default_region).describe_regions(AllRegions=False)["Regions"]
-    return tuple(sorted(item["RegionName"] for item in regions if item.get("OptInStatus") != "not-opted-in"))
+    usable = tuple(sorted(item["RegionName"] for item in regions if item.get("OptInStatus") != "not-opted-in"))
+    if not usable:
+        raise Unavailable(f"EC2 lists no region that account {member} can use; it is asked again", code="NoRegions")
+    return usable

@@ -12,6 +12,7 @@ from activities.aws.clients import Clients
 from activities.aws.session import Services
 from activities.aws.usable_regions import list_regions, usable_regions
 from domain.accounts.actions.region_initialization import ListRegions
+from engine.errors import Unavailable
 
 
 class Account(Services):
@@ -44,3 +45,9 @@ def test_the_regions_are_listed_in_the_default_region_of_the_partition(partition
 def test_a_region_that_was_not_opted_in_to_is_not_usable() -> None:
     account = Account(a="opt-in-not-required", b="opted-in", c="not-opted-in").member(AWS_ID, "aws")
     assert usable_regions(account) == ("a", "b")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("states", [{}, {"a": "not-opted-in"}])
+def test_an_answer_without_a_usable_region_is_not_believed(states: dict[str, str]) -> None:
+    with pytest.raises(Unavailable):
+        usable_regions(Account(**states).member(AWS_ID, "aws"))  # type: ignore[arg-type]
