@@ -12,12 +12,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
 from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.credentials import Credentials, ReadOnlyCredentials
+from botocore.paginate import PageIterator, Paginator
 from botocore.session import Session
 
 from activities.aws.error_codes import UNAUTHENTICATED, Call, api_error
@@ -133,7 +136,20 @@ class Caller:
         twin = object.__new__(type(shared))
         twin.__dict__.update(shared.__dict__)
         twin.__dict__["_make_api_call"] = self._funnel(_operations(shared), service, region)
+        twin.__dict__["get_paginator"] = self._paginators(twin, service, region)
         return twin
+
+    def _paginators(self, twin: BaseClient, service: str, region: str) -> Callable[[str], Paginator]:
+        make = twin.get_paginator
+
+        def paginator(operation: str) -> Paginator:
+            paginator = make(operation)
+            paginator.PAGE_ITERATOR_CLS = partial(
+                _Pages, Call(service=service, operation=operation, caller=self._name, region=region)
+            )
+            return paginator
+
+        return paginator
 
     def guarded(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -167,6 +183,23 @@ class Caller:
             if error.code not in UNAUTHENTICATED or not self.refused(credential, error):
                 raise
         return _send(make, what, parameters, self.credential())
+
+
+class _Pages(PageIterator):
+    """Pages between which botocore's own errors are mapped, too."""
+
+    def __init__(self, what: Call, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._what = what
+
+    def __iter__(self) -> Iterator[Any]:
+        pages = super().__iter__()
+        while True:
+            with mapped(self._what):
+                page = next(pages, None)
+            if page is None:
+                return
+            yield page
 
 
 def _operations(client: BaseClient) -> Callable[[str, dict[str, object]], Answer]:

@@ -15,6 +15,7 @@ from botocore.exceptions import (
     ClientError,
     HTTPClientError,
     IncompleteReadError,
+    PaginationError,
     ReadTimeoutError,
     ResponseStreamingError,
 )
@@ -163,7 +164,7 @@ def api_error(call: Call, error: BaseException) -> ApiError:
         return Unavailable(
             f"{call}: no answer, {message}. The next attempt finds out whether the call took effect.", code=name
         )
-    if isinstance(error, ResponseParserError):
+    if isinstance(error, (PaginationError, ResponseParserError)):
         return Unavailable(f"{call}: the answer cannot be parsed, {_cut(str(error))}.", code=name)
     if isinstance(error, BotoCoreError):
         return Invalid(f"{call}: not sent, {_cut(str(error))}. Correct the value that it names.", code=name)
