@@ -27,7 +27,7 @@ from domain.accounts.actions.region_initialization import EndLaunches, Initializ
 from domain.accounts.iam_and_instance_tags import REGION_INIT_TAG_NAME
 from domain.accounts.initialization_instance import ARCHITECTURE, MicroType, first_image, instance_type, type_refused
 from domain.accounts.observed import RegionOutcome
-from domain.refusal import WORKER_SHUTDOWN
+from domain.refusal import AREA_PAUSED, WORKER_SHUTDOWN
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ _LOOK_UPS_KEPT_SECONDS = 3600.0
 _LONGEST_REGION = timedelta(seconds=1500)
 CREATION_TIMEOUT_CODE = "EC2CreationTimeout"
 _PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
+_OURS = frozenset({AREA_PAUSED, WORKER_SHUTDOWN})  # nothing was sent to AWS, so the region is not given up
 
 
 class Launched(NamedTuple):
@@ -94,7 +95,7 @@ class RegionInitializer:
             )
             outcome = self._outcome(ec2, action)
         except (Pending, Throttled, Unavailable) as error:
-            if attempt.age() < _LONGEST_REGION or error.code == WORKER_SHUTDOWN:
+            if attempt.age() < _LONGEST_REGION or error.code in _OURS:
                 raise
             outcome = _given_up(ec2, action, error)
         return outcome.model_copy(update={"vcpus_asked": requested})
@@ -226,7 +227,7 @@ def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> Regi
     try:
         end_marked(ec2, action.tags)
     except ApiError as unended:
-        if unended.code == WORKER_SHUTDOWN:
+        if unended.code in _OURS:
             raise
         message = f"{message} An instance of ours may still run there: {unended.message}"
     return RegionOutcome(region=action.region, ok=False, message=message, given_up=True)

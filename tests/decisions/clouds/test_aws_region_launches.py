@@ -1,7 +1,9 @@
-"""Images that were withdrawn while a worker remembers them."""
+"""Launches of a region initialisation that EC2, or Perdure itself, refuses."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,6 +15,7 @@ from activities.aws.region_initialization import RegionInitializer
 from activities.aws.session import Sessions
 from domain.accounts.actions.region_initialization import InitializeRegion
 from domain.accounts.observed import RegionOutcome
+from domain.refusal import AREA_PAUSED
 from engine.errors import ApiError, Invalid, Unavailable
 
 
@@ -30,7 +33,9 @@ class Region:
     def ec2(self, _: str) -> Region:
         return self
 
-    def get_paginator(self, _: str) -> Any:
+    def get_paginator(self, operation: str) -> Any:
+        if operation == "describe_instances":
+            return SimpleNamespace(paginate=lambda **_: [{"Reservations": []}])
         images = [{"ImageId": image, "Name": image, "State": state} for image, state in self.states.items()]
         return SimpleNamespace(paginate=lambda **_: [{"Images": images}])
 
@@ -47,7 +52,8 @@ class Region:
         return {"TerminatingInstances": [{"PreviousState": {"Name": "running"}}]}
 
 
-def initialize(initializer: RegionInitializer, number: int) -> RegionOutcome:
+def initialize(initializer: RegionInitializer, number: int, *, minutes: int = 0) -> RegionOutcome:
+    """An attempt of an action that was scheduled so many minutes ago."""
     action = InitializeRegion(
         account_id=AWS_ID,
         owner=account().key,
@@ -57,7 +63,10 @@ def initialize(initializer: RegionInitializer, number: int) -> RegionOutcome:
         tags={"clusterAccountName": "a", "clusterNamespace": "b"},
         search=False,
     )
-    return ActivityEnvironment().run(initializer.initialize, action)
+    environment = ActivityEnvironment()
+    since = environment.info.started_time - timedelta(minutes=minutes)
+    environment.info = replace(environment.info, scheduled_time=since)
+    return environment.run(initializer.initialize, action)
 
 
 @pytest.mark.parametrize("code", ["InvalidAMIID.Unavailable", "InvalidAMIID.NotFound"])
@@ -70,3 +79,21 @@ def test_an_image_that_ec2_reports_as_unavailable_is_looked_up_again(code: str) 
         initialize(initializer, 2)
     assert initialize(initializer, 3).ok
     assert region.launched == ["first", "second"]
+
+
+def test_a_region_whose_launch_is_paused_for_long_is_not_given_up() -> None:
+    region = Region(Unavailable("not sent, area accounts is paused", code=AREA_PAUSED), first="available")
+    initializer = RegionInitializer(cast("Sessions", region))
+    assert initialize(initializer, 1).ok
+    region.states = {}
+    with pytest.raises(Unavailable) as paused:
+        initialize(initializer, 2, minutes=90)
+    assert paused.value.code == AREA_PAUSED
+
+
+def test_a_region_that_gives_no_answer_for_25_minutes_is_given_up() -> None:
+    region = Region(Unavailable("no answer"), first="available")
+    initializer = RegionInitializer(cast("Sessions", region))
+    assert initialize(initializer, 1).ok
+    region.states = {}
+    assert initialize(initializer, 2, minutes=26).given_up
