@@ -24,6 +24,7 @@ from domain.accounts.actions.account_creation import (
     TagAccount,
 )
 from domain.accounts.constants import OWNER_TAG
+from domain.refusal import AREA_PAUSED
 from engine.errors import Absent, ApiError, Conflict, Invalid, Pending, Throttled, Unavailable
 
 log = logging.getLogger(__name__)
@@ -97,7 +98,7 @@ def tag_account(sessions: Sessions, action: TagAccount) -> None:
         if wanted:
             set_tags(sessions, action.account_id, wanted)
     except (Throttled, Unavailable) as error:
-        if attempt.number() < _TAGGING_ATTEMPTS:
+        if attempt.number() < _TAGGING_ATTEMPTS or error.code == AREA_PAUSED:
             raise
         log.warning(UNTAGGED, action.account_id, error.message)
     except ApiError as error:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from account_objects import AWS_ID
+from temporalio.testing import ActivityEnvironment
 
 from activities.aws.account_creation import tag_account
 from activities.aws.session import Sessions
 from domain.accounts.actions.account_creation import TagAccount
+from domain.refusal import AREA_PAUSED
+from engine.errors import ApiError, Unavailable
 
 
 class Organizations:
@@ -58,3 +62,31 @@ def test_an_account_that_exists_keeps_the_owner_that_it_names(
 @pytest.mark.parametrize("tags", [OURS, UNNAMED])
 def test_a_fresh_account_is_tagged_at_once(tags: dict[str, str]) -> None:
     assert tagged({}, tags, fresh=True) == tags
+
+
+class Refusing(Organizations):
+    def __init__(self, error: ApiError) -> None:
+        super().__init__({})
+        self.error = error
+
+    def tag_resource(self, **_: object) -> None:
+        raise self.error
+
+
+def attempt_to_tag(error: ApiError, number: int) -> None:
+    sessions = SimpleNamespace(organizations=lambda: Refusing(error), refuse_protected=lambda _: None)
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, attempt=number)
+    action = TagAccount(account_id=AWS_ID, tags=OURS, fresh=True)
+    environment.run(tag_account, cast("Sessions", sessions), action)
+
+
+def test_an_account_is_tagged_however_long_accounts_are_paused() -> None:
+    with pytest.raises(Unavailable):
+        attempt_to_tag(Unavailable("not sent", code=AREA_PAUSED), 9)
+
+
+def test_an_account_that_organizations_does_not_tag_is_left_to_the_validation() -> None:
+    with pytest.raises(Unavailable):
+        attempt_to_tag(Unavailable("no answer"), 4)
+    attempt_to_tag(Unavailable("no answer"), 5)
