@@ -24,7 +24,7 @@ from domain.accounts.actions.account_creation import (
     TagAccount,
 )
 from domain.accounts.constants import OWNER_TAG
-from domain.refusal import AREA_PAUSED
+from domain.refusal import AREA_PAUSED, OBSERVE_MODE
 from engine.errors import Absent, ApiError, Conflict, Invalid, Pending, Throttled, Unavailable
 
 log = logging.getLogger(__name__)
@@ -97,11 +97,10 @@ def tag_account(sessions: Sessions, action: TagAccount) -> None:
         wanted = action.tags if action.fresh else _left_to_tag(sessions, action)
         if wanted:
             set_tags(sessions, action.account_id, wanted)
-    except (Throttled, Unavailable) as error:
-        if attempt.number() < _TAGGING_ATTEMPTS or error.code == AREA_PAUSED:
-            raise
-        log.warning(UNTAGGED, action.account_id, error.message)
     except ApiError as error:
+        passing = isinstance(error, (Throttled, Unavailable)) and attempt.number() < _TAGGING_ATTEMPTS
+        if passing or error.code in (AREA_PAUSED, OBSERVE_MODE):
+            raise
         log.warning(UNTAGGED, action.account_id, error.message)
 
 

@@ -27,7 +27,7 @@ from domain.accounts.actions.region_initialization import EndLaunches, Initializ
 from domain.accounts.iam_and_instance_tags import REGION_INIT_TAG_NAME
 from domain.accounts.initialization_instance import ARCHITECTURE, MicroType, first_image, instance_type, type_refused
 from domain.accounts.observed import RegionOutcome
-from domain.refusal import AREA_PAUSED, WORKER_SHUTDOWN
+from domain.refusal import AREA_PAUSED, OBSERVE_MODE, WORKER_SHUTDOWN
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ _LOOK_UPS_KEPT_SECONDS = 3600.0
 _LONGEST_REGION = timedelta(seconds=1500)
 CREATION_TIMEOUT_CODE = "EC2CreationTimeout"
 _PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
-_OURS = frozenset({AREA_PAUSED, WORKER_SHUTDOWN})  # nothing was sent to AWS, so the region is not given up
+_OURS = frozenset({AREA_PAUSED, OBSERVE_MODE, WORKER_SHUTDOWN})  # nothing was sent to AWS, so the region is not given up
 
 
 class Launched(NamedTuple):
@@ -212,7 +212,9 @@ class RegionInitializer:
 
 
 def raise_unless_definite(error: ApiError) -> None:
-    """Raise a refusal that may be temporary: an early denial, unknown credentials, or a token of another request."""
+    """Raise a refusal that may be temporary: an early denial, unknown keys, observe mode, or another request's token."""
+    if error.code == OBSERVE_MODE:
+        raise error
     if error.code in UNAUTHENTICATED and attempt.number() < _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS:
         raise attempt.settling(error)
     if attempt.age() < attempt.SETTLING and not attempt.definite(error, _ATTEMPTS_BEFORE_DENIAL_COUNTS):

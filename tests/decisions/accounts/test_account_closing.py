@@ -17,7 +17,7 @@ from domain.accounts.constants import CLOSE_BACKOFF_SECONDS, CLOSE_LIMITED_UNTIL
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account
 from domain.decision import Decision, Outcome
-from domain.refusal import ErrorType
+from domain.refusal import OBSERVE_MODE, ErrorType
 from domain.resource import parse_timestamp, timestamp
 from domain.writes import Written
 
@@ -167,3 +167,8 @@ def test_an_account_that_names_another_claim_is_not_closed() -> None:
     account = held()
     other = account.model_copy(update={"spec": account.spec.model_copy(update={"claim_link": "other"})})
     assert activities(decide(released(other), NOW)) == ["kube.patch"]
+
+
+def test_a_closing_that_observe_mode_stopped_is_continued() -> None:
+    refused = {CloseAccount.activity: refusal(ErrorType.DENIED, "not sent", code=OBSERVE_MODE)}
+    assert activities(decide(released().model_copy(update={"refusals": refused}), NOW)) == ["aws.close_account"]

@@ -13,8 +13,8 @@ from temporalio.testing import ActivityEnvironment
 from activities.aws.account_creation import tag_account
 from activities.aws.session import Sessions
 from domain.accounts.actions.account_creation import TagAccount
-from domain.refusal import AREA_PAUSED
-from engine.errors import ApiError, Unavailable
+from domain.refusal import AREA_PAUSED, OBSERVE_MODE
+from engine.errors import ApiError, Denied, Unavailable
 
 
 class Organizations:
@@ -81,9 +81,12 @@ def attempt_to_tag(error: ApiError, number: int) -> None:
     environment.run(tag_account, cast("Sessions", sessions), action)
 
 
-def test_an_account_is_tagged_however_long_accounts_are_paused() -> None:
-    with pytest.raises(Unavailable):
-        attempt_to_tag(Unavailable("not sent", code=AREA_PAUSED), 9)
+@pytest.mark.parametrize(
+    "error", [Unavailable("not sent", code=AREA_PAUSED), Denied("not sent", code=OBSERVE_MODE)], ids=["pause", "observe"]
+)
+def test_an_account_is_tagged_however_long_perdure_may_not_write(error: ApiError) -> None:
+    with pytest.raises(type(error)):
+        attempt_to_tag(error, 9)
 
 
 def test_an_account_that_organizations_does_not_tag_is_left_to_the_validation() -> None:

@@ -15,8 +15,8 @@ from activities.aws.region_initialization import RegionInitializer
 from activities.aws.session import Sessions
 from domain.accounts.actions.region_initialization import InitializeRegion
 from domain.accounts.observed import RegionOutcome
-from domain.refusal import AREA_PAUSED
-from engine.errors import ApiError, Invalid, Unavailable
+from domain.refusal import AREA_PAUSED, OBSERVE_MODE
+from engine.errors import ApiError, Denied, Invalid, Unavailable
 
 
 class Region:
@@ -81,14 +81,17 @@ def test_an_image_that_ec2_reports_as_unavailable_is_looked_up_again(code: str) 
     assert region.launched == ["first", "second"]
 
 
-def test_a_region_whose_launch_is_paused_for_long_is_not_given_up() -> None:
-    region = Region(Unavailable("not sent, area accounts is paused", code=AREA_PAUSED), first="available")
+@pytest.mark.parametrize(
+    "error", [Unavailable("not sent", code=AREA_PAUSED), Denied("not sent", code=OBSERVE_MODE)], ids=["pause", "observe"]
+)
+def test_a_region_has_no_outcome_while_perdure_may_not_launch(error: ApiError) -> None:
+    region = Region(error, first="available")
     initializer = RegionInitializer(cast("Sessions", region))
     assert initialize(initializer, 1).ok
     region.states = {}
-    with pytest.raises(Unavailable) as paused:
+    with pytest.raises(type(error)) as refused:
         initialize(initializer, 2, minutes=90)
-    assert paused.value.code == AREA_PAUSED
+    assert refused.value is error
 
 
 def test_a_region_that_gives_no_answer_for_25_minutes_is_given_up() -> None:
