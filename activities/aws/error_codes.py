@@ -42,9 +42,6 @@ UNAUTHENTICATED = frozenset(
 )
 _DENIED = frozenset(
     {
-        "AccessDenied",
-        "AccessDeniedException",
-        "AccessDeniedForDependencyException",
         "AllAccessDisabled",
         "AWSOrganizationsNotInUseException",
         "NotAuthorized",
@@ -68,11 +65,13 @@ _THROTTLED = frozenset(
 _PENDING = frozenset({"OptInRequired", "PendingVerification"})
 _UNAVAILABLE = frozenset(
     {
+        "EntityTemporarilyUnmodifiable",  # IAM, for minutes after an entity of the same name was deleted
         "FinalizingOrganizationException",
         "InsufficientInstanceCapacity",
         "InternalError",
         "InternalFailure",
         "InternalServerError",
+        "OperationAborted",  # S3, while another operation on the bucket runs
         "RequestTimeout",
         "RequestTimeoutException",
         "ServerInternal",
@@ -98,11 +97,13 @@ _CONFLICT = frozenset(
 # SQS has two spellings: `QueueDoesNotExist`, and the older `AWS.SimpleQueueService.NonExistentQueue`.
 _ABSENT_SPELLING = re.compile(r"^NoSuch|NotFound|DoesNotExist|NonExistent")
 _CONFLICT_SPELLING = re.compile(r"AlreadyExist|^Duplicate|InUse$")
+_DENIED_SPELLING = re.compile(r"AccessDenied")
 _THROTTLED_SPELLING = re.compile(r"Throttl|TooManyRequests")
 
 # The delay if AWS's answer names none. Organizations makes one change at a time, which takes a few seconds, and reports
 # for up to an hour that a new organization is still being set up.
 _DELAYS = {
+    "EntityTemporarilyUnmodifiable": timedelta(seconds=30),
     "FinalizingOrganizationException": timedelta(minutes=1),
     "ConcurrentModificationException": timedelta(seconds=2),
 }
@@ -181,6 +182,7 @@ def error_class(code: str, status: int) -> type[ApiError]:
         (_CONFLICT, Conflict),
     )
     by_spelling: tuple[tuple[re.Pattern[str], type[ApiError]], ...] = (
+        (_DENIED_SPELLING, Denied),
         (_THROTTLED_SPELLING, Throttled),
         (_ABSENT_SPELLING, Absent),
         (_CONFLICT_SPELLING, Conflict),

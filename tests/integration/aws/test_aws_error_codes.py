@@ -16,6 +16,8 @@ CALL = Call(service="ec2", operation="RunInstances", caller="1", region="r")
     [
         ("AccessDenied", 403, Denied),
         ("AccessDeniedException", 400, Denied),
+        ("AccessDeniedForDependencyException", 400, Denied),
+        ("DependencyAccessDeniedException", 400, Denied),
         ("UnauthorizedOperation", 403, Denied),
         ("AuthFailure", 401, Denied),
         ("ExpiredTokenException", 400, Denied),
@@ -41,6 +43,8 @@ CALL = Call(service="ec2", operation="RunInstances", caller="1", region="r")
         ("OptInRequired", 401, Pending),
         ("FinalizingOrganizationException", 400, Unavailable),
         ("ServiceFailure", 500, Unavailable),
+        ("EntityTemporarilyUnmodifiable", 409, Unavailable),
+        ("OperationAborted", 409, Unavailable),
         ("InsufficientInstanceCapacity", 500, Unavailable),
         ("ConstraintViolationException", 400, Invalid),
         ("InvalidParameterValue", 400, Invalid),
