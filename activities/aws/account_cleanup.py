@@ -21,7 +21,7 @@ from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, 
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
-    from mypy_boto3_ec2.type_defs import UnsuccessfulItemErrorTypeDef, UnsuccessfulItemTypeDef
+    from mypy_boto3_ec2.type_defs import UnsuccessfulItemErrorTypeDef
     from mypy_boto3_route53.client import Route53Client
     from mypy_boto3_route53.type_defs import ChangeTypeDef, ResourceRecordSetOutputTypeDef
     from mypy_boto3_s3.client import S3Client
@@ -232,10 +232,10 @@ def _delete_endpoint_services(ec2: EC2Client, sweep: Sweep) -> None:
 
 def _delete_endpoint_service(ec2: EC2Client, service: str) -> None:
     """Raises an ApiError also if AWS's call succeeds but lists the service as unsuccessful."""
-    error = _unsuccessful(ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[service]).get("Unsuccessful", []))
+    error = _deletion_error(ec2, service)
     if error is not None and error.code == _CONNECTED:
         _reject_connections(ec2, service)
-        error = _unsuccessful(ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[service]).get("Unsuccessful", []))
+        error = _deletion_error(ec2, service)
     if error is not None:
         raise error
 
@@ -249,8 +249,9 @@ def _reject_connections(ec2: EC2Client, service: str) -> None:
         ec2.reject_vpc_endpoint_connections(ServiceId=service, VpcEndpointIds=endpoints)
 
 
-def _unsuccessful(items: list[UnsuccessfulItemTypeDef]) -> ApiError | None:
-    for item in items:
+def _deletion_error(ec2: EC2Client, service: str) -> ApiError | None:
+    answer = ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[service])
+    for item in answer.get("Unsuccessful", []):
         return _listed_error(item.get("Error", {}))
     return None
 

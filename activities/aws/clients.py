@@ -139,15 +139,14 @@ class Caller:
         twin.__dict__["get_paginator"] = self._paginators(twin, service, region)
         return twin
 
-    def _paginators(self, twin: BaseClient, service: str, region: str) -> Callable[[str], Paginator]:
+    def _paginators(self, twin: BaseClient, service: str, region: str) -> Callable[[str], Paginator[Any]]:
         make = twin.get_paginator
 
-        def paginator(operation: str) -> Paginator:
-            paginator = make(operation)
-            paginator.PAGE_ITERATOR_CLS = partial(
-                _Pages, Call(service=service, operation=operation, caller=self._name, region=region)
-            )
-            return paginator
+        def paginator(operation: str) -> Paginator[Any]:
+            made = make(operation)
+            what = Call(service=service, operation=operation, caller=self._name, region=region)
+            made.PAGE_ITERATOR_CLS = partial(_Pages, what)  # type: ignore[assignment]  # botocore only calls it
+            return made
 
         return paginator
 
@@ -185,7 +184,7 @@ class Caller:
         return _send(make, what, parameters, self.credential())
 
 
-class _Pages(PageIterator):
+class _Pages(PageIterator):  # type: ignore[type-arg]  # it has no type arguments at runtime
     """Pages between which botocore's own errors are mapped, too."""
 
     def __init__(self, what: Call, *args: Any, **more: Any) -> None:

@@ -65,7 +65,7 @@ _LOOK_UPS_KEPT_SECONDS = 3600.0
 _LONGEST_REGION = timedelta(seconds=1500)
 CREATION_TIMEOUT_CODE = "EC2CreationTimeout"
 _PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
-_OURS = frozenset({AREA_PAUSED, OBSERVE_MODE, WORKER_SHUTDOWN})  # nothing was sent to AWS, so the region is not given up
+_OURS = frozenset({AREA_PAUSED, OBSERVE_MODE, WORKER_SHUTDOWN})  # nothing was sent: the region is not given up
 
 
 class Launched(NamedTuple):
@@ -212,7 +212,7 @@ class RegionInitializer:
 
 
 def raise_unless_definite(error: ApiError) -> None:
-    """Raise a refusal that may be temporary: an early denial, unknown keys, observe mode, or another request's token."""
+    """Raise a refusal that may be temporary: an early denial, unknown keys, observe mode, another request's token."""
     if error.code == OBSERVE_MODE:
         raise error
     if error.code in UNAUTHENTICATED and attempt.number() < _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS:

@@ -82,7 +82,9 @@ def attempt_to_tag(error: ApiError, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [Unavailable("not sent", code=AREA_PAUSED), Denied("not sent", code=OBSERVE_MODE)], ids=["pause", "observe"]
+    "error",
+    [Unavailable("not sent", code=AREA_PAUSED), Denied("not sent", code=OBSERVE_MODE)],
+    ids=["pause", "observe"],
 )
 def test_an_account_is_tagged_however_long_perdure_may_not_write(error: ApiError) -> None:
     with pytest.raises(type(error)):

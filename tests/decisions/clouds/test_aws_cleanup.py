@@ -57,7 +57,9 @@ class Protecting(Tenant):
     def pages(self, operation: str, pages: list[dict[str, Any]], _asked: dict[str, Any]) -> list[dict[str, Any]]:
         if operation != "describe_instances":
             return pages
-        return [{"Reservations": [{"Instances": [{"InstanceId": i, "State": {"Name": "running"}} for i in self.living]}]}]
+        return [
+            {"Reservations": [{"Instances": [{"InstanceId": i, "State": {"Name": "running"}} for i in self.living]}]}
+        ]
 
     def modify_instance_attribute(self, **attributes: object) -> None:
         (attribute,) = attributes.keys() - {"InstanceId"}
@@ -157,7 +159,7 @@ class WithLockedObjects(Tenant):
     def delete_objects(
         self,
         Delete: dict[str, Any],  # noqa: N803 - boto's
-        BypassGovernanceRetention: bool = False,  # noqa: N803, FBT001, FBT002
+        BypassGovernanceRetention: bool = False,  # noqa: N803
         **_: object,
     ) -> dict[str, Any]:
         if BypassGovernanceRetention and self.mode == "GOVERNANCE":

@@ -82,7 +82,9 @@ def test_an_image_that_ec2_reports_as_unavailable_is_looked_up_again(code: str) 
 
 
 @pytest.mark.parametrize(
-    "error", [Unavailable("not sent", code=AREA_PAUSED), Denied("not sent", code=OBSERVE_MODE)], ids=["pause", "observe"]
+    "error",
+    [Unavailable("not sent", code=AREA_PAUSED), Denied("not sent", code=OBSERVE_MODE)],
+    ids=["pause", "observe"],
 )
 def test_a_region_has_no_outcome_while_perdure_may_not_launch(error: ApiError) -> None:
     region = Region(error, first="available")
