@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mypy_boto3_route53.client import Route53Client
     from mypy_boto3_route53.type_defs import ChangeTypeDef, ResourceRecordSetOutputTypeDef
     from mypy_boto3_s3.client import S3Client
-    from mypy_boto3_s3.type_defs import DeleteTypeDef, ErrorTypeDef, ObjectIdentifierTypeDef
+    from mypy_boto3_s3.type_defs import ErrorTypeDef, ObjectIdentifierTypeDef
 
 T = TypeVar("T")
 
@@ -301,22 +301,11 @@ def _empty_bucket(s3: S3Client, bucket: str) -> None:
             objects: list[ObjectIdentifierTypeDef] = [
                 {"Key": item["Key"], "VersionId": item["VersionId"]} for item in found
             ]
-            errors = s3.delete_objects(Bucket=bucket, Delete={"Objects": objects, "Quiet": True}).get("Errors", [])
-            if locked := [error for error in errors if error.get("Code") == "AccessDenied"]:
-                rest = [error for error in errors if error not in locked]
-                errors = [*rest, *_delete_locked(s3, bucket, locked)]
+            answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": objects, "Quiet": True})
+            errors = answer.get("Errors", [])
             refused, example = refused + len(errors), example or next(iter(errors), None)
     if example is not None:
         raise _objects_left(refused, example)
-
-
-def _delete_locked(s3: S3Client, bucket: str, refused: list[ErrorTypeDef]) -> list[ErrorTypeDef]:
-    """Objects locked in governance mode need this parameter, and a right that a policy may deny for other objects."""
-    objects: list[ObjectIdentifierTypeDef] = [
-        {"Key": error.get("Key", ""), "VersionId": error.get("VersionId", "null")} for error in refused
-    ]
-    delete: DeleteTypeDef = {"Objects": objects, "Quiet": True}
-    return s3.delete_objects(Bucket=bucket, Delete=delete, BypassGovernanceRetention=True).get("Errors", [])
 
 
 def _objects_left(count: int, example: ErrorTypeDef) -> ApiError:

@@ -109,7 +109,6 @@ _MEMBER = {
     "ec2:RunInstances": "initialise a region",
     "ec2:TerminateInstances": "terminate launched instances; clean a released account",
     "s3:AbortMultipartUpload": "clean a released account",
-    "s3:BypassGovernanceRetention": "clean a released account",
     "s3:DeleteBucket": "clean a released account",
     "s3:DeleteObject": "clean a released account",
     "s3:DeleteObjectVersion": "clean a released account",

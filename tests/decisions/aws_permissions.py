@@ -9,7 +9,7 @@ API_CALLS: dict[str, tuple[str, ...]] = {
     "s3:ListBuckets": ("s3:ListAllMyBuckets",),
     "s3:ListObjectVersions": ("s3:ListBucketVersions",),
     "s3:ListMultipartUploads": ("s3:ListBucketMultipartUploads",),
-    "s3:DeleteObjects": ("s3:DeleteObject", "s3:DeleteObjectVersion", "s3:BypassGovernanceRetention"),
+    "s3:DeleteObjects": ("s3:DeleteObject", "s3:DeleteObjectVersion"),
 }
 
 # Permissions that a call also needs, because it tags what it creates.
