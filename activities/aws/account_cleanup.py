@@ -21,7 +21,7 @@ from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, 
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
-    from mypy_boto3_ec2.type_defs import UnsuccessfulItemErrorTypeDef
+    from mypy_boto3_ec2.type_defs import ModifyInstanceAttributeRequestTypeDef, UnsuccessfulItemErrorTypeDef
     from mypy_boto3_route53.client import Route53Client
     from mypy_boto3_route53.type_defs import ChangeTypeDef, ResourceRecordSetOutputTypeDef
     from mypy_boto3_s3.client import S3Client
@@ -161,15 +161,21 @@ def _end_instances(ec2: EC2Client, sweep: Sweep) -> bool:
 
 
 def _terminate(ec2: EC2Client, instance: str) -> None:
-    try:
-        ec2.terminate_instances(InstanceIds=[instance])
-    except Denied as error:
-        if error.code != _PROTECTED_INSTANCE:
-            raise
-        ec2.modify_instance_attribute(InstanceId=instance, DisableApiTermination={"Value": False})
-        # Protection from being stopped also refuses the termination.
-        ec2.modify_instance_attribute(InstanceId=instance, DisableApiStop={"Value": False})
-        ec2.terminate_instances(InstanceIds=[instance])
+    # Each of the two protections refuses the termination. Not every instance can have the second one.
+    unprotected: list[ModifyInstanceAttributeRequestTypeDef] = [
+        {"InstanceId": instance, "DisableApiTermination": {"Value": False}},
+        {"InstanceId": instance, "DisableApiStop": {"Value": False}},
+    ]
+    for change in unprotected:
+        try:
+            ec2.terminate_instances(InstanceIds=[instance])
+        except Denied as error:
+            if error.code != _PROTECTED_INSTANCE:
+                raise
+            ec2.modify_instance_attribute(**change)
+        else:
+            return
+    ec2.terminate_instances(InstanceIds=[instance])
 
 
 def _instance_states(ec2: EC2Client) -> dict[str, str]:

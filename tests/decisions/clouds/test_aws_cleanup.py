@@ -63,6 +63,8 @@ class Protecting(Tenant):
 
     def modify_instance_attribute(self, **attributes: object) -> None:
         (attribute,) = attributes.keys() - {"InstanceId"}
+        if attribute == "DisableApiStop" and attribute not in self.protections:
+            raise Invalid("an instance without EBS has no such protection", code="UnsupportedOperation")
         self.protections.discard(attribute)
 
     def terminate_instances(self, **_: object) -> None:
