@@ -303,10 +303,12 @@ def _terminate(ec2: EC2Client, ids: list[str]) -> set[str]:
             return set()
         except ApiError as error:
             failure = error
+            if error.code in _OURS:
+                break
         else:
             return {instance["PreviousState"]["Name"] for instance in answer["TerminatingInstances"]}
     message = f"{failure.message} The instance may still run; the next attempt terminates it."
-    raise Unavailable(message, code=failure.code)
+    raise Unavailable(message, code=failure.code, delay=failure.delay)
 
 
 def _image(ec2: EC2Client, action: InitializeRegion) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from account_objects import AWS_ID, account
@@ -16,7 +17,7 @@ from activities.aws.session import Sessions
 from domain.accounts.actions.region_initialization import InitializeRegion
 from domain.accounts.observed import RegionOutcome
 from domain.refusal import AREA_PAUSED, OBSERVE_MODE
-from engine.errors import ApiError, Denied, Invalid, Unavailable
+from engine.errors import ApiError, Denied, Invalid, Throttled, Unavailable
 
 
 class Region:
@@ -102,3 +103,40 @@ def test_a_region_that_gives_no_answer_for_25_minutes_is_given_up() -> None:
     assert initialize(initializer, 1).ok
     region.states = {}
     assert initialize(initializer, 2, minutes=26).given_up
+
+
+class Untouchable(Region):
+    """A region in which an instance of ours runs, and Perdure may not terminate it."""
+
+    def __init__(self, refusal: ApiError) -> None:
+        super().__init__(refusal, first="available")
+        self.asked = 0
+
+    def get_paginator(self, operation: str) -> Any:
+        if operation == "describe_instances":
+            return SimpleNamespace(paginate=lambda **_: [self.describe_instances()])
+        return super().get_paginator(operation)
+
+    def terminate_instances(self, **_: object) -> dict[str, Any]:
+        self.asked += 1
+        raise self.refusal
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Unavailable("not sent", code=AREA_PAUSED, delay=timedelta(minutes=1)), Denied("not sent", code=OBSERVE_MODE)],
+    ids=["pause", "observe"],
+)
+def test_an_instance_is_terminated_by_a_later_attempt_if_perdure_may_not_write(error: ApiError) -> None:
+    region = Untouchable(error)
+    with pytest.raises(Unavailable) as refused:
+        initialize(RegionInitializer(cast("Sessions", region)), 2, minutes=90)
+    assert (refused.value.code, refused.value.delay, region.asked) == (error.code, error.delay, 1)
+
+
+def test_a_region_is_not_given_up_while_its_instance_may_not_be_terminated() -> None:
+    region = Untouchable(Unavailable("not sent", code=AREA_PAUSED))
+    region.run_instances = Mock(side_effect=Throttled("slow down"))  # type: ignore[method-assign]
+    with pytest.raises(Unavailable) as refused:
+        initialize(RegionInitializer(cast("Sessions", region)), 1, minutes=26)
+    assert refused.value.code == AREA_PAUSED
