@@ -212,7 +212,7 @@ class RegionInitializer:
 
 
 def raise_unless_definite(error: ApiError) -> None:
-    """Raise a refusal that may be temporary: an early denial, unknown keys, observe mode, another request's token."""
+    """Raise a refusal that may be temporary, or is not AWS's."""
     if error.code == OBSERVE_MODE:
         raise error
     if error.code in UNAUTHENTICATED and attempt.number() < _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS:
