@@ -54,7 +54,8 @@ class InstanceMemory(Model):
     timings: dict[str, HookTiming] = {}  # the timeouts of its group's lifecycle hooks, by the hook's name
     recalled: bool = False  # whether the annotation of its AWSMachine or Node was read
     tags: dict[str, str | None] | None = None  # its tags in EC2 that policies name; None until EC2 was asked
-    node: KnownNode | None = None  # the result of the search for its Node; None if no search was made
+    # The result of the search for its Node; None if no search was made, or none since the last event without success.
+    node: KnownNode | None = None
     turn: Turn | None = None  # the last answer to a request to disrupt it
     turn_unused: bool = False  # whether the ledger may have a permission to disrupt it that was not used yet
     # The policy that applied to its Node in Perdure's own cluster before the Node was deleted. It still applies while
@@ -213,7 +214,10 @@ class InstanceWorld(World):
         return self if self.known.record else self.with_record(opened(InstanceKey.of(self.key), now))
 
     def with_record(self, record: InstanceRecord) -> Self:
-        return self.learn(record=record)
+        known, node = self.known.record, self.known.node
+        news = known is not None and (known.seen, known.state) != (record.seen, record.state)
+        # The Node may have joined since a search without success: before the next reaction it is searched for again.
+        return self.learn(record=record, node=None if news and node is not None and not node.name else node)
 
     def with_launch_result(self) -> Self:
         # A launch's result may be forged. It ends the hook only if the policy surely leaves the hook alone.
@@ -230,7 +234,7 @@ class InstanceWorld(World):
         tags = self.known.tags if facts.tags is None else facts.tags
         known = self.known.facts
         newest = facts if known is None or facts.at >= known.at else known
-        return self.learn(record=record, facts=newest, tags=tags, timings={**self.known.timings, **timings})
+        return self.with_record(record).learn(facts=newest, tags=tags, timings={**self.known.timings, **timings})
 
     def with_events(self, events: Sequence[InstanceEvent], now: datetime) -> tuple[Self, dict[str, Outcome]]:
         record, outcomes = self.record, dict[str, Outcome]()

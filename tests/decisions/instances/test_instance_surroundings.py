@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 import yaml
-from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, facts, hook, observed, record, spot, state
+from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, event, facts, hook, observed, record, spot, state
 
 from domain.decision import Action, Outcome
 from domain.identity import Key
@@ -25,7 +25,7 @@ from domain.instances.disruption_budget import Turn
 from domain.instances.drained_pods import Pod
 from domain.instances.event_record import cordoned, heartbeat_sent, hooks_confirmed, opened
 from domain.instances.event_verification import ScheduledEvent
-from domain.instances.events import InstanceState
+from domain.instances.events import EventKind, InstanceState
 from domain.instances.hook_timeouts import HookTiming
 from domain.instances.instance_lifecycle import decide_instance, work_for_instance
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
@@ -305,6 +305,26 @@ def test_a_node_is_searched_again_only_while_our_launch_hook_waits(served: bool,
     decision = decide_instance(world.model_copy(update={"known": known, "policy": policy}), at(11))
     assert decision.deadline == (again or at(48 * 3600))
     assert FindNode not in wanted(world.model_copy(update={"known": known, "policy": policy}), 39)
+
+
+def test_a_node_that_joined_after_a_search_is_searched_for_before_a_hook_ends() -> None:
+    """Somebody else's hook of the launch came before the Node did."""
+    world = of_a_pool(10, "launching")
+    known = world.known.model_copy(update={"node": KnownNode(at=at(10))})
+    policy = ReactionPolicy(terminating_hook=Reaction.DRAIN)
+    joined, _ = world.model_copy(update={"known": known, "policy": policy}).with_events(
+        [event(EventKind.LAUNCH_OK, 60), hook(9000, token="t-2")], at(9000)
+    )
+    confirmed = joined.with_answer(facts(9001, group=GROUP, lifecycle="Terminating:Wait"), {"drain": HookTiming()})
+    assert wanted(confirmed, 9002) == [FindNode]
+
+
+def test_a_node_that_joined_after_a_search_is_searched_for_when_ec2_reports_a_stop() -> None:
+    policy = ReactionPolicy(stopped=Reaction.CORDON)
+    known = InstanceMemory(record=record(spot(0)), node=KnownNode(at=at(1)))
+    seen = observed(record(), owner=None, policy=policy).model_copy(update={"known": known})
+    assert FindNode not in wanted(seen, 9000)
+    assert FindNode in wanted(seen.with_answer(facts(9000, "stopped"), {}), 9001)
 
 
 def test_a_hook_of_a_paused_instance_waits_for_no_node() -> None:
