@@ -100,6 +100,11 @@ class InstanceWorld(World):
         return bool(self.tag_keys) and self.known.tags != self.chosen_by
 
     @property
+    def policy_unsure(self) -> bool:
+        """Whether EC2's answer about tags may select another policy."""
+        return self.lacks_tags or self.choice_is_stale
+
+    @property
     def asked(self) -> Replacement | None:
         return self.replacement or self.known.asked
 
@@ -221,8 +226,7 @@ class InstanceWorld(World):
 
     def with_launch_result(self) -> Self:
         # A launch's result may be forged. It ends the hook only if the policy surely leaves the hook alone.
-        unsure = self.lacks_tags or self.choice_is_stale
-        if unsure or self.policy.launching_hook or not self.managed:
+        if self.policy_unsure or self.policy.launching_hook or not self.managed:
             return self
         return self.with_record(launching_hooks_ended(self.record))
 

@@ -68,10 +68,11 @@ def reactions(
     turn = world.known.turn
     step = _strongest(world, [each for each in wanted if not (turn and turn.holds_up(now, taken=each.taken))], now)
     drain = world.record.drain
-    if step is None and drain is not None and uncordons(world.record, due) and not withdrawal_unproven(world, found):
-        step = ReleaseNode(key=world.key, node=drain.node, **world.workload)
-    if step is None and _strongest(world, wanted, now) is None:
-        step = _unused_turn(world)
+    if step is None and not world.policy_unsure:
+        if drain is not None and uncordons(world.record, due) and not withdrawal_unproven(world, found):
+            step = ReleaseNode(key=world.key, node=drain.node, **world.workload)
+        elif _strongest(world, wanted, now) is None:
+            step = _unused_turn(world)
     ended = end_replacement(world, wanted)
     return (*_refuted(world, (*unlisted, *refuted)), *ended, *([step] if step else []))
 
@@ -90,7 +91,7 @@ def end_replacement(world: InstanceWorld, wanted: Sequence[Cause]) -> tuple[Acti
     deleted.
     """
     stays, asked = _stays(world), world.asked
-    if not _left_over(world, wanted) or (stays and not _plans_known(world)):
+    if not _left_over(world, wanted) or (stays and (world.policy_unsure or not _plans_known(world))):
         return ()
     if asked is not None:
         named = asked.model_dump(include={"namespace", "name", "uid", "deployment"})

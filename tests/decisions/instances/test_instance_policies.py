@@ -30,6 +30,7 @@ from domain.instances.actions import (
     Emptied,
     EmptyNode,
     EndHook,
+    EndReplacement,
     LookAtInstance,
     ReleaseNode,
     Taking,
@@ -54,6 +55,7 @@ from domain.instances.interruption_policy import (
 from domain.instances.notices import about, about_node
 from domain.instances.observed import Emptying, InstanceWorld
 from domain.instances.policy_selection import Selected, choose, selected
+from domain.instances.replacements import Replacement
 from domain.instances.resources import AWSMachinePool, InterruptionPolicy
 from domain.notices import Notice
 from domain.resource import timestamp
@@ -184,6 +186,22 @@ def test_tags_are_asked_for_again_when_a_policy_names_another() -> None:
 
 def test_no_tags_are_asked_for_where_no_policy_names_any() -> None:
     assert [each for each in wanted(tagged(tag_keys=()), 3) if isinstance(each, AskInstance)] == []
+
+
+@pytest.mark.parametrize("known", [None, {"env": "prod"}])
+def test_nothing_is_undone_until_ec2s_tags_have_selected_the_policy(known: dict[str, str | None] | None) -> None:
+    """Someone adds a policy that selects by tags, or the workflow was lost, while a Node is drained."""
+    notice = spot(4)
+    drained = cordoned(record(notice), notice.key, "node-0")
+    asked = Replacement(deployment="md-0", namespace="clusters", name="m-0", uid="u-m", asked_at=at(5))
+    world = observed(drained, facts=marked(6), tag_keys=("env",), replacement=asked)
+    unsure = world.learn(tags=known, turn_unused=True)
+    assert not [each for each in wanted(unsure, 7) if isinstance(each, ReleaseNode | EndReplacement)]
+    sure = unsure.learn(tags={"env": "prod"}).model_copy(update={"chosen_by": {"env": "prod"}})
+    assert [type(each) for each in wanted(sure, 7) if not isinstance(each, LookAtInstance)] == [
+        EndReplacement,
+        ReleaseNode,
+    ]
 
 
 # --- reactions ---
