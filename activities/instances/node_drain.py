@@ -119,7 +119,7 @@ class NodeActivities(Activities):
                     return _given_up(node, f"{node.node} was uncordoned by another client, with Pods left on it", left)
                 until = end_of_drain(node.how, begun.since, node.until, left)
                 if until is not None and until <= now():
-                    return await self._end(api, node, begun, left)
+                    return await self._end(api, node, begun, pods, left)
                 activity.heartbeat(len(left))
                 evicted, refusals = True, dict[str, None]()
                 for pod in left:
@@ -142,10 +142,11 @@ class NodeActivities(Activities):
         message = f"{node.node} has been drained because of {node.cause}"
         return Emptied(at=now(), notices=_on_each(node, normal, "NodeDrained", message) if left == [] else ())
 
-    async def _end(self, api: KubeApi, node: EmptyNode, begun: Emptying, left: Sequence[Pod]) -> Emptied:
+    async def _end(
+        self, api: KubeApi, node: EmptyNode, begun: Emptying, pods: NodePods, left: Sequence[Pod]
+    ) -> Emptied:
         if begun.forced:
-            for pod in left:
-                await delete(api, pod, node.how)
+            await self._force(api, node, pods, left)
             return Emptied(at=now())
         if node.how.budgets is not Budgets.FORCE:
             return _given_up(node, f"time is over, with Pods left on {node.node}", left)
@@ -155,6 +156,16 @@ class NodeActivities(Activities):
         message = f"time is over, and these Pods of {node.node} are deleted: {names}"
         after = begun.model_copy(update={"forced": True})
         return Emptied(at=now(), delayed=after, notices=_on_each(node, warning, "DrainForced", message))
+
+    async def _force(self, api: KubeApi, node: EmptyNode, pods: NodePods, left: Sequence[Pod]) -> None:
+        """Delete the Pods, and wait until they have ended or are overdue: a completed hook leaves them no time."""
+        uids = {pod.metadata.uid for pod in left if not await delete(api, pod, node.how)}
+        while any(pod.metadata.uid in uids and not pod.overdue(now()) for pod in await pods.left() or ()):
+            rest = (node.until - now()).total_seconds() if node.until is not None else EVICT_AGAIN
+            if rest <= 0:
+                return
+            activity.heartbeat(len(uids))
+            await pods.emptied(min(EVICT_AGAIN, rest))
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:

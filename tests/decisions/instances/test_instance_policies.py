@@ -650,6 +650,48 @@ async def test_that_pods_are_deleted_is_told_once_wherever_a_worker_dies() -> No
         assert (ended.notices, ended.delayed, (await workload.list(POD)).items) == ((), None, [])
 
 
+class Graceful(Workload):
+    """A deleted Pod has `grace` seconds to end, and ends with `end`."""
+
+    def __init__(self, grace: int) -> None:
+        super().__init__()
+        self.ends = timestamp(BEGUN + timedelta(seconds=grace))
+
+    async def delete(self, kind: Kind, namespace: str, name: str, **how: Any) -> JsonObject:
+        meta = {"deletionTimestamp": self.ends, "finalizers": ["kubelet"]}
+        return await self.kube.patch(kind, namespace, name, {"metadata": meta})
+
+    async def end(self) -> None:
+        await self.kube.patch(POD, "n", "a", {"metadata": {"finalizers": []}})
+
+
+@pytest.mark.parametrize(
+    ("grace", "until", "waits"),
+    [(30, None, True), (30, 3600, True), (30, -1, False), (-31, 3600, False)],
+    ids=["no limit", "until AWS's limit", "AWS's limit is over", "the Pod is overdue"],
+)
+async def test_a_forced_drain_is_over_once_the_deleted_pods_have_ended(
+    *, grace: int, until: int | None, waits: bool
+) -> None:
+    """Then the lifecycle hook is completed, or the instance terminated."""
+    workload, left = Graceful(grace), set[asyncio.Task[object]]()
+    await workload.pod("a")
+    if grace < 0:
+        await workload.delete(POD, "n", "a")
+    environment = ActivityEnvironment()
+    environment.on_heartbeat = lambda *_: left or left.add(asyncio.ensure_future(workload.end()))
+    forced = Emptying(node="node", cause="x", since=BEGUN - timedelta(hours=1), forced=True)
+    limit = None if until is None else BEGUN + timedelta(seconds=until)
+    node = emptying(until=limit, how=Draining(budgets=Budgets.FORCE, node_grace=timedelta(minutes=5)), begun=forced)
+
+    async def drained() -> Emptied:
+        clock.begin()
+        return await workload.drain(node)
+
+    done = await asyncio.wait_for(environment.run(drained), PATIENT)
+    assert (done.delayed, bool(left)) == (None, waits)
+
+
 @pytest.mark.parametrize(
     ("budgets", "evictable", "outcome"),
     [(Budgets.RESPECT, True, "done"), (Budgets.RESPECT, False, "incomplete"), (Budgets.FORCE, False, "forced")],
