@@ -183,7 +183,7 @@ class MachineActivities(Activities):
         turn: Turn | None = None
         for _ in range(_ATTEMPTS):
             deployment = await self._deployment(wanted.namespace, name)
-            mark = mark_of(deployment.metadata.annotations) if deployment else None
+            mark = _readable(deployment)
             if deployment is not None and mark is not None and (one := mark.of(wanted.uid)):
                 await self._annotated(machine, wanted, name, notices)
                 if not notices and (turn is not None or attempt.repeated()):

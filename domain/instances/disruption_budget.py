@@ -18,6 +18,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from domain.instances.constants import DEPLOYMENT_LABEL, POOL_LABEL, SET_LABEL
+from domain.instances.events import Reckonable
 from domain.instances.resources import Machine, Node
 from domain.model import Model
 
@@ -58,7 +59,7 @@ class Disruption(Model):
     instance: str
     name: str  # the name of the Machine, or of the Node if there is no Machine
     uid: str = ""  # the uid of that Machine or Node
-    at: datetime
+    at: Reckonable
     size: int = 0  # how many healthy machines the group has once the disruption is over
 
 

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from domain.model import Model
 
@@ -22,6 +25,16 @@ _YEARS = range(1970, 9001)
 def reckonable(moment: datetime) -> bool:
     """Whether the time has a zone, and a year far from the calendar's limits."""
     return moment.tzinfo is not None and moment.year in _YEARS
+
+
+def _reckonable(moment: datetime) -> datetime:
+    if not reckonable(moment):
+        raise ValueError("has no zone, or is too near the calendar's limits")
+    return moment
+
+
+# The type of times in annotations, which people can edit.
+Reckonable = Annotated[datetime, AfterValidator(_reckonable)]
 
 
 class InstanceState(StrEnum):

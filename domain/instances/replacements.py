@@ -32,6 +32,7 @@ from domain.instances.constants import (
     REPLACING_ANNOTATION,
     TOPOLOGY_LABEL,
 )
+from domain.instances.events import Reckonable
 from domain.instances.resources import Machine, MachineDeployment, MachineSet
 from domain.instances.workflow_ids import InstanceKey
 from domain.model import Model
@@ -58,7 +59,7 @@ class Replaced(Model):
     instance: str
     name: str
     uid: str
-    at: datetime
+    at: Reckonable
     raised: bool = True  # whether the replicas include its replacement; False once others have set them
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -18,10 +19,11 @@ from activities.instances.disruption_budget import Disruptions
 from activities.instances.machine_replacement import MachineActivities
 from activities.instances.observation import LookActivities
 from activities.instances.state_verification import Checks
+from domain.built_in_kinds import LEASE
 from domain.identity import Kind
 from domain.instances import MACHINE
 from domain.instances.actions import CordonNode, DeleteOwner, ReleaseNode, Taking
-from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
+from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL, DISRUPTIONS_ANNOTATION
 from domain.instances.disruption_budget import Disruption, Limit, Turn, waits_for
 from domain.instances.event_record import fold
 from domain.instances.event_verification import ScheduledEvent
@@ -272,6 +274,17 @@ async def test_a_machine_has_its_turn_once_another_has_ended() -> None:
     assert await why(second, machines[1])
     await first.end("i-a")
     assert not await why(second, machines[1])
+
+
+@pytest.mark.parametrize("moment", ["2026-05-04T10:00:00", "0001-01-01T00:00:00Z", "soon"])
+async def test_a_ledger_with_an_unreadable_time_holds_up_no_machine(moment: str) -> None:
+    """Someone has edited the Lease."""
+    kube = MemoryKube()
+    uid = await made(kube, "a", WORKERS)
+    edited = {"groups": {"x": [{"instance": "i-z", "name": "z", "uid": "z", "at": moment}]}}
+    meta = {"name": disruption_budget.LEASE_NAME, "annotations": {DISRUPTIONS_ANNOTATION: json.dumps(edited)}}
+    await kube.create(LEASE, {"metadata": meta, "spec": {}}, "perdure")
+    assert not (await deleted(machines(kube), "a", uid)).why
 
 
 async def reason_to_wait(kube: MemoryKube, name: str, monkeypatch: pytest.MonkeyPatch, seconds: float = 0) -> str:

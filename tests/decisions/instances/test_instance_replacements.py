@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -676,6 +677,19 @@ async def test_an_autoscaled_deployment_is_not_scaled_and_its_machine_deleted() 
     assert (await kube.deployment())["spec"]["replicas"] == 3
     (notice,) = kube.messages_of("NotReplacedFirst")
     assert "the cluster autoscaler sets the replicas of MachineDeployment md-0" in notice
+
+
+@pytest.mark.parametrize("moment", ["2026-05-04T10:00:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
+@pytest.mark.parametrize("whose", ["m-0", "m-1"])
+async def test_an_edited_mark_with_an_unreadable_time_is_reported_and_stops_no_machine(moment: str, whose: str) -> None:
+    mark = Mark(replicas=3, machines=(entry(whose, instance=f"i-{whose}"),)).model_dump(mode="json")
+    mark["machines"][0]["at"] = moment
+    kube = Clusters()
+    await kube.begin(annotations={REPLACING_ANNOTATION: json.dumps(mark)})
+    await lived(kube, Life(kube), turns=5)
+    assert "m-0" not in await kube.names()
+    (notice,) = kube.messages_of("NotReplacedFirst")
+    assert f"MachineDeployment md-0: its annotation {REPLACING_ANNOTATION} cannot be read; remove it" in notice
 
 
 async def test_a_machine_that_may_not_be_annotated_leaves_no_replica_too_many() -> None:
