@@ -31,6 +31,8 @@ NOT_SERVED = Decision(phase="Gone", outcome=Outcome.GONE, why="the settings do n
 
 # AWS's KMS key for SQS, as an alias or at the end of an ARN.
 _MANAGED_KEY = "alias/aws/sqs"
+# Fields of a target that replace the event by other content.
+_INPUTS = ("Input", "InputPath", "InputTransformer")
 
 
 class TopologyWorld(PassedWorld):
@@ -125,7 +127,7 @@ def missing_targets(rule: Rule, found: Sequence[Mapping[str, object]]) -> tuple[
 
 
 def _matches(target: Document, found: Mapping[str, object] | None) -> bool:
-    if found is None:
+    if found is None or any(found.get(name) for name in _INPUTS):
         return False
     for name, value in target.items():
         there = found.get(name)

@@ -107,6 +107,15 @@ def test_a_target_that_delivers_elsewhere_or_gives_up_otherwise_is_put_again(cha
     assert missing_targets(rule, [{**rule.targets[0].document, **change}]) == rule.targets
 
 
+@pytest.mark.parametrize(
+    "change", [{"Input": "{}"}, {"InputPath": "$.detail"}, {"InputTransformer": {"InputTemplate": '"x"'}}]
+)
+def test_a_target_that_delivers_other_content_than_the_event_is_put_again(change: dict[str, Any]) -> None:
+    rule = OWN.rules[0]
+    assert missing_targets(rule, [{**rule.targets[0].document, **change}]) == rule.targets
+    assert missing_targets(rule, [{**rule.targets[0].document, **dict.fromkeys(change)}]) == ()
+
+
 def test_a_queue_of_the_providers_is_kept_by_the_providers_names() -> None:
     place = PLACE.model_copy(update={"queue": "a-b-queue"})
     should = wanted(place, ["a.b-ec2-rule", "a-b-ec2-rule", "other-ec2-rule", "something"])
