@@ -383,7 +383,8 @@ class ReleaseNode(_NodeAction):
         )
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        return world.with_record(uncordoned(world.record)).learn(turn_unused=False)
+        # A later drain may have a cause of the same name, such as another stop.
+        return world.with_record(uncordoned(world.record)).learn(turn_unused=False, emptying=None)
 
 
 class Notify(_InstanceAction):

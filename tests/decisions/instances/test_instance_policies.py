@@ -363,6 +363,20 @@ def test_a_taint_is_called_as_tolerations_name_it(sort: str, key: str) -> None:
     assert own.taint(sort) == Taint(key="acme.io/leaves", value="soon", effect=TaintEffect.NO_EXECUTE)
 
 
+def test_a_drain_after_an_uncordon_has_its_whole_time_again() -> None:
+    """Each stop is a cause of the same name; the first drain was forced, then the instance was started again."""
+    held = cordoned(record(state("stopping", 100)), "stopped", "node-0")
+    forced = Emptying(node="node-0", cause="stopped", since=at(101), forced=True)
+    wished, runs = ReactionPolicy(stopped=Reaction.DRAIN), facts(200)
+    world = observed(answered(held, runs), policy=wished, facts=runs).learn(emptying=forced)
+    (release,) = (each for each in wanted(world, 201) if isinstance(each, ReleaseNode))
+    stopped = release.fold(world, None).with_answer(facts(90_000, "stopped"), {})
+    (cordon,) = (each for each in wanted(stopped, 90_001) if isinstance(each, CordonNode))
+    again = cordon.fold(stopped, Taking(turn=Turn(at=at(90_002))))
+    (drain,) = (each for each in wanted(again, 90_003) if isinstance(each, EmptyNode))
+    assert drain.begun is None
+
+
 def test_a_stop_gets_a_reaction_once_confirmed_until_the_instance_runs() -> None:
     wished, known = ReactionPolicy(stopped=Reaction.CORDON), record(state("stopping", 100))
     requested = work_for_instance(observed(known, policy=wished), at(101))
