@@ -75,7 +75,7 @@ class MachineActivities(Activities):
         except (UnreplaceableError, Denied, Invalid) as error:
             metrics.reacted(_REPLACE, wanted.because, metrics.Outcome.REFUSED)
             message = f"is deleted because of {wanted.cause} without being replaced first: {error}"
-            why = Unreplaced(uid=wanted.uid, why=str(error))
+            why = Unreplaced(uid=wanted.uid, cause=wanted.cause, why=str(error))
             notices.append(warning("NotReplacedFirst", message, about=about(machine)))
             return Asked(turn=Turn(at=now()), unreplaced=why, notices=tuple(notices))
         if replacement.turn.why:

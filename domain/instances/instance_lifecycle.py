@@ -315,9 +315,9 @@ def _waiting_text(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[
     if asked is not None and waits is not None:
         from_ = f"for the replacement of Machine {asked.name}, requested from MachineDeployment {asked.deployment}"
         return f"waits until {waits:%H:%M:%S} UTC {from_}"
-    unreplaced = world.known.unreplaced
-    if unreplaced is not None and world.owner is not None and world.owner.metadata.uid == unreplaced.uid:
-        return f"Machine {world.owner.metadata.name} is not replaced before it is deleted: {unreplaced.why}"
+    unreplaced = next(filter(None, (world.why_unreplaced(cause.name) for cause in found)), "")
+    if unreplaced and world.owner is not None:
+        return f"Machine {world.owner.metadata.name} is not replaced before it is deleted: {unreplaced}"
     if hooks:
         held = hooks[0].held
         return f"lifecycle hook {held.action.name} of {held.group} holds the instance"

@@ -108,6 +108,12 @@ class InstanceWorld(World):
     def asked(self) -> Replacement | None:
         return self.replacement or self.known.asked
 
+    def why_unreplaced(self, cause: str) -> str:
+        """Why its Machine cannot be replaced first because of the cause; empty unless a request failed."""
+        found, owner = self.known.unreplaced, self.owner
+        same = found is not None and owner is not None and found.uid == owner.metadata.uid
+        return found.why if found is not None and same and found.cause in ("", cause) else ""
+
     @property
     def absence_counts(self) -> bool:
         """Whether "EC2 does not know the instance" proves its end: only in the instance's own account.

@@ -263,7 +263,7 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
 
 
 def _replaces(world: InstanceWorld, owner: Machine, cause: Cause, now: datetime) -> bool:
-    tried = world.known.unreplaced is not None and world.known.unreplaced.uid == owner.metadata.uid
+    tried = world.why_unreplaced(cause.name)
     late = cause.deadline is not None and cause.deadline <= now
     begun = world.asked is not None or is_replaced(owner)
     wanted = cause.replaces_for is not None and bool(deployment_of(owner))

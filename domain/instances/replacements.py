@@ -119,6 +119,7 @@ class Replacement(Model):
 
 class Unreplaced(Model):
     uid: str
+    cause: str = ""  # for which the replacement was wanted; another cause asks again
     why: str
 
 

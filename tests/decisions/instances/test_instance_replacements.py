@@ -154,6 +154,15 @@ def test_no_replacement_is_asked_for_twice_where_there_can_be_none() -> None:
     assert work.why == "Machine m-0 is not replaced before it is deleted: MachineDeployment md-0 is paused"
 
 
+def test_a_later_cause_asks_for_a_replacement_although_an_earlier_one_could_not() -> None:
+    """The first cause was withdrawn while the Machine waited for its turn."""
+    why = Unreplaced(uid="u-m", cause="arn:h@1777975200", why="MachineDeployment md-0 is being rolled out")
+    world = observed(record(), policy=FIRST, facts=confirmed(6)).learn(unreplaced=why)
+    assert work_for_instance(world, at(7)).why == ""
+    later = world.with_record(record(spot(4)))
+    assert steps(work_for_instance(later, at(7))) == [AskReplacement]
+
+
 def test_a_machine_whose_instance_has_ended_is_deleted_at_once() -> None:
     known = record(spot(4), state("shutting-down", 6))
     for replacement in (None, requested_replacement(5)):
@@ -490,7 +499,7 @@ class Life:
         except Absent:
             whose = None
         seconds = (datetime.now(UTC) - T0).total_seconds()
-        received = record(*([spot(seconds - 1)] if self.notice else []), live_at=seconds - 2)
+        received = record(*([spot(seconds - 1, id_="notice")] if self.notice else []), live_at=seconds - 2)
         world = InstanceWorld(
             key=self.key.lifecycle,
             machine=machine(labels={CLUSTER_LABEL: "c1"}),
