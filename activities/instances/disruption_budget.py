@@ -70,6 +70,7 @@ class Disruptions:
                 return
             if await self._written(lease, ledger.ended(instance)):
                 return
+        raise self._busy()
 
     async def _begin(self, machine: Machine | Node, limit: Limit, *, taken: bool) -> Turn:
         group = node_group(machine)
@@ -94,7 +95,10 @@ class Disruptions:
             )
             if await self._written(lease, ledger.begun(group, one)):
                 return Turn(at=moment)
-        raise Unavailable(f"Lease {self._namespace}/{LEASE_NAME} is written by other clients all the time")
+        raise self._busy()
+
+    def _busy(self) -> Unavailable:
+        return Unavailable(f"Lease {self._namespace}/{LEASE_NAME} is written by other clients all the time")
 
     async def _members(self, machine: Machine | Node) -> list[Machine] | list[Node]:
         if isinstance(machine, Node):

@@ -34,6 +34,7 @@ from domain.instances.resources import Machine
 from domain.instances.workflow_ids import InstanceKey
 from domain.refusal import ErrorType, Refusal
 from domain.runner import State
+from engine.errors import Conflict, Unavailable
 from engine.kube.api import Listing
 
 CONTROL_PLANE = {CONTROL_PLANE_LABEL: ""}
@@ -274,6 +275,29 @@ async def test_a_machine_has_its_turn_once_another_has_ended() -> None:
     assert await why(second, machines[1])
     await first.end("i-a")
     assert not await why(second, machines[1])
+
+
+class Contended(MemoryKube):
+    """Other clients write the Lease before each of our writes."""
+
+    async def patch(self, kind: Kind, *args: Any, **more: Any) -> dict[str, Any]:
+        if kind == LEASE:
+            raise Conflict("the object has been modified")
+        return await super().patch(kind, *args, **more)
+
+
+async def test_a_turn_that_cannot_be_released_is_not_forgotten() -> None:
+    """The activity is repeated; else the machine would count for an hour."""
+    kube = Contended()
+    await deleted(machines(kube), "a", await made(kube, "a", WORKERS))
+    lease = await kube.get(LEASE, "perdure", disruption_budget.LEASE_NAME)
+    (instance,) = (
+        each["instance"]
+        for group in json.loads(lease["metadata"]["annotations"][DISRUPTIONS_ANNOTATION])["groups"].values()
+        for each in group
+    )
+    with pytest.raises(Unavailable, match="written by other clients"):
+        await Disruptions(kube, "perdure", 1).end(instance)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("moment", ["2026-05-04T10:00:00", "0001-01-01T00:00:00Z", "soon"])
