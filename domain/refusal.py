@@ -38,6 +38,7 @@ STALE_VERSION = "Conflict"
 WORKER_SHUTDOWN = "WorkerShutdown"
 AREA_PAUSED = "Paused"
 OBSERVE_MODE = "ObserveMode"
+UNUSABLE_KUBECONFIG = "Kubeconfig"
 
 _REQUEST = re.compile(r" \[request [^\]]*\]")
 

@@ -28,7 +28,7 @@ from domain.instances.event_verification import Facts, Question
 from domain.instances.hook_timeouts import HookTiming
 from domain.instances.interruption_policy import CauseSort, Draining, Reaction, Taint, TaintEffect
 from domain.instances.notices import on_each
-from domain.instances.observed import FIND_NODE, Emptying, InstanceWorld, KnownNode
+from domain.instances.observed import FIND_NODE, ON_NODE, Emptying, InstanceWorld, KnownNode
 from domain.instances.replacements import Replacement, Unreplaced
 from domain.model import Model
 from domain.notices import Reported, warning
@@ -250,7 +250,7 @@ class _NodeAction(_InstanceAction):
 
     @property
     def slot(self) -> str:
-        return "instances.node"
+        return ON_NODE
 
     @property
     def of_cluster(self) -> str:

@@ -26,10 +26,12 @@ from domain.instances.replacements import Replacement, Unreplaced
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
 from domain.instances.workflow_ids import InstanceKey
 from domain.model import Model
-from domain.refusal import ErrorType
+from domain.refusal import UNUSABLE_KUBECONFIG, ErrorType, Refusal
 
 # The name of the activity that searches for a Node, and of its slot.
 FIND_NODE = "instances.find_node"
+# The slot of the actions that change a Node.
+ON_NODE = "instances.node"
 
 
 class KnownNode(Model):
@@ -186,8 +188,19 @@ class InstanceWorld(World):
         """Whether the wanted Node may still be found. An outage of its cluster ends, but a refusal by its cluster
         lasts.
         """
-        lasting = self.refused(FIND_NODE, ErrorType.INVALID, ErrorType.DENIED)
-        return self.node_wanted and self.known.node is None and lasting is None
+        lasting = self._refused_since_hooks(self.refused(FIND_NODE, ErrorType.INVALID, ErrorType.DENIED))
+        return self.node_wanted and self.known.node is None and not lasting
+
+    @property
+    def kubeconfig_refused(self) -> bool:
+        """Whether the Node is out of reach, because its cluster's kubeconfig cannot be used."""
+        refusal = self.refused(ON_NODE, ErrorType.INVALID)
+        return self._refused_since_hooks(refusal) and refusal is not None and refusal.code == UNUSABLE_KUBECONFIG
+
+    def _refused_since_hooks(self, refusal: Refusal | None) -> bool:
+        # An older refusal says nothing: the action is tried again for each hook.
+        received = (hook.received_at for hook in self.record.open_hooks)
+        return refusal is not None and all(each <= refusal.at for each in received)
 
     @property
     def workload(self) -> dict[str, str]:

@@ -368,5 +368,5 @@ def _emptied(world: InstanceWorld) -> bool:
         return True
     if world.policy.terminating_hook is Reaction.DELETE_MACHINE:
         return world.owner is None
-    nowhere = not world.node_name and not world.node_sought
+    nowhere = world.kubeconfig_refused or (not world.node_name and not world.node_sought)
     return nowhere or (drain is not None and drain.covers(world.policy.for_hook))

@@ -15,6 +15,7 @@ import yaml
 from kubernetes.aio.config import ConfigException
 
 from domain.built_in_kinds import SECRET
+from domain.refusal import UNUSABLE_KUBECONFIG
 from engine.errors import Invalid
 from engine.kube.api import KubeApi
 from engine.kube.connection import Connection
@@ -50,9 +51,9 @@ def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
     try:
         content = yaml.safe_load(base64.b64decode(text(secret, "data", "value"), validate=True))
     except (binascii.Error, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Invalid(f"{where} has no kubeconfig under `value`", code="Kubeconfig") from error
+        raise Invalid(f"{where} has no kubeconfig under `value`", code=UNUSABLE_KUBECONFIG) from error
     if not isinstance(content, dict):
-        raise Invalid(f"{where} has no kubeconfig under `value`", code="Kubeconfig")
+        raise Invalid(f"{where} has no kubeconfig under `value`", code=UNUSABLE_KUBECONFIG)
     users = [mapping(each, "user") for each in sequence(content, "users")]
     clusters = [mapping(each, "cluster") for each in sequence(content, "clusters")]
     foreign = {name for user in users for name in _FOREIGN if name in user}
@@ -60,6 +61,6 @@ def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
     if foreign:
         raise Invalid(
             f"{where}: its kubeconfig may not refer to programs or files, but has {', '.join(sorted(foreign))}",
-            code="Kubeconfig",
+            code=UNUSABLE_KUBECONFIG,
         )
     return content

@@ -30,12 +30,12 @@ from domain.instances.hook_timeouts import HookTiming
 from domain.instances.instance_lifecycle import decide_instance, work_for_instance
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.machine_labels import Story, recalled
-from domain.instances.observed import InstanceMemory, InstanceWorld, KnownNode
+from domain.instances.observed import ON_NODE, InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.periodic_resync import differs
 from domain.instances.provider_ids import region_of_provider_id
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
 from domain.instances.workflow_ids import GroupKey, InstanceKey
-from domain.refusal import ErrorType, Refusal
+from domain.refusal import UNUSABLE_KUBECONFIG, ErrorType, Refusal
 from domain.writes import merge
 from engine.errors import Invalid
 from engine.kube.json import JsonObject
@@ -295,6 +295,28 @@ def test_a_launch_whose_node_cannot_be_looked_up_goes_on_in_time() -> None:
 @pytest.mark.parametrize("type_", [ErrorType.INVALID, ErrorType.DENIED])
 def test_a_search_that_the_workload_cluster_refuses_holds_up_no_hook(type_: ErrorType) -> None:
     assert wanted(of_a_pool(10, refusals=not_found(type_, 9)), 11) == [FindNode, EndHook]
+
+
+@pytest.mark.parametrize("type_", [ErrorType.INVALID, ErrorType.DENIED])
+def test_a_refusal_of_before_a_hook_says_nothing_about_its_node(type_: ErrorType) -> None:
+    """For example of months ago; the kubeconfig was corrected since, and the search is under way."""
+    assert wanted(of_a_pool(10, refusals=not_found(type_, -9)), 11) == [FindNode]
+
+
+@pytest.mark.parametrize(
+    ("code", "seconds", "ends"),
+    [(UNUSABLE_KUBECONFIG, 9, True), (UNUSABLE_KUBECONFIG, -9, False), ("Invalid", 9, False)],
+    ids=["the kubeconfig", "before the hook", "something else"],
+)
+def test_a_kubeconfig_that_cannot_be_used_holds_up_no_hook_of_a_machine(
+    *, code: str, seconds: float, ends: bool
+) -> None:
+    refusal = Refusal(type=ErrorType.INVALID, code=code, message="it runs a program", at=at(seconds))
+    pooled = of_a_pool(10)
+    world = observed(pooled.record, policy=HOOKS, facts=pooled.known.facts, timings=pooled.known.timings)
+    refused = world.model_copy(update={"refusals": {ON_NODE: refusal}})
+    assert CordonNode in wanted(world, 11)
+    assert (EndHook in wanted(refused, 11)) == ends
 
 
 @pytest.mark.parametrize(("served", "again"), [(True, at(40)), (False, None)])
