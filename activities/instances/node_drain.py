@@ -158,7 +158,7 @@ class NodeActivities(Activities):
         return Emptied(at=now(), delayed=after, notices=_on_each(node, warning, "DrainForced", message))
 
     async def _force(self, api: KubeApi, node: EmptyNode, pods: NodePods, left: Sequence[Pod]) -> None:
-        """Delete the Pods, and wait until they have ended or are overdue: a completed hook leaves them no time."""
+        """Delete the Pods, and wait until they have ended: a completed hook leaves them no time."""
         uids = {pod.metadata.uid for pod in left if not await delete(api, pod, node.how)}
         while any(pod.metadata.uid in uids and not pod.overdue(now()) for pod in await pods.left() or ()):
             rest = (node.until - now()).total_seconds() if node.until is not None else EVICT_AGAIN

@@ -178,9 +178,7 @@ class _TakesTurn(_InstanceAction):
 
 
 class Asked(Reported):
-    """The answer to a request to replace a Machine: the permission to disrupt it, and the replacement, or why there is
-    none.
-    """
+    """The permission to disrupt a Machine, and its replacement, or why there is none."""
 
     turn: Turn
     replacement: Replacement | None = None
@@ -316,8 +314,6 @@ class Emptied(Done):
 
 
 class EmptyNode(_NodeAction):
-    """Evict Pods until the Node is empty or the time is over."""
-
     activity: ClassVar[str] = "instances.drain"
     title: ClassVar[str] = "drain node {node} because of {cause}"
     result: ClassVar[type[Model] | None] = Emptied

@@ -35,7 +35,7 @@ ON_NODE = "instances.node"
 
 
 class KnownNode(Model):
-    """The result of a search for a Node. `name` is empty if no Node was found."""
+    """`name` is empty if no Node was found."""
 
     at: datetime
     name: str = ""
@@ -103,7 +103,7 @@ class InstanceWorld(World):
 
     @property
     def policy_unsure(self) -> bool:
-        """Whether EC2's answer about tags may select another policy."""
+        """Whether EC2's tags may select another policy."""
         return self.lacks_tags or self.choice_is_stale
 
     @property
@@ -111,7 +111,7 @@ class InstanceWorld(World):
         return self.replacement or self.known.asked
 
     def why_unreplaced(self, cause: str) -> str:
-        """Why its Machine cannot be replaced first because of the cause; empty unless a request failed."""
+        """Empty unless a request for this cause has failed."""
         found, owner = self.known.unreplaced, self.owner
         same = found is not None and owner is not None and found.uid == owner.metadata.uid
         return found.why if found is not None and same and found.cause in ("", cause) else ""
@@ -145,7 +145,7 @@ class InstanceWorld(World):
 
     @property
     def paused(self) -> str:
-        """Which object is paused, for messages; empty if no object is paused."""
+        """Which object is paused; empty if none."""
         held = (("AWSMachine", self.machine), ("Machine", self.owner), ("AWSMachinePool", self.pool))
         for kind, each in held:
             if each is not None and (each.paused or paused(each.metadata)):
@@ -193,7 +193,6 @@ class InstanceWorld(World):
 
     @property
     def kubeconfig_refused(self) -> bool:
-        """Whether the Node is out of reach, because its cluster's kubeconfig cannot be used."""
         refusal = self.refused(ON_NODE, ErrorType.INVALID)
         return self._refused_since_hooks(refusal) and refusal is not None and refusal.code == UNUSABLE_KUBECONFIG
 
