@@ -162,7 +162,10 @@ def notifications(
 ) -> tuple[Action, ...]:
     if world.paused:
         return ()
-    due = (*(cause for cause in found if cause.from_ <= now), *(_cause_of(hook, world) for hook in hooks if hook.drain))
+    # A hook is reported even if nothing is left to drain, for example because no Node has joined.
+    ending = (hook for hook in hooks if hook.held.action.transition == "terminating")
+    ends = (_cause_of(hook, world) for hook in ending if not hook.held.action.returns_to_warm_pool)
+    due = (*(cause for cause in found if cause.from_ <= now), *ends)
     confirmed = (cause for cause in due if cause.verdict is Verdict.CONFIRMED)
     return tuple(notice for cause in confirmed for notice in _notices(world, cause))
 

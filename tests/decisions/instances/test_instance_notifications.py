@@ -7,13 +7,28 @@ import re
 from typing import Any
 
 import pytest
-from instance_scenes import ACCOUNT, ID, REGION, at, facts, hook, machine, observed, record, scheduled, spot, state
+from instance_scenes import (
+    ACCOUNT,
+    ID,
+    REGION,
+    at,
+    facts,
+    hook,
+    machine,
+    observed,
+    owner,
+    record,
+    scheduled,
+    spot,
+    state,
+)
 
 from domain.control_annotations import PAUSED
-from domain.instances.actions import AskInstance, CountRefuted, Notify, ReleaseNode
+from domain.instances.actions import AskInstance, CountRefuted, EndHook, Notify, ReleaseNode
 from domain.instances.ec2_answers import answered
-from domain.instances.event_record import cordoned, fold
+from domain.instances.event_record import cordoned, fold, hooks_confirmed
 from domain.instances.event_verification import Facts
+from domain.instances.hook_timeouts import HookTiming
 from domain.instances.instance_lifecycle import decide_instance, work_for_instance
 from domain.instances.interruption_policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.observed import InstanceWorld
@@ -117,6 +132,16 @@ def test_a_notification_that_fails_for_good_is_given_up() -> None:
     refused = Refusal(type=ErrorType.UNAVAILABLE, message="no worker", at=at(10))
     world = sent(world)[0].refuse(world, refused)
     assert (sent(world), world.refusals) == ([], {})
+
+
+@pytest.mark.parametrize(("destination", "times"), [("EC2", 1), ("WarmPool", 0)])
+def test_a_hook_of_an_instance_whose_node_never_joined_is_sent(destination: str, times: int) -> None:
+    wanted = policy(Channel(name="chat", causes=(CauseSort.HOOK,)), terminating_hook=Reaction.DRAIN)
+    answer = facts(6, group="c1-mp-0", lifecycle="Terminating:Wait")
+    held = hooks_confirmed(record(hook(4, destination=destination)), answer)
+    world = observed(held, owner=owner(node=""), policy=wanted, facts=answer, timings={"drain": HookTiming()})
+    steps = work_for_instance(world, at(10)).steps
+    assert [type(each) for each in steps] == [EndHook, *[Notify] * times]
 
 
 @pytest.mark.parametrize(
