@@ -119,13 +119,15 @@ class NodeActivities(Activities):
                     return _given_up(node, f"{node.node} was uncordoned by another client, with Pods left on it", left)
                 until = end_of_drain(node.how, begun.since, node.until, left)
                 if until is not None and until <= now():
+                    if not (evicted or begun.reported or begun.forced):
+                        # The event came late, and AWS may act later than announced.
+                        for pod in left:
+                            await _evicted(api, pod, node)
                     return await self._end(api, node, begun, pods, left)
                 activity.heartbeat(len(left))
                 evicted, refusals = True, dict[str, None]()
                 for pod in left:
-                    refused = pod.request_not_to_disrupt if node.how.spares else ""
-                    delay = refused or pod.overdue(now()) or without_request(await evict(api, pod, node.how))
-                    refusals |= dict.fromkeys(filter(None, [delay]))
+                    refusals |= dict.fromkeys(filter(None, [await _evicted(api, pod, node)]))
                 new = tuple(each for each in refusals if each not in logged)
                 for each in new:
                     activity.logger.warning("node %s: %s", node.node, each)
@@ -158,7 +160,7 @@ class NodeActivities(Activities):
         return Emptied(at=now(), delayed=after, notices=_on_each(node, warning, "DrainForced", message))
 
     async def _force(self, api: KubeApi, node: EmptyNode, pods: NodePods, left: Sequence[Pod]) -> None:
-        """Delete the Pods, and wait until they have ended: a completed hook leaves them no time."""
+        """Delete the Pods, and wait for their end: a completed hook leaves them no time."""
         uids = {pod.metadata.uid for pod in left if not await delete(api, pod, node.how)}
         while any(pod.metadata.uid in uids and not pod.overdue(now()) for pod in await pods.left() or ()):
             rest = (node.until - now()).total_seconds() if node.until is not None else EVICT_AGAIN
@@ -227,6 +229,12 @@ async def _changed(api: KubeApi, node: CordonNode | ReleaseNode, change: Callabl
 async def _marked(api: KubeApi, node: CordonNode) -> bool:
     marks = mapping(await _node_of_instance(api, node) or {}, "metadata", "annotations")
     return mark_of(node.reaction) in marks
+
+
+async def _evicted(api: KubeApi, pod: Pod, node: EmptyNode) -> str:
+    """Returns what delays the Pod's end."""
+    refused = pod.request_not_to_disrupt if node.how.spares else ""
+    return refused or pod.overdue(now()) or without_request(await evict(api, pod, node.how))
 
 
 def _given_up(node: EmptyNode, why: str, left: Sequence[Pod]) -> Emptied:

@@ -156,7 +156,7 @@ class InstanceWorld(World):
 
     @property
     def blocker(self) -> str:
-        """Why no reaction may run; empty if reactions may run."""
+        """Why no reaction may run; otherwise empty."""
         if paused_object := self.paused:
             return paused_object
         labelled = self.labelled

@@ -644,10 +644,23 @@ async def test_what_is_left_when_the_time_is_over_is_deleted_only_where_that_is_
     workload = Workload()
     await workload.pod("a")
     await workload.pod("b", perdure_dev__do_not_disrupt="true")
+    workload.refusals = {"a": [Throttled("a budget")]}
     over = BEGUN - timedelta(seconds=1)
     notices = await workload.drained(emptying(until=over, how=Draining(budgets=budgets, spares=True)))
     assert len((await workload.list(POD)).items) == left
     assert reasons(notices) == [reported]
+
+
+async def test_pods_are_evicted_once_although_the_time_was_over_from_the_beginning() -> None:
+    """The event came late, or its scheduled date has passed while the instance runs on."""
+    workload = Workload()
+    for name in "abc":
+        await workload.pod(name, **({"perdure_dev__do_not_disrupt": "true"} if name == "c" else {}))
+    workload.refusals = {"b": [Throttled("a budget")]}
+    over = BEGUN - timedelta(seconds=1)
+    notices = await workload.drained(emptying(until=over, how=Draining(spares=True)))
+    assert (workload.asked, reasons(notices)) == (["a", "b"], ["DrainIncomplete"])
+    assert [each["metadata"]["name"] for each in (await workload.list(POD)).items] == ["b", "c"]
 
 
 async def test_that_pods_are_deleted_is_told_once_wherever_a_worker_dies() -> None:
