@@ -56,7 +56,8 @@ class InstanceMemory(Model):
     timings: dict[str, HookTiming] = {}  # the timeouts of its group's lifecycle hooks, by the hook's name
     recalled: bool = False  # whether the annotation of its AWSMachine or Node was read
     tags: dict[str, str | None] | None = None  # its tags in EC2 that policies name; None until EC2 was asked
-    # The result of the search for its Node; None if no search was made, or none since the last event without success.
+    # The result of the search for its Node; None if no search was made, or if a new reason to search followed a search
+    # without success.
     node: KnownNode | None = None
     turn: Turn | None = None  # the last answer to a request to disrupt it
     turn_unused: bool = False  # whether the ledger may have a permission to disrupt it that was not used yet
@@ -238,7 +239,7 @@ class InstanceWorld(World):
 
     def with_record(self, record: InstanceRecord) -> Self:
         known, node = self.known.record, self.known.node
-        news = known is not None and (known.seen, known.state) != (record.seen, record.state)
+        news = known is not None and _reasons_to_search(known) != _reasons_to_search(record)
         # The Node may have joined since a search without success: before the next reaction it is searched for again.
         return self.learn(record=record, node=None if news and node is not None and not node.name else node)
 
@@ -275,3 +276,7 @@ class InstanceWorld(World):
         if not self.managed:
             return Taken(outcomes=dict.fromkeys(outcomes, Outcome.UNKNOWN), may_appear=self.may_appear)
         return Taken(outcomes=dict(outcomes))
+
+
+def _reasons_to_search(record: InstanceRecord) -> tuple[object, ...]:
+    return record.hooks.keys(), record.interruptions, record.planned, record.state in STOPPED_STATES

@@ -163,7 +163,7 @@ def notifications(
     if world.paused:
         return ()
     # A hook is reported even if nothing is left to drain, for example because no Node has joined.
-    ending = (hook for hook in hooks if hook.held.action.transition == "terminating")
+    ending = (hook for hook in hooks if hook.held.action.transition == "terminating" and not world.blocker)
     ends = (_cause_of(hook, world) for hook in ending if not hook.held.action.returns_to_warm_pool)
     due = (*(cause for cause in found if cause.from_ <= now), *ends)
     confirmed = (cause for cause in due if cause.verdict is Verdict.CONFIRMED)

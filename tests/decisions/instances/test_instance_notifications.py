@@ -134,6 +134,16 @@ def test_a_notification_that_fails_for_good_is_given_up() -> None:
     assert (sent(world), world.refusals) == ([], {})
 
 
+def test_a_hook_of_an_instance_that_is_deleted_on_purpose_is_not_sent() -> None:
+    wanted = policy(Channel(name="chat", causes=(CauseSort.HOOK,)), terminating_hook=Reaction.DRAIN)
+    answer = facts(6, group="c1-mp-0", lifecycle="Terminating:Wait")
+    held = hooks_confirmed(record(hook(4)), answer)
+    world = observed(held, policy=wanted, facts=answer, timings={"drain": HookTiming()})
+    deleted = machine(deletionTimestamp=at(2).isoformat())
+    assert len(sent(world)) == 1
+    assert sent(world.model_copy(update={"machine": deleted})) == []
+
+
 @pytest.mark.parametrize(("destination", "times"), [("EC2", 1), ("WarmPool", 0)])
 def test_a_hook_of_an_instance_whose_node_never_joined_is_sent(destination: str, times: int) -> None:
     wanted = policy(Channel(name="chat", causes=(CauseSort.HOOK,)), terminating_hook=Reaction.DRAIN)

@@ -182,6 +182,9 @@ def test_tags_are_asked_for_again_when_a_policy_names_another() -> None:
     answer = tagged().with_answer(facts(4, tags={"env": "prod"}), {}).model_copy(update={"tag_keys": ("env", "owner")})
     (question,) = (each for each in wanted(answer, 30) if isinstance(each, AskInstance))
     assert question.tag_keys == ("env", "owner")
+    soon = decide_instance(answer, at(5))
+    assert not [each for each in soon.actions if isinstance(each, AskInstance)]
+    assert soon.deadline == at(14), "EC2 was asked a second ago"
 
 
 def test_no_tags_are_asked_for_where_no_policy_names_any() -> None:

@@ -329,6 +329,14 @@ def test_a_node_is_searched_again_only_while_our_launch_hook_waits(served: bool,
     assert FindNode not in wanted(world.model_copy(update={"known": known, "policy": policy}), 39)
 
 
+def test_events_that_need_no_node_cause_no_further_search_during_a_launch() -> None:
+    world = of_a_pool(10, "launching")
+    searched = world.learn(node=KnownNode(at=at(10)))
+    running, _ = searched.with_events([state("pending", 11), state("running", 12)], at(12))
+    assert FindNode not in wanted(running, 13)
+    assert FindNode in wanted(running, 40)
+
+
 def test_a_node_that_joined_after_a_search_is_searched_for_before_a_hook_ends() -> None:
     """Somebody else's hook of the launch came before the Node did."""
     world = of_a_pool(10, "launching")
