@@ -260,6 +260,8 @@ async def test_a_disruption_budget_is_respected_forced_or_ignored(
 ) -> None:
     """Nobody computes the budget's status here, so the API server refuses each eviction."""
     await workload.pod("web", labels={"app": "web"})
+    # A budget does not protect a Pod that is Pending.
+    await workload.kube.patch(POD, workload.namespace, "web", {"status": {"phase": "Running"}}, subresource="status")
     budget = {"metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}
     await workload.kube.create(PDB, budget, workload.namespace)
     how = Draining(budgets=budgets, node_grace=timedelta(0) if budgets is not Budgets.IGNORE else None)
