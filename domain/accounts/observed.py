@@ -79,17 +79,20 @@ def key_fault(secret: InputSecret | None) -> tuple[str, str] | None:
     return None if secret.complete else incomplete
 
 
-class AreaWorld(ObjectWorld):
+class ConfiguredWorld(ObjectWorld):
     config: OperatorConfig = OperatorConfig()
+
+    def partition_unknown(self) -> Decision | None:
+        return self.waiting(self.config.fault("fedramp"), "ConfigMap") if self.config.missing("fedramp") else None
+
+
+class AreaWorld(ConfiguredWorld):
     protected: tuple[str, ...] = ()
     dev_mode: bool = False
 
     def lacking(self, *keys: str, deadline: datetime | None = None, at: str = "") -> Decision | None:
         fault = self.config.fault(*keys)
         return self.waiting(fault, "ConfigMap", deadline=deadline, at=at) if fault else None
-
-    def partition_unknown(self) -> Decision | None:
-        return self.waiting(self.config.fault("fedramp"), "ConfigMap") if self.config.missing("fedramp") else None
 
     def member_of(self, account: Account) -> dict[str, str]:
         return {"account_id": account.spec.aws_account_id, "partition": self.config.partition}

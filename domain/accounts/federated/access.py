@@ -49,9 +49,8 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
     access, role = world.access, world.role
     if not world.exists:
         return world.gone()
-    if world.config.missing("fedramp"):
-        why = world.config.fault("fedramp")
-        return world.waiting(why, "ConfigMap")
+    if unknown := world.partition_unknown():
+        return unknown
     if access.metadata.deleting:
         return _ending(world, now)
     if fault := spec_fault(world):

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from domain.accounts.config import OperatorConfig
 from domain.accounts.federated.resources import AccessState, AWSFederatedAccountAccess, AWSFederatedRole
+from domain.accounts.observed import ConfiguredWorld
 from domain.accounts.passes import Look
 from domain.identity import Key
 from domain.model import Model
-from domain.object_world import ObjectWorld
 
 
 class Verdict(Model):
@@ -29,12 +28,11 @@ class RoleMemory(Model):
     cleared: bool = False
 
 
-class FederatedRoleWorld(ObjectWorld):
+class FederatedRoleWorld(ConfiguredWorld):
     about: ClassVar[str] = "role"
 
     role: AWSFederatedRole = AWSFederatedRole()
     accesses: tuple[SeenAccess, ...] = ()
-    config: OperatorConfig = OperatorConfig()
     known: RoleMemory = RoleMemory()
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
@@ -60,12 +58,11 @@ class AccessMemory(Model):
     revoked: bool = False
 
 
-class FederatedAccessWorld(ObjectWorld):
+class FederatedAccessWorld(ConfiguredWorld):
     about: ClassVar[str] = "access"
 
     access: AWSFederatedAccountAccess = AWSFederatedAccountAccess()
     role: AWSFederatedRole | None = None
-    config: OperatorConfig = OperatorConfig()
     known: AccessMemory = AccessMemory()
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:

@@ -43,8 +43,8 @@ def decide(world: FederatedRoleWorld, now: datetime) -> Decision:
         return world.gone()
     if role.metadata.deleting:
         return _ending(world)
-    if world.config.missing("fedramp"):
-        return world.waiting(world.config.fault("fedramp"), "ConfigMap")
+    if unknown := world.partition_unknown():
+        return unknown
     if world.config.fedramp:
         return world.settled("the ConfigMap says fedramp: federated roles are not reconciled", phase="Skipped")
     if FINALIZER not in role.metadata.finalizers:
