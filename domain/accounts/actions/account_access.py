@@ -3,8 +3,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar
 
-from domain.decision import Action, Queue
+from domain.decision import Action, Queue, W, WhenUnwanted
 from domain.model import Model
+from domain.refusal import Refusal
 
 
 class Access(Model):
@@ -29,3 +30,18 @@ class MemberAction(Action):
     account_id: str
     partition: str = "aws"
     access: Access | None = None
+
+
+class MakingAction(Action):
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
+    # The memory's field that says that a deletion is done. A deletion that has overtaken this action is repeated.
+    undone: ClassVar[str]
+
+    def fold(self, world: W, result: Model | None) -> W:
+        return self.cancelled(super().fold(world, result))
+
+    def cancelled(self, world: W) -> W:
+        return world.learn(**{self.undone: False})
+
+    def refuse(self, world: W, refusal: Refusal) -> W:
+        return super().refuse(world.learn(**{self.undone: False}), refusal)

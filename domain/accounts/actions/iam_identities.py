@@ -4,31 +4,20 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import ClassVar
 
-from domain.accounts.actions.account_access import MemberAction
+from domain.accounts.actions.account_access import MakingAction, MemberAction
 from domain.accounts.constants import NOT_ENTERED
 from domain.accounts.observed import AccountWorld, ClaimWorld
-from domain.decision import Facts, W, WhenUnwanted
+from domain.decision import Facts
 from domain.identity import Key
 from domain.model import Model
 from domain.refusal import Refusal
 
 
-class MakingAction(MemberAction):
-    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
-    # The memory's field that says that a deletion is done. A deletion that has overtaken this action is repeated.
+class IdentityAction(MakingAction, MemberAction):
     undone: ClassVar[str] = "identities_deleted"
 
-    def fold(self, world: W, result: Model | None) -> W:
-        return self.cancelled(super().fold(world, result))
 
-    def cancelled(self, world: W) -> W:
-        return world.learn(**{self.undone: False})
-
-    def refuse(self, world: W, refusal: Refusal) -> W:
-        return self.cancelled(super().refuse(world, refusal))
-
-
-class EnsureSupportRole(MakingAction):
+class EnsureSupportRole(IdentityAction):
     """Create the support role with AdministratorAccess. The payer's identity and the jump role may assume it."""
 
     activity: ClassVar[str] = "aws.ensure_support_role"
@@ -44,7 +33,7 @@ class AdminSecret(Facts):
     admin_secret: str
 
 
-class EnsureAdminUser(MakingAction):
+class EnsureAdminUser(IdentityAction):
     """Create the admin user with AdministratorAccess and one access key, which is in the Secret `<account>-secret`. If
     that Secret does not exist, all keys of the user are deleted first, so that no unknown key stays valid.
     """
@@ -89,7 +78,7 @@ class RotateKeys(MemberAction):
     secret: str
 
 
-class EnsureFleetRole(MakingAction):
+class EnsureFleetRole(MakingAction, MemberAction):
     """Create or update the fleet role, with one inline policy and one trusted principal. Then delete our IAM user."""
 
     activity: ClassVar[str] = "aws.ensure_fleet_role"

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import ClassVar
 
+from domain.accounts.actions.account_access import MakingAction
 from domain.accounts.federated.observed import FederatedAccessWorld, FederatedRoleWorld, Verdict
 from domain.accounts.federated.resources import CustomPolicy
-from domain.decision import Action, Facts, Queue, WhenUnwanted
+from domain.decision import Action, Facts, Queue
 from domain.identity import Key
 from domain.model import Model
-from domain.refusal import Refusal
 from domain.resource import SecretReference
 
 # A role may have hundreds of accesses, and the API server may allow only a few requests a second.
@@ -100,13 +100,13 @@ class IdentifyCustomer(CustomerAction):
     result: ClassVar[type[Model] | None] = CustomerAccount
 
 
-class GrantAction(CustomerAction):
+class GrantAction(MakingAction, CustomerAction):
     """A step that grants access. If it succeeds, the memory's field named by `step` becomes `digest`, which identifies
     the wanted state. Names in AWS end with `uid`.
     """
 
     step: ClassVar[str]
-    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
+    undone: ClassVar[str] = "revoked"
 
     account_id: str
     uid: str
@@ -114,14 +114,7 @@ class GrantAction(CustomerAction):
     digest: str
 
     def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
-        return self.cancelled(world).learn(**{self.step: self.digest})
-
-    def cancelled(self, world: FederatedAccessWorld) -> FederatedAccessWorld:  # type: ignore[override]
-        # A deletion in progress must search again.
-        return world.learn(revoked=False)
-
-    def refuse(self, world: FederatedAccessWorld, refusal: Refusal) -> FederatedAccessWorld:  # type: ignore[override]
-        return super().refuse(world.learn(revoked=False), refusal)
+        return super().fold(world, result).learn(**{self.step: self.digest})
 
 
 class EnsureAccessPolicy(GrantAction):

@@ -31,7 +31,7 @@ from domain.accounts.federated.custom_policy import document
 from domain.accounts.federated.observed import FederatedAccessWorld
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, CustomPolicy
 from domain.control_annotations import RETRIED, RETRY
-from domain.decision import Outcome, WhenUnwanted, World
+from domain.decision import Action, Outcome, WhenUnwanted, World
 from domain.refusal import ErrorType
 from domain.runner import State
 from domain.writes import DropFinalizer
@@ -214,21 +214,24 @@ def test_another_outside_identity_is_trusted_instead() -> None:
 
 def test_grants_of_the_replaced_operator_are_only_completed() -> None:
     found = access(meta=KEPT, status=FOUND)
-    world, _, done = live(access_world(found, role()), look := _Attaching())
+    world, _, done = live(access_world(found, role()), look := _Collecting(AttachAccessPolicies, "exact"))
     assert done == [*GRANT, "write status"]
-    assert look.exact == [False]
+    assert look.found == [False]
     assert of(world).status.granted
     live(access_world(granted(), role(roleDescription="other")), look)
-    assert look.exact == [False, True]
+    assert look.found == [False, True]
 
 
-class _Attaching:
-    def __init__(self) -> None:
-        self.exact: list[bool] = []
+class _Collecting:
+    """AWS that does everything. It collects a field of the actions of one kind."""
+
+    def __init__(self, kind: type[Action], field: str) -> None:
+        self.found: list[object] = []
+        self._kind, self._field = kind, field
 
     def __call__(self, action: Any) -> Any:
-        if isinstance(action, AttachAccessPolicies):
-            self.exact.append(action.exact)
+        if isinstance(action, self._kind):
+            self.found.append(getattr(action, self._field))
         return obliging(action)
 
 
@@ -305,11 +308,11 @@ def redirected(*, forgotten: bool, **meta: Any) -> FederatedAccessWorld:
 
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_a_role_that_was_made_before_the_spec_named_another_is_deleted(forgotten: bool) -> None:
-    look = _Revoking()
+    look = _Collecting(RevokeAccess, "role")
     world, decision, done = live(redirected(forgotten=forgotten), look)
     uid = of(world).metadata.labels["uid"]
     assert done == ["revoke_access", "write object", *GRANT, "write status"]
-    assert look.roles == [f"read-only-{uid}"]
+    assert look.found == [f"read-only-{uid}"]
     assert of(world).metadata.labels["awsFederatedRoleName"] == "admin"
     assert of(world).status.console_url.endswith(f"roleName=admin-{uid}")
     assert decision.outcome is Outcome.SETTLED
@@ -317,20 +320,10 @@ def test_a_role_that_was_made_before_the_spec_named_another_is_deleted(forgotten
 
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_a_deletion_finds_the_role_that_was_made_before_the_spec_named_another(forgotten: bool) -> None:
-    look = _Revoking()
+    look = _Collecting(RevokeAccess, "role")
     world, _, done = live(redirected(forgotten=forgotten, deletionTimestamp="2026-05-01T11:59:00Z"), look)
     assert done == ["revoke_access", "drop"]
-    assert look.roles == [f"read-only-{of(world).metadata.labels['uid']}"]
-
-
-class _Revoking:
-    def __init__(self) -> None:
-        self.roles: list[str] = []
-
-    def __call__(self, action: Any) -> Any:
-        if isinstance(action, RevokeAccess):
-            self.roles.append(action.role)
-        return obliging(action)
+    assert look.found == [f"read-only-{of(world).metadata.labels['uid']}"]
 
 
 def test_a_persons_retry_is_honoured_once() -> None:
@@ -343,10 +336,10 @@ def test_a_persons_retry_is_honoured_once() -> None:
 def test_a_persons_retry_has_what_was_granted_compared_with_aws_once_more() -> None:
     found = granted()
     annotated = found.metadata.model_copy(update={"annotations": {RETRY: "1"}})
-    look = _Attaching()
+    look = _Collecting(AttachAccessPolicies, "exact")
     world, decision, done = live(access_world(found.model_copy(update={"metadata": annotated}), role()), look)
     assert done == ["write status", "write object", *GRANT, "write status"]
-    assert look.exact == [True]
+    assert look.found == [True]
     assert of(world).status.granted == found.status.granted
     assert decision.outcome is Outcome.SETTLED
     assert decision.phase in FederatedAccessWorkflow.retryable_phases
