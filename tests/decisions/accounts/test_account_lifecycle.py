@@ -838,7 +838,7 @@ def test_force_release_frees_an_uncleanable_account_unless_a_claim_holds_it() ->
 
 
 def test_force_release_does_not_wait_for_aws_to_create_the_account() -> None:
-    """The payer's key may be revoked, so that nobody learns what became of the request."""
+    """The payer's key may be revoked, so that the result of the request stays unknown."""
     released = {**DELETED, "annotations": {FORCE_RELEASE: "the payer is gone"}}
     refused = {"aws.await_account": lambda a: refusal(ErrorType.DENIED, "unknown key")}
     assert not settle(world(account(meta=released), known={"request_id": "car-1"}), answers=refused).exists

@@ -338,7 +338,7 @@ def test_events_that_need_no_node_cause_no_further_search_during_a_launch() -> N
 
 
 def test_a_node_that_joined_after_a_search_is_searched_for_before_a_hook_ends() -> None:
-    """Somebody else's hook of the launch came before the Node did."""
+    """Another program's hook of the launch came before the Node did."""
     world = of_a_pool(10, "launching")
     known = world.known.model_copy(update={"node": KnownNode(at=at(10))})
     policy = ReactionPolicy(terminating_hook=Reaction.DRAIN)

@@ -131,7 +131,7 @@ def test_a_reset_within_an_accounts_status_changes_its_fingerprint(path: str, wa
     assert read(ACCOUNT, before).fingerprint == read(ACCOUNT, edited(before, path, deepcopy(was))).fingerprint
 
 
-@pytest.mark.parametrize("others", [[], ["somebody-else"]])
+@pytest.mark.parametrize("others", [[], ["another-operator"]])
 def test_a_claim_without_our_finalizer_is_woken_to_get_it_back(others: list[str]) -> None:
     holds = edited(claim(accountLink="account", accountOU="ou-1"), "status.state", "Ready")
     held, bare = (edited(holds, "metadata.finalizers", [*ours, *others]) for ours in ([FINALIZER], []))
