@@ -117,7 +117,7 @@ async def test_a_refused_client_gets_the_reason(
     assert "refuses the API key" in message
     assert "another-key" not in message
     alone = {name: path for name, path in files.items() if "KEY_PATH" not in name}
-    assert "a client certificate needs its key" in await refused(come(alone, key_file))
+    assert "a client certificate was given without its key" in await refused(come(alone, key_file))
     assert "cannot be read" in await refused(come(files, tmp_path / "absent"))
 
 
