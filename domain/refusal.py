@@ -38,6 +38,8 @@ STALE_VERSION = "Conflict"
 WORKER_SHUTDOWN = "WorkerShutdown"
 AREA_PAUSED = "Paused"
 OBSERVE_MODE = "ObserveMode"
+OWN_REFUSALS = frozenset({WORKER_SHUTDOWN, AREA_PAUSED, OBSERVE_MODE})
+# The code of a kubeconfig without a usable cluster.
 UNUSABLE_KUBECONFIG = "Kubeconfig"
 
 _REQUEST = re.compile(r" \[request [^\]]*\]")
@@ -60,6 +62,11 @@ class Refusal(Model):
     since: datetime | None = None  # when the first of these failures happened; None if this failure is the first
     pause: timedelta | None = None  # the delay until the next attempt; None: it grows with the attempts
     asked: timedelta = timedelta(0)  # the delay that the remote side has requested
+
+    @property
+    def ours(self) -> bool:
+        """Whether this process itself refused."""
+        return self.code in OWN_REFUSALS
 
     @property
     def stale(self) -> bool:

@@ -15,7 +15,7 @@ from temporalio.client import RPCTimeoutOrCancelledError
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError
 
-from domain.refusal import RETRIED_BY_SERVER, ErrorType, Refusal
+from domain.refusal import OWN_REFUSALS, RETRIED_BY_SERVER, ErrorType, Refusal
 
 T = TypeVar("T")
 # The longest delay that an answer of another system can impose on an object.
@@ -34,6 +34,11 @@ class ApiError(Exception):
         self.message = message
         self.code = code
         self.delay = delay
+
+    @property
+    def ours(self) -> bool:
+        """Whether this process itself refused."""
+        return self.code in OWN_REFUSALS
 
 
 class Absent(ApiError):

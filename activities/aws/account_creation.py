@@ -24,7 +24,6 @@ from domain.accounts.actions.account_creation import (
     TagAccount,
 )
 from domain.accounts.constants import OWNER_TAG
-from domain.refusal import AREA_PAUSED, OBSERVE_MODE
 from engine.errors import Absent, ApiError, Conflict, Invalid, Pending, Throttled, Unavailable
 
 log = logging.getLogger(__name__)
@@ -99,7 +98,7 @@ def tag_account(sessions: Sessions, action: TagAccount) -> None:
             set_tags(sessions, action.account_id, wanted)
     except ApiError as error:
         passing = isinstance(error, (Throttled, Unavailable)) and attempt.number() < _TAGGING_ATTEMPTS
-        if passing or error.code in (AREA_PAUSED, OBSERVE_MODE):
+        if passing or error.ours:
             raise
         log.warning(UNTAGGED, action.account_id, error.message)
 

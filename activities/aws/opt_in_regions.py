@@ -12,7 +12,6 @@ from activities import attempt
 from activities.aws.session import Sessions
 from domain.accounts.actions.opt_in_regions import EnableRegions, RegionStatuses
 from domain.accounts.opt_in_regions import BY_REFUSAL, BY_STATE, ENABLING, TODO, UNKNOWN, free_places
-from domain.refusal import OBSERVE_MODE
 from engine.errors import ApiError, Conflict, Denied, Invalid, Pending, Throttled
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def _one(account: AccountClient, region: str) -> str:
 
 
 def _raise_unless_definite(error: ApiError) -> None:
-    if error.code == OBSERVE_MODE:
+    if error.ours:
         raise error
     if attempt.age() < attempt.SETTLING and not attempt.definite(error, _ATTEMPTS_BEFORE_DENIAL_COUNTS):
         raise attempt.settling(error) from error.__cause__

@@ -27,7 +27,6 @@ from domain.accounts.actions.region_initialization import EndLaunches, Initializ
 from domain.accounts.iam_and_instance_tags import REGION_INIT_TAG_NAME
 from domain.accounts.initialization_instance import ARCHITECTURE, MicroType, first_image, instance_type, type_refused
 from domain.accounts.observed import RegionOutcome
-from domain.refusal import AREA_PAUSED, OBSERVE_MODE, WORKER_SHUTDOWN
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable
 
 if TYPE_CHECKING:
@@ -65,7 +64,6 @@ _LOOK_UPS_KEPT_SECONDS = 3600.0
 _LONGEST_REGION = timedelta(seconds=1500)
 CREATION_TIMEOUT_CODE = "EC2CreationTimeout"
 _PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
-_OURS = frozenset({AREA_PAUSED, OBSERVE_MODE, WORKER_SHUTDOWN})  # nothing was sent: the region is not given up
 
 
 class Launched(NamedTuple):
@@ -95,7 +93,7 @@ class RegionInitializer:
             )
             outcome = self._outcome(ec2, action)
         except (Pending, Throttled, Unavailable) as error:
-            if attempt.age() < _LONGEST_REGION or error.code in _OURS:
+            if attempt.age() < _LONGEST_REGION or error.ours:
                 raise
             outcome = _given_up(ec2, action, error)
         return outcome.model_copy(update={"vcpus_asked": requested})
@@ -213,7 +211,7 @@ class RegionInitializer:
 
 def raise_unless_definite(error: ApiError) -> None:
     """Raise a refusal that may be temporary, or is not AWS's."""
-    if error.code == OBSERVE_MODE:
+    if error.ours:
         raise error
     if error.code in UNAUTHENTICATED and attempt.number() < _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS:
         raise attempt.settling(error)
@@ -229,7 +227,7 @@ def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> Regi
     try:
         end_marked(ec2, action.tags)
     except ApiError as unended:
-        if unended.code in _OURS:
+        if unended.ours:
             raise
         message = f"{message} An instance of ours may still run there: {unended.message}"
     return RegionOutcome(region=action.region, ok=False, message=message, given_up=True)
@@ -303,7 +301,7 @@ def _terminate(ec2: EC2Client, ids: list[str]) -> set[str]:
             return set()
         except ApiError as error:
             failure = error
-            if error.code in _OURS:
+            if error.ours:
                 break
         else:
             return {instance["PreviousState"]["Name"] for instance in answer["TerminatingInstances"]}

@@ -26,7 +26,7 @@ from domain.accounts.constants import (
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account
 from domain.decision import Decision
-from domain.refusal import OBSERVE_MODE, ErrorType
+from domain.refusal import ErrorType
 from domain.resource import parse_timestamp, timestamp
 
 
@@ -51,7 +51,7 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
     if world.known.closing_limited:
         return world.working(world.known.closing_limited, _put_off(account, now))
     refusal = world.refused(CloseAccount.activity, ErrorType.DENIED, ErrorType.INVALID, ErrorType.ABSENT)
-    if refusal and refusal.code != OBSERVE_MODE:
+    if refusal and not refusal.ours:
         return None
     if not begun:
         note = NoteClosing.annotating(account, {CLOSING_FOR: claim.metadata.uid}, "closing begins")

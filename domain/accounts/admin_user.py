@@ -13,7 +13,7 @@ from domain.accounts.observed import AccountWorld
 from domain.accounts.protected_accounts import only_shown
 from domain.accounts.region_initialization import list_regions
 from domain.decision import Action, Decision
-from domain.refusal import OBSERVE_MODE, ErrorType
+from domain.refusal import ErrorType
 from domain.writes import Patch
 
 # Codes of temporary conflicts over the key's Secret.
@@ -62,7 +62,7 @@ def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
     temporary, such as a bug of ours or a conflict over the key's Secret.
     """
     refusal = world.refused(EnsureAdminUser.activity)
-    if refusal is None or refusal.type is ErrorType.BUG or refusal.code in (NOT_ENTERED, OBSERVE_MODE):
+    if refusal is None or refusal.type is ErrorType.BUG or refusal.ours or refusal.code == NOT_ENTERED:
         return None
     if refusal.type is ErrorType.CONFLICT and refusal.code in _PASSING_CONFLICTS:
         return None
