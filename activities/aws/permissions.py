@@ -86,7 +86,7 @@ _MEMBER = {
     "iam:TagUser": "tag the admin user when it is created",
     "iam:UpdateAssumeRolePolicy": "correct the support role's trust policy",
     "account:EnableRegion": "opt in to a region",
-    "account:GetRegionOptStatus": "check a region's progress if the list is denied",
+    "account:GetRegionOptStatus": "check a region's progress if ListRegions is denied",
     "account:ListRegions": "check which regions are enabled",
     "servicequotas:GetServiceQuota": "check whether a quota is high enough",
     "servicequotas:ListRequestedServiceQuotaChangeHistory": "check requests for higher quotas",

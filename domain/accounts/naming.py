@@ -15,7 +15,7 @@ def account_name(suffix: str) -> str:
 
 
 def iam_user_id(name: str, uid: str) -> str:
-    """The id in the names of the IAM user and role: a generated Account name's suffix, else derived from the uid."""
+    """The id in the names of the IAM user and role: a generated Account name's suffix, else one of the uid."""
     last = name.rsplit("-", 1)[-1]
     fits = len(last) == SUFFIX_LENGTH and set(last) <= set(SUFFIX_ALPHABET)
     return last if fits else suffix_of(uid)

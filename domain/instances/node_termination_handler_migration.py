@@ -354,7 +354,7 @@ def _queue_notes(chart: _Values, *, queued: bool) -> Iterator[str]:
         )
         yield f"{mode} also drains for recommendations to rebalance. {_LABELLED}"
         yield (
-            f"{mode} also completes the hooks of launches if its rules deliver them. If you have such hooks, add "
+            f"{mode} also completes launching hooks if its rules deliver their events. If you have such hooks, add "
             "launchingHook: true"
         )
     else:

@@ -180,7 +180,7 @@ async def _waited(on: Scene) -> Found:
             measured=round(arrival.seconds, 2),
             unit="s",
             goal="≤ 2 s",
-            note=f"upstream up to 16.7 min; {arrival.ledger.calls()} calls",
+            note=f"{arrival.ledger.calls()} calls; the replaced operator needs up to 16.7 min",
         ),
     )
     return Found(figures=figures)

@@ -1,5 +1,5 @@
-"""The tables. A field is a column if it is a relation, or is unique, counted or sorted by. All other fields are JSON in
-`attributes`.
+"""The tables. A field is a column if it is a relation or unique, or if rows are counted or sorted by it. All other
+fields are JSON in `attributes`.
 
 Every table also has `id`, `born` (seconds, for delayed lists), `created_at` and `updated_at`. In each table ids start
 at a different number, so that an id of the wrong kind finds nothing.

@@ -127,7 +127,7 @@ def promote(
     was = f", before: {before or 'workers without a version'}" if before != build_id else " already"
     say(f"{build_id} is current{was}")
     if woken:
-        say(f"{woken} lifecycles of older versions woken to move; `perdure temporal move` waits until they have")
+        say(f"{woken} lifecycles of older versions woken to move; `perdure temporal move` waits until all have moved")
 
 
 def move(

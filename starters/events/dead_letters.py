@@ -65,8 +65,8 @@ def dead_letter_attributes(reason: str, message_id: str, queue: str) -> TextAttr
 
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
-    """The queue that a dead letter comes from: the queue that the letter names, else the owner of the dead-letter queue
-    `dead`, else `whose`. None if the letter names an unknown queue and there is no owner.
+    """The queue that a dead letter comes from: the queue that the letter names, else the one whose dead-letter queue is
+    `dead`. Without either it is `whose`, or None if the letter names an unknown queue.
 
     Of `places`, only those in the account and region of `whose` count.
     """

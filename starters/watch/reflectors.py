@@ -315,7 +315,7 @@ class Mirrors:
         return {each.followed.kind.name: each.received for each in mirrors if each.listed and each.received}
 
     def names(self) -> set[str]:
-        """The names of the watches, without parts that a cluster-wide watch replaces."""
+        """The names of the watches, except those that a cluster-wide watch has replaced."""
         return {*self.reflectors, *(one.entry.name for one in self._declared.values() if one.task is not None)}
 
     def unlisted(self) -> list[Reflector[Projection]]:

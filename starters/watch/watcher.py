@@ -375,5 +375,5 @@ def _names(entry: Watched, known: Projection, declared: str) -> bool:
 
 
 def _made_by_others(watched: Watched, before: Projection | None, after: Projection | None) -> bool:
-    """Whether another workflow has created the object, and also does the object's work or opens its workflow."""
+    """Whether another workflow has created the object, and will do its work or open its workflow."""
     return watched.carried.from_birth and before is None and after is not None and after.ours and not after.deleting

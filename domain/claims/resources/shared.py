@@ -55,7 +55,7 @@ class Open(KubeModel):
 
 
 class TakenOverStatus(Open):
-    """The parts of a status that the replaced operator has left."""
+    """The parts of a status that the replaced operator left behind."""
 
     diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
     kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
