@@ -176,10 +176,11 @@ def _synced(observed: ObservedTenant, now: datetime) -> Decision:
     noted = identified(tenant, item.id if item else 0)
     if noted:
         return acts(Phase.SYNCING, "record its id", *observed.patched(noted))
-    blocker = _blocker(observed, item)
+    whole = sync_tenant(tenant, found, known_id)
+    blocker = _blocker(observed, item, whole)
     if blocker is not None:
         return observed.blocked(blocker, now)
-    decision, refused = observed.attempted(sync_tenant(tenant, found, known_id), now)
+    decision, refused = observed.attempted(whole, now)
     if decision is not None:
         return decision
     admin = admin_of(tenant, found.users or ())
@@ -204,14 +205,14 @@ def _existing(observed: ObservedTenant, desired: Digests, fields: dict[str, obje
     return observed.fine(now, fields, digests=desired)
 
 
-def _blocker(observed: ObservedTenant, item: FoundTenant | None) -> Blocker | None:
+def _blocker(observed: ObservedTenant, item: FoundTenant | None, sync: Sync) -> Blocker | None:
     tenant = observed.resource
     if item is not None and _is_strange(observed, item):
         return _strange(observed, item)
     if item is not None and item.state == LEAVING:
         return failed(f"3scale tenant {item.id} is scheduled for deletion: resume it in 3scale, or delete this Tenant")
     password = password_of_admin(tenant)
-    if observed.found.tenant.looked and item is None and password not in observed.secrets:
+    if any(each.secrets for each in sync.writes) and password not in observed.secrets:
         message = f"Secret {password.name} is missing, or lacks the key {password.key}"
         return waiting(message, f"Secret/{password.namespace}/{password.name}")
     return None

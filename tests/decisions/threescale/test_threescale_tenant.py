@@ -210,6 +210,13 @@ def test_the_first_admin_is_made_activated_and_made_admin(users: tuple[FoundUser
     assert [f"{each.method} {each.path}" for each in found.writes] == calls
 
 
+def test_a_missing_first_admin_is_not_made_without_its_password() -> None:
+    found = on(tenant(NOTED), found=known(ADMIN.model_copy(update={"username": "joan", "email": ""})), secrets=())
+
+    assert (found.writes, found.waits_for) == ((), ("Secret/shop/password",))
+    assert states(found.status) == "Failed Orphan"
+
+
 def test_a_refusal_of_3scale_is_reported_once_there_are_ids() -> None:
     slot = "PUT providers/5 ACME"
     refused = {slot: refusal(ErrorType.INVALID, "from_email: is invalid")}
