@@ -23,6 +23,7 @@ from domain.resource import ObjectMeta
 from domain.schema import Json, JsonObject
 from domain.threescale.actions import WriteSecret
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
+from domain.threescale.conditions import FAILED
 from domain.threescale.deletion import Leaving, deprovision
 from domain.threescale.developer_user import PENDING
 from domain.threescale.digests import digest, digests_of
@@ -179,7 +180,7 @@ def _synced(observed: ObservedTenant, now: datetime) -> Decision:
     whole = sync_tenant(tenant, found, known_id)
     blocker = _blocker(observed, item, whole)
     if blocker is not None:
-        return observed.blocked(blocker, now)
+        return observed.blocked(blocker, now, until=observed.observe_again_at(FAILED, now))
     decision, refused = observed.attempted(whole, now)
     if decision is not None:
         return decision

@@ -257,6 +257,7 @@ def test_a_tenant_scheduled_for_deletion_by_others_is_left_alone() -> None:
 
     assert (found.reads, found.writes, states(found.status)) == ((), (), "Failed")
     assert "scheduled for deletion" in message(found.status, "Ready")
+    assert found.deadline == next_look(NOW, NOW, "uid-acme")  # a person may resume it in 3scale
 
 
 STRANGER = {"org_name": "Other", "admin_base_url": "https://other-admin.example.com"}
