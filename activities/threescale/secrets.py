@@ -120,8 +120,8 @@ class Secrets:
         if content is None:
             return None
         values = content.values
-        url = values.get(ADDRESS_KEY, "").strip()
-        return SecretView(name=name, keys=tuple(sorted(values)), admin_url=url, version=content.version)
+        url, filled = values.get(ADDRESS_KEY, "").strip(), sorted(key for key, value in values.items() if value.strip())
+        return SecretView(name=name, keys=tuple(filled), admin_url=url, version=content.version)
 
     async def _installation(self, namespace: str) -> Installation | None:
         listing = await unless_absent(self._kube.list(API_MANAGER, namespace))

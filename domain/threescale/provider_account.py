@@ -32,7 +32,7 @@ SEED_TOKEN_KEY = "ADMIN_ACCESS_TOKEN"  # noqa: S105 - its name
 
 
 class SecretView(Model):
-    """A Secret's keys and the tenant's address, without the other values."""
+    """A Secret's keys that have a value, and of the values the tenant's address."""
 
     name: str
     keys: tuple[str, ...] = ()
@@ -111,9 +111,8 @@ def known_at(url: str, host: str | None, id_: int | None) -> int:
 
 def _in_secret(namespace: str, secret: SecretView) -> ProviderAccount | NoAccount:
     missing = [key for key in (ADDRESS_KEY, TOKEN_KEY) if key not in secret.keys]
-    if missing or not secret.admin_url:
-        lacks = " and ".join(missing or [ADDRESS_KEY])
-        why = f"LookupProviderAccount: Secret {secret.name} has no {lacks}"
+    if missing:
+        why = f"LookupProviderAccount: Secret {secret.name} has no {' and '.join(missing)}"
         return NoAccount(why=why, waits_for=f"Secret/{namespace}/{secret.name}", incomplete=True)
     token = SecretKey(namespace=namespace, name=secret.name, key=TOKEN_KEY)
     return ProviderAccount(url=secret.admin_url, token=token, version=secret.version)

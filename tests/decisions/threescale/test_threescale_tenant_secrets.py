@@ -15,6 +15,7 @@ from activities.threescale.tenant import TenantSubject
 from activities.threescale.tenant_addresses import Homes
 from domain.threescale import TENANT
 from domain.threescale.calls import Resource, Write
+from domain.threescale.provider_account import NoAccount
 from domain.threescale.resources import Tenant
 from engine.errors import Absent, Denied, Invalid
 from engine.kube import KubeApi
@@ -88,3 +89,14 @@ async def test_an_empty_secret_and_a_tenants_own_may_be_filled(there: dict[str, 
     kube = Trials(there)
     await subject(kube, "ACME").prepare(CREATION)
     assert len(kube.asked) == 1
+
+
+@pytest.mark.parametrize("token", ["", "\n"])
+async def test_a_key_without_a_value_counts_as_absent(token: str) -> None:
+    kube = Trials({"data": {"token": base64.b64encode(token.encode()).decode(), "adminURL": ""}})
+
+    found = await Secrets(cast("KubeApi", kube), Homes()).account("shop", "own")
+
+    assert isinstance(found, NoAccount)
+    assert found.why == "LookupProviderAccount: Secret own has no adminURL and token"
+    assert found.incomplete
