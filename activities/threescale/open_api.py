@@ -36,7 +36,7 @@ class OpenApiSubject(Subject[OpenApi]):
         found = await self.secrets.content(*place) if place else None
         if found is None:
             return None
-        return SourceSecret(uid=found.uid, labelled=WATCHED_BY.items() <= found.labels.items())
+        return SourceSecret(uid=found.meta.uid, labelled=WATCHED_BY.items() <= found.meta.labels.items())
 
     def _place(self) -> tuple[str, str] | None:
         where = self.resource.spec.openapi_ref.secret_ref

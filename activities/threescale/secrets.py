@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from activities.threescale.tenant_addresses import Homes
 from domain.built_in_kinds import API_MANAGER
+from domain.resource import ObjectMeta
 from domain.threescale.calls import SecretKey
 from domain.threescale.document_sources import Text, text_in_secret
 from domain.threescale.issuer_and_policy_secrets import SecretText
@@ -35,8 +36,7 @@ from engine.kube.json import mapping, text
 class Content(NamedTuple):
     values: Mapping[str, str]
     version: str
-    uid: str = ""
-    labels: Mapping[str, str] = {}
+    meta: ObjectMeta = ObjectMeta()
 
 
 class Secrets:
@@ -87,7 +87,8 @@ class Secrets:
         try:
             await self._kube.create(SECRET, secret, namespace)
         except Conflict:
-            await self._kube.patch(SECRET, namespace, name, {"stringData": secret["stringData"]})
+            patch = {part: secret[part] for part in ("metadata", "stringData")}
+            await self._kube.patch(SECRET, namespace, name, patch)
         self._read.pop((namespace, name), None)
 
     async def may_put(self, namespace: str, name: str, keys: Iterable[str]) -> None:
@@ -139,9 +140,8 @@ class Secrets:
         if found is None:
             return None
         values = {key: _decoded(str(value)) for key, value in mapping(found, "data").items()}
-        version, uid = text(found, "metadata", "resourceVersion"), text(found, "metadata", "uid")
-        labels = {name: str(value) for name, value in mapping(found, "metadata", "labels").items()}
-        return Content(values, version, uid, labels)
+        meta = ObjectMeta.model_validate(mapping(found, "metadata"))
+        return Content(values, meta.resource_version, meta)
 
 
 def _decoded(value: str) -> str:

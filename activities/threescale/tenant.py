@@ -60,12 +60,15 @@ class TenantSubject(Subject[Tenant]):
         if write.resource is Resource.TENANT and write.method == "POST":
             place = token_place(self.resource)
             found = await self.secrets.content(*place)
-            if found and found.values.get(TOKEN_KEY) and (why := foreign_token(self.resource, found.labels)):
+            if found and found.values.get(TOKEN_KEY) and (why := foreign_token(self.resource, found.meta.labels)):
                 raise Denied(why, code="SecretNotOurs")
             await self.secrets.may_put(*place, (TOKEN_KEY, ADDRESS_KEY))
 
     async def keep(self, write: Write, body: object) -> dict[str, Any]:
-        secret = secret_of(self.resource, body) if write.resource is Resource.TENANT else {}
+        if write.resource is not Resource.TENANT:
+            return {}
+        found = await self.secrets.content(*token_place(self.resource))
+        secret = secret_of(self.resource, body, found.meta if found else None)
         if not secret:
             return {}
         for attempt in range(MOST_ATTEMPTS):

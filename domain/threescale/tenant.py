@@ -21,6 +21,7 @@ from domain.decision import Decision
 from domain.model import Model
 from domain.resource import ObjectMeta
 from domain.schema import Json, JsonObject
+from domain.threescale import TENANT
 from domain.threescale.actions import WriteSecret
 from domain.threescale.calls import Read, Resource, SecretKey, Sync, Write, change, creation, deletion, read_entry
 from domain.threescale.conditions import FAILED
@@ -131,9 +132,9 @@ def foreign_token(tenant: Tenant, labels: Mapping[str, str]) -> str:
     )
 
 
-def secret_of(tenant: Tenant, answer: object) -> JsonObject:
+def secret_of(tenant: Tenant, answer: object, before: ObjectMeta | None = None) -> JsonObject:
     """The Secret with the token from a creation's response; empty if the response has no token. The Secret never leaves
-    the calling process.
+    the calling process. `before` is the metadata of the existing Secret.
     """
     created = answer_of(Resource.TENANT.value, answer)
     token = str(answer_of("access_token", created).get("value") or "")
@@ -145,9 +146,12 @@ def secret_of(tenant: Tenant, answer: object) -> JsonObject:
         "namespace": reference.namespace,
         "labels": dict(TOKEN_SECRET_LABELS),
     }
-    if reference.namespace == own:
+    # A Secret that a person made stays when the Tenant goes.
+    was_owned = before is None or any(each.kind == TENANT.name for each in before.owner_references)
+    if reference.namespace == own and was_owned:
         # The garbage collector deletes objects whose owner is in another namespace.
-        metadata["ownerReferences"] = _owners(tenant)
+        owners = owned(before or ObjectMeta(), tenant).get("metadata")
+        metadata |= owners if isinstance(owners, Mapping) else {}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -155,11 +159,6 @@ def secret_of(tenant: Tenant, answer: object) -> JsonObject:
         "type": "Opaque",
         "stringData": {TOKEN_KEY: token, ADDRESS_KEY: tenant_in(answer).address},
     }
-
-
-def _owners(tenant: Tenant) -> object:
-    metadata = owned(ObjectMeta(), tenant)["metadata"]
-    return metadata["ownerReferences"] if isinstance(metadata, Mapping) else []
 
 
 def _synced(observed: ObservedTenant, now: datetime) -> Decision:

@@ -17,7 +17,7 @@ from domain.threescale import TENANT
 from domain.threescale.calls import Resource, Write
 from domain.threescale.provider_account import NoAccount
 from domain.threescale.resources import Tenant
-from engine.errors import Absent, Denied, Invalid
+from engine.errors import Absent, Conflict, Denied, Invalid
 from engine.kube import KubeApi
 
 CREATION = Write(resource=Resource.TENANT, method="POST", path="providers")
@@ -41,12 +41,20 @@ class Trials:
             raise Invalid(f"Secret {obj['metadata']['name']}: a lowercase RFC 1123 subdomain must consist of ...")
         return obj
 
+    async def create(self, kind: object, obj: dict[str, Any], namespace: str) -> dict[str, Any]:
+        raise Conflict(f"Secret {namespace}/{obj['metadata']['name']} exists")
+
+    async def patch(self, kind: object, namespace: str, name: str, patch: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append((namespace, patch))
+        return patch
+
 
 def subject(kube: Trials, organization: str) -> TenantSubject:
+    name = f"acme-{organization.lower()}"
     tenant = Tenant.model_validate(
         {
             "metadata": metadata("acme", TENANT.finalizer),
-            "spec": {"organizationName": organization, "tenantSecretRef": {"name": f"acme-{organization.lower()}"}},
+            "spec": {"organizationName": organization, "tenantSecretRef": {"name": name, "namespace": "shop"}},
         }
     )
     return TenantSubject(
@@ -89,6 +97,32 @@ async def test_an_empty_secret_and_a_tenants_own_may_be_filled(there: dict[str, 
     kube = Trials(there)
     await subject(kube, "ACME").prepare(CREATION)
     assert len(kube.asked) == 1
+
+
+BY_AN_EARLIER_ONE = {"apiVersion": "v1", "kind": "Tenant", "name": "acme", "uid": "uid-before", "controller": True}
+BY_A_TOOL = {"apiVersion": "v1", "kind": "SealedSecret", "name": "acme", "uid": "uid-tool", "controller": True}
+
+
+@pytest.mark.parametrize(
+    ("owners", "owned_by"),
+    [([BY_AN_EARLIER_ONE], ["uid-acme"]), ([], None), ([BY_A_TOOL], None)],
+    ids=["an earlier Tenant's", "a person's", "a tool's"],
+)
+async def test_a_filled_secret_is_marked_and_never_goes_with_an_earlier_tenant(
+    owners: list[dict[str, Any]], owned_by: list[str] | None
+) -> None:
+    there = present("")
+    there["metadata"]["ownerReferences"] = owners
+    kube = Trials(there)
+    answer = {"signup": {"account": {"id": 5, "admin_base_url": "https://acme"}, "access_token": {"value": "t0k"}}}
+
+    await subject(kube, "ACME").keep(CREATION, answer)
+
+    ((namespace, patch),) = kube.asked
+    references = patch["metadata"].get("ownerReferences")
+    assert (namespace, patch["stringData"]["token"]) == ("shop", "t0k")
+    assert patch["metadata"]["labels"] == {"app": "3scale-operator"}
+    assert (references and [each["uid"] for each in references]) == owned_by
 
 
 @pytest.mark.parametrize("token", ["", "\n"])
