@@ -35,16 +35,17 @@ from domain.resource import CustomResource
 from domain.threescale.actions import Beside, ClusterWrite, DropFinalizer, ShowStatus, Stored
 from domain.threescale.calls import Answer, Read, Resource, Write
 from domain.threescale.conditions import lasts
+from domain.threescale.denied_observation import DeniedObservation
 from domain.threescale.digests import annotated
 from domain.threescale.drift_schedule import compared_next, is_compared
 from domain.threescale.observed import Memory, Observed, Phase, Unreadable, status_in_sync
 from domain.threescale.passes import PassObject, ThreescaleWorld
-from domain.threescale.provider_account import ProviderAccount
+from domain.threescale.provider_account import NoAccount, ProviderAccount
 from domain.threescale.reconciliation import decide
 from domain.threescale.tls_verification import insecure
 from domain.writes import Delete, JsonPatch, Patch, RecordEvents
 from engine.clock import now
-from engine.errors import Absent, ApiError, Conflict
+from engine.errors import Absent, ApiError, Conflict, Denied
 from engine.kube.events import record_events
 from engine.pauses import held
 
@@ -133,7 +134,11 @@ class Effects(Activities):
     async def _observed_beside(self, resource: CustomResource) -> Observed:
         self._resource = resource
         self._subject = self._context.subject(resource, self._secrets)
-        seen = await self._subject.observed()
+        try:
+            seen = await self._subject.observed()
+        except Denied as error:
+            unknown = NoAccount(why=error.message, waits_for="a permitted read", incomplete=True)
+            return DeniedObservation(key=resource.key, resource=resource, provider=unknown)
         # The new observation keeps the entries that this pass has found, so it needs their holders, too.
         return seen.beside({"holders": await self._subject.holders(*self._found_ids)}) if self._found_ids else seen
 

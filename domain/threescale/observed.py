@@ -163,7 +163,8 @@ class Observed(World):
     def recall(self, before: World) -> Self:
         world = super().recall(before)  # type: ignore[arg-type]
         if isinstance(before, Observed):
-            return world.beside({name: getattr(before, name) for name in ("recalled", "mute", *self.learnt)})
+            kept = {"recalled", "mute", *self.learnt} & type(before).model_fields.keys()
+            return world.beside({name: getattr(before, name) for name in kept})
         return world.model_copy(update={"refusals": {}}) if self.drops_refusals else world
 
     def stored(self, obj: JsonObject) -> Self:

@@ -5,6 +5,7 @@ The other weaknesses of it are named in the tests of whatever meets them.
 
 from __future__ import annotations
 
+import re
 from typing import Any, cast
 
 import pytest
@@ -13,8 +14,18 @@ from threescale_passes_lab import Passes
 from threescale_process import Client
 from threescale_scene import everything
 
-from domain.threescale import APPLICATION, BACKEND, CUSTOM_KINDS, PRODUCT, TENANT
-from engine.kube import NAMESPACE
+from domain.identity import Kind
+from domain.threescale import (
+    APPLICATION,
+    APPLICATION_AUTH,
+    BACKEND,
+    CUSTOM_KINDS,
+    PRODUCT,
+    PROXY_CONFIG_PROMOTE,
+    TENANT,
+)
+from engine.errors import Denied
+from engine.kube import NAMESPACE, SECRET
 from engine.kube.json import sequence
 from localcloud.bench.threescale_all_kinds import tenant_spec
 from localcloud.threescale.control import ThreescaleControl
@@ -87,6 +98,60 @@ async def test_every_kind_says_that_its_tenant_is_not_known(passes: Passes, cont
             messages = [c["message"] for c in sequence(each, "status", "conditions") if c.get("message")]  # type: ignore[attr-defined]
             assert messages, f"{kind.name} says nothing"
             assert true_conditions(each) & {"Orphan", "Waiting"}, f"{kind.name} says {messages}"
+
+
+class Closed:
+    """A namespace whose Secrets the worker may not read."""
+
+    def __init__(self, passes: Passes, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._get = passes.kube.get
+        self.open = False
+        monkeypatch.setattr(passes.kube, "get", self.get)
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Any:
+        if kind == SECRET and not self.open:
+            raise Denied(f"get Secret {namespace}/{name}: forbidden")
+        return await self._get(kind, namespace, name)
+
+
+async def test_every_kind_says_that_its_secret_may_not_be_read(
+    bare_shop: Shop, passes: Passes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = Closed(passes, monkeypatch)
+    await everything(bare_shop)
+    await bare_shop.create(TENANT, "branch", {"tenantSecretRef": {"name": "token", "namespace": bare_shop.namespace}})
+    await rounds(passes, bare_shop)
+    for kind in CUSTOM_KINDS:
+        for each in (await passes.kube.list(kind, bare_shop.namespace)).items:
+            conditions: Any = sequence(each, "status", "conditions")
+            messages = {c["type"]: c["message"] for c in conditions if c["status"] == "True"}
+            assert re.match("get Secret .*: forbidden", messages.get("Failed", "")), f"{kind.name} says {messages}"
+
+    await passes.kube.delete(TENANT, bare_shop.namespace, "branch")
+    closed.open = True
+    await passes.settled(bare_shop)
+
+
+async def test_an_object_whose_secret_may_not_be_read_waits_with_its_deletion(
+    bare_shop: Shop, passes: Passes, monkeypatch: pytest.MonkeyPatch, tenant: Client, control: ThreescaleControl
+) -> None:
+    await everything(bare_shop)
+    await passes.settled(bare_shop)
+    control.reset_ledger()
+    closed = Closed(passes, monkeypatch)
+
+    await bare_shop.delete(BACKEND, "stock")
+    await rounds(passes, bare_shop)
+    assert "forbidden" in await bare_shop.message(BACKEND, "stock", "Failed")
+    for kind in (APPLICATION_AUTH, PROXY_CONFIG_PROMOTE):  # completed once, they stay so
+        (done,) = (await passes.kube.list(kind, bare_shop.namespace)).items
+        assert true_conditions(done) == {"Ready"}
+    assert control.ledger().by_route() == {}
+
+    await bare_shop.delete(PRODUCT, "goods")
+    closed.open = True
+    await rounds(passes, bare_shop, 5)
+    assert "stock" not in {each["system_name"] for each in tenant.list("backend_apis")}
 
 
 async def test_another_system_name_makes_no_second_product(bare_shop: Shop, passes: Passes, tenant: Client) -> None:
