@@ -7,9 +7,7 @@ then the sweep skips the object. Tenants are compared concurrently, each with it
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from datetime import datetime
 
 from temporalio import activity
@@ -20,11 +18,11 @@ from activities.threescale.drift_comparison import Comparison
 from activities.threescale.errors import of_known_shape
 from activities.threescale.pass_context import PassContext
 from activities.threescale.secrets import Secrets
+from activities.threescale.tenant_members import Members, members_of_tenants, permitted_answer
 from domain.model import Model
 from domain.passes import swept
 from domain.refusal import ErrorType
 from domain.resource import CustomResource, timestamp
-from domain.threescale.calls import Read, SecretKey
 from domain.threescale.drift import (
     COMPARED,
     Lists,
@@ -39,25 +37,12 @@ from domain.threescale.drift import (
 from domain.threescale.drift_schedule import COMPARED_PER_SWEEP, COMPARES_FOR, DRIFT, SWEEP, drift_noted, no_sweep
 from domain.threescale.observed import Memory
 from domain.threescale.passes import SweepTenants, ThreescaleWorld
-from domain.threescale.provider_account import NoAccount, ProviderAccount, plain, tenant_secret
-from domain.threescale.resources import DeveloperAccount
-from domain.threescale.tls_verification import insecure
 from engine.clock import now
-from engine.errors import ApiError, Denied, unless_absent
+from engine.errors import ApiError, unless_absent
 from engine.pauses import held
 
 # Errors of one object that every other object of the tenant would get, too.
 _OF_THE_TENANT = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
-
-
-class Members(Model):
-    """A tenant's objects, and its provider accounts, each with its own token. `insecure` is True if an object turns off
-    TLS verification.
-    """
-
-    accounts: tuple[ProviderAccount, ...]
-    insecure: bool
-    objects: tuple[CustomResource, ...]
 
 
 class Swept(Model):
@@ -77,40 +62,13 @@ class SweepActivities(Activities):
         if early := no_sweep(look.memory, objects, moment, interval):
             return _world(look, *early)
         secrets = self._context.secrets()
-        unread: set[str] = set()
-        tenants = await self._tenants(objects, secrets, unread)
+        tenants, closed = await members_of_tenants(objects, secrets)
+        unread = {each.message for each in closed.values() if isinstance(each, ApiError)}
         found = await asyncio.gather(*(self._swept(each, secrets, moment, look) for each in tenants))
         differed = sum(each.differing for each in found)
         troubles = sorted(unread.union(*(each.troubles for each in found)))
         why = f"{len(tenants)} tenants were compared, {differed} of {len(objects)} objects differed"
         return _world(look, "; ".join((why, *troubles)), moment + interval, sweeps=look.memory.sweeps + 1)
-
-    async def _tenants(self, objects: Iterable[CustomResource], secrets: Secrets, unread: set[str]) -> list[Members]:
-        accounts = {
-            (each.metadata.namespace, each.metadata.name): each
-            for each in objects
-            if isinstance(each, DeveloperAccount)
-        }
-        by_tenant: defaultdict[tuple[str, str, str], list[CustomResource]] = defaultdict(list)
-        known: defaultdict[tuple[str, str, str], dict[SecretKey, ProviderAccount]] = defaultdict(dict)
-        found: dict[tuple[str, str], ProviderAccount | NoAccount] = {}
-        for each in objects:
-            where = (each.metadata.namespace, tenant_secret(each, accounts))
-            if where not in found:
-                try:
-                    found[where] = await secrets.account(*where)
-                except ApiError as error:
-                    unread.add(error.message)
-                    found[where] = NoAccount(why=error.message, waits_for="")
-            account = found[where]
-            if isinstance(account, ProviderAccount):
-                place = plain(account.url)
-                known[place].setdefault(account.token, account)
-                by_tenant[place].append(each)
-        return [
-            Members(accounts=tuple(known[place].values()), insecure=any(map(insecure, members)), objects=tuple(members))
-            for place, members in by_tenant.items()
-        ]
 
     async def _swept(self, tenant: Members, secrets: Secrets, moment: datetime, look: SweepTenants) -> Swept:
         lists, unread = await self._lists(tenant, secrets)
@@ -133,7 +91,7 @@ class SweepActivities(Activities):
             async with slot:
                 for read in lists_for(each for each in tenant.objects if in_step(each)):
                     try:
-                        answer = await self._answer(tenant, read, secrets)
+                        answer = await permitted_answer(self._context.tenants, tenant, read, secrets)
                         with of_known_shape(read.named(tenant.accounts[0].url)):
                             lists = with_list(lists, read, answer)
                     except ApiError as error:
@@ -162,18 +120,6 @@ class SweepActivities(Activities):
                 if error.type in _OF_THE_TENANT:
                     break
         return found, unread
-
-    async def _answer(self, tenant: Members, read: Read, secrets: Secrets) -> object:
-        """The tenant's tokens are tried until 3scale permits the read with one of them."""
-        *others, last = tenant.accounts
-        for account in others:
-            with suppress(Denied):
-                return await self._read(tenant, account, read, secrets)
-        return await self._read(tenant, last, read, secrets)
-
-    async def _read(self, tenant: Members, account: ProviderAccount, read: Read, secrets: Secrets) -> object:
-        token = await secrets.text(account.token) or ""
-        return await self._context.tenants.calls(account.url, token, insecure=tenant.insecure).read(read, fresh=True)
 
     async def _wake_all(self, differing: Iterable[CustomResource], moment: datetime) -> str:
         trouble = ""

@@ -16,7 +16,6 @@ from threescale_passes_lab import Passes
 from threescale_process import Client
 from threescale_scene import holds
 
-from activities.threescale.client import Connections
 from activities.threescale.drift_sweep import SweepActivities
 from domain.control_annotations import PAUSED
 from domain.identity import Kind
@@ -27,6 +26,7 @@ from domain.threescale.passes import SweepTenants, ThreescaleWorld
 from engine.kube.json import text
 from localcloud.bench.threescale_things import backend, developer, example, product
 from localcloud.threescale.control import ThreescaleControl
+from starters.cli.audits import Finding
 from starters.cli.audits import threescale as audit
 from starters.cli.session import Session
 
@@ -273,9 +273,7 @@ async def test_the_audit_reports_drift_and_items_without_an_object(
         "backend_apis", name="lost", private_endpoint="https://x.example.com", annotations={"managed_by": "operator"}
     )
     control.reset_ledger()
-    session = cast("Session", SimpleNamespace(kube=_Everywhere(passes, made.namespace)))
-    async with Connections(60) as connections:
-        found = await audit.observe(session, connections)
+    found = await audited(made, passes)
 
     assert [(each.subject, each.problem) for each in found] == [
         (f"Product {made.namespace}/one", f"entry {one} differs in 3scale from the object"),
@@ -295,21 +293,43 @@ async def test_the_audit_reports_a_tenant_whose_answers_have_another_shape(
     made: Shop, passes: Passes, control: ThreescaleControl, tenant: Client
 ) -> None:
     control.fault("GET", "/services", kind="refuse", status=200, body='{"services": [{"service": {"name": "x"}}]}')
-    session = cast("Session", SimpleNamespace(kube=_Everywhere(passes, made.namespace)))
-    async with Connections(60) as connections:
-        (found,) = await audit.observe(session, connections)
+    (found,) = await audited(made, passes)
 
     assert found.subject == f"tenant {tenant.url}"
     assert "unexpected shape" in found.problem
 
 
-class _Everywhere:
+async def test_the_audit_takes_two_spellings_of_an_address_for_one_tenant(
+    made: Shop, passes: Passes, tenant: Client
+) -> None:
+    await made.secret("loud", adminURL=tenant.url.replace("http", "HTTP"), token=tenant.token)
+    await made.backend(providerAccountRef={"name": "loud"})
+    await passes.settled(made)
+
+    assert await audited(made, passes) == []
+
+
+async def test_the_audit_reads_a_tenant_with_any_of_its_tokens(made: Shop, passes: Passes, tenant: Client) -> None:
+    await made.change_secret("threescale-provider-account", token="revoked")
+    await made.secret("good", adminURL=tenant.url, token=tenant.token)
+    await made.backend(providerAccountRef={"name": "good"})
+    await passes.round(made)
+
+    assert await audited(made, passes) == []
+
+
+async def audited(shop: Shop, passes: Passes) -> list[Finding]:
+    session = cast("Session", SimpleNamespace(kube=Everywhere(passes, shop.namespace)))
+    return await audit.observe(session, passes.activities.context.tenants)
+
+
+class Everywhere:
     """The test's own namespace, for who looks at all of them."""
 
     def __init__(self, passes: Passes, namespace: str) -> None:
         self._kube, self._namespace = passes.kube, namespace
 
-    async def list(self, kind: Any) -> Any:
+    async def list(self, kind: Any, namespace: str = "") -> Any:
         return await self._kube.list(kind, self._namespace)
 
     async def get(self, kind: Any, namespace: str, name: str) -> Any:
