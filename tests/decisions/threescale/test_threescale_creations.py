@@ -174,6 +174,15 @@ def test_a_creation_begun_for_a_deleted_product_is_known_by_its_record() -> None
     assert not observed(application()).is_it(there)
 
 
+def test_an_application_that_3scale_denied_by_mistake_is_not_made_again() -> None:
+    status = {"applicationID": 4, "providerAccountHost": "https://3scale-admin.example.com"}
+    there = FoundApplication(id=4, name="Called otherwise", service_id=5)
+
+    assert observed(application({}, status)).is_it(there)
+    other = (Holder(metadata=application({"uid": "other"}).metadata, id=4),)
+    assert not observed(application({}, status), holders=other).is_it(there)
+
+
 async def test_the_ids_of_other_applications_are_read_once_for_a_whole_list() -> None:
     """Five hundred of one account, each of which looked at all others for each that was listed, took the worker."""
     requests: list[object] = []
