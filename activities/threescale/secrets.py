@@ -87,14 +87,12 @@ class Secrets:
         try:
             await self._kube.create(SECRET, secret, namespace)
         except Conflict:
-            patch = {part: secret[part] for part in ("metadata", "stringData")}
-            await self._kube.patch(SECRET, namespace, name, patch)
+            await self._kube.patch(SECRET, namespace, name, _changeable(secret))
         self._read.pop((namespace, name), None)
 
-    async def may_put(self, namespace: str, name: str, keys: Iterable[str]) -> None:
+    async def may_put(self, secret: JsonObject) -> None:
         """Check by a dry run that the Secret can be written. Raises ApiError otherwise."""
-        secret = {"metadata": {"name": name, "namespace": namespace}, "stringData": dict.fromkeys(keys, "")}
-        await self._kube.applied(SECRET, secret, namespace)
+        await self._kube.applied(SECRET, _changeable(secret), text(secret, "metadata", "namespace"))
 
     async def account(self, namespace: str, name: str) -> ProviderAccount | NoAccount:
         """The tenant of the Secret with this name; without a name, the default tenant of the namespace."""
@@ -142,6 +140,10 @@ class Secrets:
         values = {key: _decoded(str(value)) for key, value in mapping(found, "data").items()}
         meta = ObjectMeta.model_validate(mapping(found, "metadata"))
         return Content(values, meta.resource_version, meta)
+
+
+def _changeable(secret: JsonObject) -> JsonObject:
+    return {part: secret[part] for part in ("metadata", "stringData")}  # a Secret's type is immutable
 
 
 def _decoded(value: str) -> str:

@@ -16,7 +16,15 @@ from domain.threescale.actions import ClusterWrite, WriteSecret
 from domain.threescale.calls import Resource, Write
 from domain.threescale.provider_account import ADDRESS_KEY, TOKEN_KEY, SecretView, same_tenant
 from domain.threescale.resources import Tenant
-from domain.threescale.tenant import ObservedTenant, foreign_token, master_of, password_of_admin, secret_of, token_place
+from domain.threescale.tenant import (
+    ObservedTenant,
+    foreign_token,
+    master_of,
+    password_of_admin,
+    secret_of,
+    secret_with,
+    token_place,
+)
 from engine.errors import ApiError, Denied
 
 # The attempts are one second apart. An API server that is down recovers within two minutes, or not soon.
@@ -62,7 +70,9 @@ class TenantSubject(Subject[Tenant]):
             found = await self.secrets.content(*place)
             if found and found.values.get(TOKEN_KEY) and (why := foreign_token(self.resource, found.meta.labels)):
                 raise Denied(why, code="SecretNotOurs")
-            await self.secrets.may_put(*place, (TOKEN_KEY, ADDRESS_KEY))
+            # With the owner that the Secret already has, an apply could make two controllers.
+            secret = secret_with(self.resource, {TOKEN_KEY: "", ADDRESS_KEY: ""}, ObjectMeta() if found else None)
+            await self.secrets.may_put(secret)
 
     async def keep(self, write: Write, body: object) -> dict[str, Any]:
         if write.resource is not Resource.TENANT:

@@ -138,8 +138,10 @@ def secret_of(tenant: Tenant, answer: object, before: ObjectMeta | None = None) 
     """
     created = answer_of(Resource.TENANT.value, answer)
     token = str(answer_of("access_token", created).get("value") or "")
-    if not token:
-        return {}
+    return secret_with(tenant, {TOKEN_KEY: token, ADDRESS_KEY: tenant_in(answer).address}, before) if token else {}
+
+
+def secret_with(tenant: Tenant, values: Mapping[str, str], before: ObjectMeta | None = None) -> JsonObject:
     reference, own = tenant.spec.tenant_secret_ref, tenant.metadata.namespace
     metadata: JsonObject = {
         "name": reference.name,
@@ -152,13 +154,7 @@ def secret_of(tenant: Tenant, answer: object, before: ObjectMeta | None = None) 
         # The garbage collector deletes objects whose owner is in another namespace.
         owners = owned(before or ObjectMeta(), tenant).get("metadata")
         metadata |= owners if isinstance(owners, Mapping) else {}
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": metadata,
-        "type": "Opaque",
-        "stringData": {TOKEN_KEY: token, ADDRESS_KEY: tenant_in(answer).address},
-    }
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "stringData": {**values}}
 
 
 def _synced(observed: ObservedTenant, now: datetime) -> Decision:

@@ -76,8 +76,20 @@ async def test_a_secret_is_tried_with_its_keys_and_before_the_creation_alone() -
     for write in (CREATION, CREATION.model_copy(update={"method": "PUT", "path": "providers/5"})):
         await subject(kube, "ACME").prepare(write)
 
-    names = {"name": "acme-acme", "namespace": "shop"}
-    assert kube.asked == [("shop", {"metadata": names, "stringData": {"token": "", "adminURL": ""}})]
+    ((namespace, secret),) = kube.asked
+    assert (namespace, secret["metadata"]["name"]) == ("shop", "acme-acme")
+    assert secret["stringData"] == {"token": "", "adminURL": ""}
+
+
+@pytest.mark.parametrize(("there", "owned"), [(None, True), ("", False)], ids=["a new one", "an existing one"])
+async def test_a_secret_is_tried_with_its_owner_which_a_cluster_may_refuse(there: str | None, owned: bool) -> None:
+    """Two owners of which each is the controller would be refused, although the write replaces the former one."""
+    kube = Trials(None if there is None else present(there))
+    await subject(kube, "ACME").prepare(CREATION)
+
+    ((_, secret),) = kube.asked
+    assert bool(secret["metadata"].get("ownerReferences")) == owned
+    assert "type" not in secret
 
 
 def present(token: str, **labels: str) -> dict[str, Any]:
