@@ -96,7 +96,7 @@ class Tenant:
                     auth=self._auth,
                     follow_redirects=False,
                 )
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
+            except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # the last for some names of hosts
                 raise no_answer(call, error) from None
             request.status = answer.status_code
             if not answer.is_success:

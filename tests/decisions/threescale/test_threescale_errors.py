@@ -79,3 +79,10 @@ async def test_a_read_answered_without_content_does_not_count_as_absence(body: s
         tenant = Tenant(http, "https://x.example.com", "token", Guard("x", 1))
         with pytest.raises(Unavailable, match="no JSON object or list"):
             await tenant.read(read_entry(Resource.APPLICATION, "accounts/1/applications", id_))
+
+
+@pytest.mark.parametrize("url", ["https://xn--", "https://x:port", "example.com"])
+async def test_an_address_that_is_none_gives_no_answer(url: str) -> None:
+    async with httpx.AsyncClient() as http:
+        with pytest.raises(Unavailable, match="no answer"):
+            await Tenant(http, url, "token", Guard("x", 1)).read(read_entry(Resource.ACCOUNT, "accounts", 7))
