@@ -229,7 +229,7 @@ def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Block
 def _is_strange(observed: ObservedTenant, item: FoundTenant) -> bool:
     address = observed.secret.admin_url if observed.secret else ""
     named = item.org_name == observed.resource.spec.organization_name
-    return not named and bool(address) and not same_tenant(address, item.address)
+    return not named and not same_tenant(address, item.address)
 
 
 def _strange(observed: ObservedTenant, item: FoundTenant) -> Blocker:

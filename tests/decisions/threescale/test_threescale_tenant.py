@@ -264,9 +264,14 @@ STRANGER = {"org_name": "Other", "admin_base_url": "https://other-admin.example.
 
 
 @pytest.mark.parametrize("going", [False, True], ids=["changed", "deleted"])
-def test_at_another_master_the_tenant_with_its_id_is_a_strangers(going: bool) -> None:
+@pytest.mark.parametrize(
+    "secret",
+    [KEPT, SecretView(name="acme-acme", keys=("token",)), None],
+    ids=["its address", "no address", "no Secret"],
+)
+def test_at_another_master_the_tenant_with_its_id_is_a_strangers(secret: SecretView | None, going: bool) -> None:
     moved = after(settled(), {"spec": {"systemMasterUrl": "https://else.example.com", "fromEmail": "a@example.com"}})
-    found = on(after(moved, {"metadata": GOING}) if going else moved, found=known(**STRANGER), secret=KEPT)
+    found = on(after(moved, {"metadata": GOING}) if going else moved, found=known(**STRANGER), secret=secret)
 
     assert (found.reads, found.writes, found.drops_finalizer) == ((), (), False)
     assert "is Other at" in found.why
