@@ -1,4 +1,4 @@
-"""The objects of each tenant, and reads of a tenant's lists, for the sweep and the audit."""
+"""Tenants' objects and lists, for the sweep and the audit."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from engine.errors import ApiError, Denied
 
 
 class Members(Model):
-    """A tenant's objects, and its provider accounts, each with its own token. `insecure` is True if an object turns off
-    TLS verification.
-    """
+    """A tenant's objects and provider accounts. `insecure`: an object turns off TLS verification."""
 
     accounts: tuple[ProviderAccount, ...]
     insecure: bool
@@ -59,7 +57,7 @@ async def members_of_tenants(
 
 
 async def permitted_answer(tenants: Tenants, members: Members, read: Read, secrets: Secrets) -> object:
-    """The tenant's tokens are tried until 3scale permits the read with one of them."""
+    """Try the tenant's tokens until 3scale permits the read."""
     *others, last = members.accounts
     for account in others:
         with suppress(Denied):

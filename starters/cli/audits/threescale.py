@@ -1,8 +1,8 @@
 """The 3scale audit: compares each tenant's lists with the objects, in both directions. Read-only.
 
-Each tenant is read twice, and only findings of both reads are reported. A read lists every kind that has objects, and
-every kind whose entries carry our annotation `managed_by`. Check a finding before you act: another cluster may manage
-the same tenant.
+Each tenant is read twice, and only findings of both reads are reported. A read lists every kind that has
+objects, or entries with our annotation `managed_by`. Check a finding before you act: another cluster may manage the
+same tenant.
 """
 
 from __future__ import annotations
