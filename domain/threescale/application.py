@@ -31,7 +31,7 @@ from domain.threescale.idempotent_creations import OTHERS, created
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, finalizer_set, invalid, is_true, waiting
 from domain.threescale.owner_references import owned
 from domain.threescale.provider_account import known_at, same_tenant
-from domain.threescale.remote_ids import annotated_id, combined, host_of
+from domain.threescale.remote_ids import combined
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import FoundApplication, FoundPlan, answers_of
 from domain.threescale.resources import Application, DeveloperAccount, Product
@@ -68,17 +68,9 @@ class ObservedApplication(ObservedOne):
 
     def is_it(self, found: FoundApplication) -> bool:
         """Whether the application is the result of the recorded creation and belongs to no other object."""
-        others = (each.id for each in self.holders)
-        # 3scale has denied it by mistake, or the worker died between the writes of annotation and status.
-        named = found.id == self.known_id or found.name == self.resource.spec.name
-        recorded = named and found.id in self.own_ids
-        return recorded or is_application(found, created(self.resource.metadata), others)
-
-    @property
-    def own_ids(self) -> frozenset[int]:
-        """The ids in status and annotation, unless they are of another tenant or object."""
-        noted = known_at(self.provider.url, host_of(self.resource), annotated_id(self.resource))
-        return frozenset({self.known_id, noted} - {0, *(each.id for each in self.holders)})
+        others = {each.id for each in self.holders}
+        known = found.id == self.known_id and found.id not in others  # 3scale has denied it by mistake
+        return known or is_application(found, created(self.resource.metadata), others)
 
     def read(self, read: Read, body: object) -> Self:
         listed = () if read.of else answers_of(read.resource.value, body)
@@ -221,7 +213,7 @@ def _leaving(observed: ObservedApplication) -> Leaving:
     application, account, provider = observed.resource, observed.account, observed.provider
     known_id = observed.known_id
     leaving = Leaving(holders=observed.holders)
-    begun = bool(created(application.metadata) or observed.own_ids - {known_id})
+    begun = bool(created(application.metadata))
     if account is None or finalizer_removed(account) or not (known_id or begun):
         return leaving
     account_id = id_of_account(account, provider.url)

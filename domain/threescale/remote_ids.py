@@ -18,12 +18,8 @@ def host_of(resource: CustomResource) -> str:
 
 
 def remembered_id(resource: RemoteResource) -> int:
-    return resource.remote_id or annotated_id(resource)
-
-
-def annotated_id(resource: RemoteResource) -> int:
     noted = resource.metadata.annotations.get(resource.id_annotation, "")
-    return int(noted) if noted.isdecimal() and len(noted) <= _LONGEST_ID else 0
+    return resource.remote_id or (int(noted) if noted.isdecimal() and len(noted) <= _LONGEST_ID else 0)
 
 
 def identified(resource: RemoteResource, id_: object) -> JsonPatch:

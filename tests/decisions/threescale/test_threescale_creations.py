@@ -183,23 +183,6 @@ def test_an_application_that_3scale_denied_by_mistake_is_not_made_again() -> Non
     assert not observed(application({}, status), holders=other).is_it(there)
 
 
-def test_an_application_made_again_is_known_by_its_annotation_before_its_status() -> None:
-    """The annotation is written first. Otherwise a worker that dies in between has made it in vain."""
-    status = {"applicationID": 4, "providerAccountHost": "https://3scale-admin.example.com"}
-    noted = {"annotations": {"applicationID": "6"}}
-    there = FoundApplication(id=6, name="App", service_id=5)
-    moved = {**status, "providerAccountHost": "https://another.example.com"}
-
-    assert observed(application(noted, status)).is_it(there)
-    assert not observed(application(noted, moved)).is_it(there)
-    assert not observed(application(noted, status)).is_it(there.model_copy(update={"name": "A stranger's"}))
-    going = application({**noted, **GOING}, status)
-    steps = (One[Any](), One[Any](lost=True), One[Any](looked=True, item=there))
-    calls = [on_application(going, found=found) for found in steps]
-    assert [[each.id for each in call.writes] for call in calls] == [[4], [], [6]]
-    assert [each.path for each in calls[1].reads] == [LOOKS["Application"]]
-
-
 async def test_the_ids_of_other_applications_are_read_once_for_a_whole_list() -> None:
     """Five hundred of one account, each of which looked at all others for each that was listed, took the worker."""
     requests: list[object] = []
