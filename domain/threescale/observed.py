@@ -297,7 +297,8 @@ class Observed(World):
             patch = combined(begun_no_more(resource.metadata), patch)
             fields = {**fields, **remembering(resource, digests)}
         status = self.reported(Situation(state=SyncState.FINE), now, fields)
-        return acts(Phase.SYNCED, why, *self.patched(patch), *self.shown(status), deadline=later)
+        # The status first: the patch removes the record of the creation.
+        return acts(Phase.SYNCED, why, *self.shown(status), *self.patched(patch), deadline=later)
 
     def attempted(
         self, sync: Sync, now: datetime, *, marked: bool = True

@@ -23,6 +23,7 @@ from activities.threescale.cache import ThreescaleCache
 from activities.threescale.developer_accounts import ApplicationSubject
 from activities.threescale.document_download import Downloads
 from activities.threescale.secrets import Secrets
+from domain.threescale.actions import PatchObject, ShowStatus
 from domain.threescale.application import is_application
 from domain.threescale.calls import Answer, Read, Resource
 from domain.threescale.developer_account import is_account
@@ -181,6 +182,14 @@ def test_an_application_that_3scale_denied_by_mistake_is_not_made_again() -> Non
     assert observed(application({}, status)).is_it(there)
     other = (Holder(metadata=application({"uid": "other"}).metadata, id=4),)
     assert not observed(application({}, status), holders=other).is_it(there)
+
+
+def test_the_record_of_a_creation_goes_only_when_the_status_has_the_id() -> None:
+    """A worker that dies in between has otherwise made an application again in vain, or a policy that stays."""
+    made = FoundPolicy.model_validate({"id": 5, "name": "mine", "version": "1", "schema": SCHEMA})
+    world = observed(policy(begun("CustomPolicyDefinition")), found=One[Any](looked=True, item=made))
+
+    assert [type(each) for each in world.decide(NOW).actions] == [ShowStatus, PatchObject]
 
 
 async def test_the_ids_of_other_applications_are_read_once_for_a_whole_list() -> None:
