@@ -12,7 +12,7 @@ from domain.threescale.application_credentials import APPLICATION_ID, credential
 from domain.threescale.developer_account import ObservedAccount, admin_of
 from domain.threescale.developer_user import ObservedUser, password_of
 from domain.threescale.duplicate_owners import Holder, holders_of, seniority
-from domain.threescale.provider_account import named_secret
+from domain.threescale.provider_account import NoAccount, named_secret
 from domain.threescale.reference_names import users_of_account
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, DeveloperUser, Product
 from domain.threescale.usable_referents import id_of_account
@@ -55,7 +55,9 @@ class ApplicationSubject(Subject[Application]):
         application, spec = self.resource, self.resource.spec
         account = self.cache.get(DeveloperAccount, self.namespace, spec.account_cr.name)
         product = self.cache.get(Product, self.namespace, spec.product_cr.name)
-        await self.find_account(named_secret(account))
+        self.provider = NoAccount(why="its account does not exist", waits_for="")
+        if account is not None:
+            await self.find_account(named_secret(account))
         wanted = credentials(application, product).values() if product else ()
         return ObservedApplication(
             **await self.common(),

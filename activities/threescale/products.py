@@ -24,7 +24,7 @@ class ProductSubject(Subject[Product]):
             siblings=self.siblings(),
             backends=tuple(backends.values()),
             applications=applications,
-            secrets=await self.secrets.texts(secrets_of(spec, self.namespace)),
+            secrets=() if meta.deleting else await self.secrets.texts(secrets_of(spec, self.namespace)),
         )
 
 

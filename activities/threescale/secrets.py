@@ -28,7 +28,7 @@ from domain.threescale.provider_account import (
     provider_account,
 )
 from domain.threescale.resources.shared import ObjectReference
-from engine.errors import Conflict, unless_absent
+from engine.errors import Conflict, Denied, unless_absent
 from engine.kube import SECRET, JsonObject, KubeApi
 from engine.kube.json import mapping, text
 
@@ -57,7 +57,13 @@ class Secrets:
         return content.values.get(key.key) if content else None
 
     async def there(self, keys: Iterable[SecretKey]) -> tuple[SecretKey, ...]:
-        return tuple([key for key in keys if await self.text(key) is not None])
+        return tuple([key for key in keys if await self._may_be_there(key)])
+
+    async def _may_be_there(self, key: SecretKey) -> bool:
+        try:
+            return await self.text(key) is not None
+        except Denied:
+            return True  # only the call that needs the value is refused
 
     async def texts(self, keys: Iterable[SecretKey]) -> tuple[SecretText, ...]:
         found = [(key, await self.content(key.namespace, key.name)) for key in keys]

@@ -46,7 +46,12 @@ class TenantSubject(Subject[Tenant]):
         )
 
     async def _secret(self) -> SecretView | None:
-        return await self.secrets.view(*token_place(self.resource))
+        try:
+            return await self.secrets.view(*token_place(self.resource))
+        except Denied:
+            if self.resource.metadata.deleting:
+                return None  # the organisation's name is enough for a deletion
+            raise
 
     def siblings(self) -> tuple[ObjectMeta, ...]:
         tenant, spec = self.resource, self.resource.spec

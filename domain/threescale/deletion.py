@@ -16,6 +16,7 @@ from domain.model import Model
 from domain.resource import ObjectMeta
 from domain.threescale.calls import Read, Sync, Write, deletion
 from domain.threescale.duplicate_owners import Holder, holder_of
+from domain.threescale.idempotent_creations import created
 from domain.threescale.managed_by import is_marked
 from domain.threescale.observed import Blocker, Observed, ObservedOwner, Phase, acts, blocking, waiting
 from domain.threescale.provider_account import NoAccount
@@ -52,7 +53,7 @@ def deprovision(observed: W, leaving_of: Callable[[W], Leaving], now: datetime) 
     if retained(meta):
         return observed.released("it stays in 3scale, as its annotation perdure.dev/retain asks", outside)
     if isinstance(provider, NoAccount):
-        if provider.incomplete and outside:
+        if provider.incomplete and (outside or created(meta)):
             waits = waiting(provider.why, provider.waits_for)
             return observed.blocked(waits, now, phase=Phase.DELETING)
         return observed.released(f"disconnected from 3scale: {provider.why}", outside)

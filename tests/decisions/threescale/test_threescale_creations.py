@@ -17,7 +17,7 @@ from test_threescale_developer_lifecycle import (
     user,
 )
 from test_threescale_once_and_documents import SCHEMA, document, on_document, policy
-from threescale_objects import NOW, Requested, after, decided, observed
+from threescale_objects import NO_ACCOUNT, NOW, Requested, after, decided, observed
 
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.developer_accounts import ApplicationSubject
@@ -107,6 +107,14 @@ def test_a_deleted_object_without_an_id_searches_what_it_has_begun(kind: str) ->
     assert ([each.path for each in looks.reads], looks.drops_finalizer) == ([LOOKS[kind]], False)
     assert [(each.method, each.id) for each in lets_go.writes] == [("DELETE", 5)]
     assert on(kind, going, One[Any](looked=True)).drops_finalizer
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_begun_creation_is_not_left_behind_while_the_secret_lacks_a_key(kind: str) -> None:
+    incomplete = NO_ACCOUNT.model_copy(update={"incomplete": True})
+    for meta, waits in ((begun(kind), True), ({}, False)):
+        found = on(kind, {**meta, **GOING}, provider=incomplete)
+        assert (found.drops_finalizer, bool(found.waits_for)) == (not waits, waits)
 
 
 @pytest.mark.parametrize("kind", KINDS)

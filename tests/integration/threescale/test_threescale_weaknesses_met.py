@@ -20,6 +20,8 @@ from domain.threescale import (
     APPLICATION_AUTH,
     BACKEND,
     CUSTOM_KINDS,
+    DEVELOPER_ACCOUNT,
+    DEVELOPER_USER,
     PRODUCT,
     PROXY_CONFIG_PROMOTE,
     TENANT,
@@ -103,13 +105,14 @@ async def test_every_kind_says_that_its_tenant_is_not_known(passes: Passes, cont
 class Closed:
     """A namespace whose Secrets the worker may not read."""
 
-    def __init__(self, passes: Passes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, passes: Passes, monkeypatch: pytest.MonkeyPatch, but: str = "") -> None:
         self._get = passes.kube.get
+        self._but = but
         self.open = False
         monkeypatch.setattr(passes.kube, "get", self.get)
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Any:
-        if kind == SECRET and not self.open:
+        if kind == SECRET and name != self._but and not self.open:
             raise Denied(f"get Secret {namespace}/{name}: forbidden")
         return await self._get(kind, namespace, name)
 
@@ -152,6 +155,36 @@ async def test_an_object_whose_secret_may_not_be_read_waits_with_its_deletion(
     closed.open = True
     await rounds(passes, bare_shop, 5)
     assert "stock" not in {each["system_name"] for each in tenant.list("backend_apis")}
+
+
+async def test_only_what_needs_a_secret_is_held_up_if_the_secret_may_not_be_read(
+    bare_shop: Shop, passes: Passes, monkeypatch: pytest.MonkeyPatch, tenant: Client
+) -> None:
+    await everything(bare_shop)
+    issuer = {"name": "issuer", "namespace": bare_shop.namespace}
+    await bare_shop.secret("issuer", issuerEndpoint="https://sso.example.com")
+    oidc = {"issuerType": "keycloak", "issuerEndpointRef": issuer}
+    hosted = {"apicastHosted": {"authentication": {"oidc": oidc}}}
+    await bare_shop.create(PRODUCT, "closed", {"name": "Closed", "systemName": "closed", "deployment": hosted})
+    await passes.settled(bare_shop)
+    (closed,) = [each for each in tenant.list("services") if each["system_name"] == "closed"]
+    Closed(passes, monkeypatch, but="threescale-provider-account")
+
+    account = (await bare_shop.get(DEVELOPER_ACCOUNT, "acme") or {})["status"]["accountID"]
+    bob = (await bare_shop.get(DEVELOPER_USER, "bob") or {})["spec"]
+    await bare_shop.create(DEVELOPER_USER, "carl", {**bob, "username": "carl", "email": "carl@example.com"})
+    await bare_shop.change(DEVELOPER_USER, "ann", {"email": "ann@example.org"})
+    await bare_shop.delete(DEVELOPER_USER, "bob")
+    await bare_shop.delete(PRODUCT, "closed")
+    await rounds(passes, bare_shop)
+
+    assert await bare_shop.get(PRODUCT, "closed") is None
+    assert closed["id"] not in {each["id"] for each in tenant.list("services")}
+    users = {each["username"]: each["email"] for each in tenant.list(f"accounts/{account}/users")}
+    assert (users["ann"], users.keys() & {"bob", "carl"}) == ("ann@example.org", set())
+    assert await bare_shop.message(DEVELOPER_USER, "carl", "Failed") == (
+        f"get Secret {bare_shop.namespace}/password: forbidden"
+    )
 
 
 async def test_another_system_name_makes_no_second_product(bare_shop: Shop, passes: Passes, tenant: Client) -> None:
