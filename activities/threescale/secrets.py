@@ -28,7 +28,7 @@ from domain.threescale.provider_account import (
     provider_account,
 )
 from domain.threescale.resources.shared import ObjectReference
-from engine.errors import Conflict, Denied, unless_absent
+from engine.errors import Denied, unless_absent
 from engine.kube import SECRET, JsonObject, KubeApi
 from engine.kube.json import mapping, text
 
@@ -88,13 +88,13 @@ class Secrets:
         await self._kube.patch(SECRET, namespace, name, {"metadata": {"labels": dict(labels)}})
         self._read.pop((namespace, name), None)
 
-    async def put(self, secret: JsonObject) -> None:
+    async def put(self, secret: JsonObject, *, exists: bool) -> None:
         namespace, name = text(secret, "metadata", "namespace"), text(secret, "metadata", "name")
-        try:
-            await self._kube.create(SECRET, secret, namespace)
-        except Conflict:
-            await self._kube.patch(SECRET, namespace, name, _changeable(secret))
         self._read.pop((namespace, name), None)
+        if exists:
+            await self._kube.patch(SECRET, namespace, name, _changeable(secret))
+        else:
+            await self._kube.create(SECRET, secret, namespace)
 
     async def may_put(self, secret: JsonObject) -> None:
         """Check by a dry run that the Secret can be written. Raises ApiError otherwise."""

@@ -82,13 +82,13 @@ class TenantSubject(Subject[Tenant]):
     async def keep(self, write: Write, body: object) -> dict[str, Any]:
         if write.resource is not Resource.TENANT:
             return {}
-        found = await self.secrets.content(*token_place(self.resource))
-        secret = secret_of(self.resource, body, found.meta if found else None)
-        if not secret:
-            return {}
         for attempt in range(MOST_ATTEMPTS):
             try:
-                await self.secrets.put(dict(secret))
+                found = await self.secrets.content(*token_place(self.resource))
+                secret = secret_of(self.resource, body, found.meta if found else None)
+                if not secret:
+                    return {}
+                await self.secrets.put(secret, exists=found is not None)
                 break
             except ApiError as error:
                 log.warning(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from domain.identity import Kind
 from domain.resource import CustomResource, ObjectMeta, OwnerReference
 from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.provider_account import NoAccount, ProviderAccount
@@ -15,7 +16,7 @@ def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
     """A patch that sets the owner reference, as controller if there is no other controller; empty if already set."""
     if any(reference.uid == owner.metadata.uid for reference in meta.owner_references):
         return {}
-    others = [each for each in meta.owner_references if each.kind != owner.kind_of.name]
+    others = [each for each in meta.owner_references if not is_of(owner.kind_of, each)]
     reference = OwnerReference(
         api_version=owner.kind_of.api_version,
         kind=owner.kind_of.name,
@@ -25,6 +26,11 @@ def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
         block_owner_deletion=True,
     )
     return {"metadata": {"ownerReferences": [each.model_dump(mode="json") for each in (*others, reference)]}}
+
+
+def is_of(kind: Kind, reference: OwnerReference) -> bool:
+    """Other groups have kinds with the same names."""
+    return reference.kind == kind.name and reference.api_version.startswith(f"{kind.group}/")
 
 
 def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, tenants: Iterable[Tenant]) -> JsonPatch:

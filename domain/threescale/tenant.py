@@ -31,7 +31,7 @@ from domain.threescale.digests import digest, digests_of
 from domain.threescale.duplicate_owners import elder
 from domain.threescale.managed_by import MANAGED_BY, is_marked, missing_mark
 from domain.threescale.observed import Blocker, Observed, Phase, acts, failed, invalid, waiting
-from domain.threescale.owner_references import owned
+from domain.threescale.owner_references import is_of, owned
 from domain.threescale.provider_account import (
     ADDRESS_KEY,
     TOKEN_KEY,
@@ -40,13 +40,14 @@ from domain.threescale.provider_account import (
     SecretView,
     same_tenant,
 )
-from domain.threescale.remote_ids import identified
+from domain.threescale.remote_ids import combined, identified
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import LEAVING, FoundUser, Identified, answer_of, answers_of
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.developers import ADMIN
 from domain.threescale.resources.shared import Digests
 from domain.threescale.spec_defaults import of_tenant
+from domain.writes import JsonPatch
 
 MASTER_KEY = "MASTER_ACCESS_TOKEN"
 TOKEN_SECRET_LABELS: Mapping[str, str] = {"app": "3scale-operator"}
@@ -143,18 +144,14 @@ def secret_of(tenant: Tenant, answer: object, before: ObjectMeta | None = None) 
 
 def secret_with(tenant: Tenant, values: Mapping[str, str], before: ObjectMeta | None = None) -> JsonObject:
     reference, own = tenant.spec.tenant_secret_ref, tenant.metadata.namespace
-    metadata: JsonObject = {
-        "name": reference.name,
-        "namespace": reference.namespace,
-        "labels": dict(TOKEN_SECRET_LABELS),
-    }
+    names: JsonObject = {"name": reference.name, "namespace": reference.namespace}
+    patch: JsonPatch = {"metadata": {**names, "labels": dict(TOKEN_SECRET_LABELS)}}
     # A Secret that a person made stays when the Tenant goes.
-    was_owned = before is None or any(each.kind == TENANT.name for each in before.owner_references)
+    was_owned = before is None or any(is_of(TENANT, each) for each in before.owner_references)
     if reference.namespace == own and was_owned:
         # The garbage collector deletes objects whose owner is in another namespace.
-        owners = owned(before or ObjectMeta(), tenant).get("metadata")
-        metadata |= owners if isinstance(owners, Mapping) else {}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "stringData": {**values}}
+        patch = combined(patch, owned(before or ObjectMeta(), tenant))
+    return {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", **patch, "stringData": dict(values)}
 
 
 def _synced(observed: ObservedTenant, now: datetime) -> Decision:

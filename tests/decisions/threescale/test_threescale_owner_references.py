@@ -8,6 +8,7 @@ import pytest
 from threescale_objects import ACCOUNT, NO_ACCOUNT, backend, metadata, product
 
 from domain.resource import CustomResource, ObjectMeta, OwnerReference
+from domain.threescale import TENANT
 from domain.threescale.owner_references import belonging, owned
 from domain.threescale.resources import Tenant
 
@@ -51,10 +52,12 @@ def test_an_object_with_an_owner_or_without_a_tenant_or_new_or_going_is_left_alo
 
 def test_an_object_that_another_controls_gets_its_owner_beside_that_one() -> None:
     other = OwnerReference(api_version="v1", kind="Shop", name="till", uid="1", controller=True)
-    meta = ObjectMeta(owner_references=(other, OwnerReference(kind="Tenant", name="branch", uid="of before")))
-    patch: Any = owned(meta, tenant())
+    before = OwnerReference(api_version=TENANT.api_version, kind="Tenant", name="branch", uid="of before")
+    of_another_group = before.model_copy(update={"api_version": "storage.example.com/v2", "uid": "2"})
+    patch: Any = owned(ObjectMeta(owner_references=(other, before, of_another_group)), tenant())
 
     assert [(each["kind"], each["uid"], each["controller"]) for each in patch["metadata"]["ownerReferences"]] == [
         ("Shop", "1", True),
+        ("Tenant", "2", False),
         ("Tenant", "uid-branch", False),
     ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 from typing import Any, cast
+from unittest.mock import AsyncMock
 
 import pytest
-from threescale_objects import metadata
+from threescale_objects import NOW, after, metadata
 
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.document_download import Downloads
@@ -14,12 +15,14 @@ from activities.threescale.secrets import Secrets
 from activities.threescale.tenant import TenantSubject
 from activities.threescale.tenant_addresses import Homes
 from domain.threescale import TENANT
+from domain.threescale.actions import WriteSecret
 from domain.threescale.calls import Resource, Write
 from domain.threescale.provider_account import NoAccount
 from domain.threescale.resources import Tenant
 from engine.errors import Absent, Conflict, Denied, Invalid
 from engine.kube import KubeApi
 
+ANSWER = {"signup": {"account": {"id": 5, "admin_base_url": "https://acme"}, "access_token": {"value": "t0k"}}}
 CREATION = Write(resource=Resource.TENANT, method="POST", path="providers")
 
 
@@ -28,12 +31,15 @@ class Trials:
 
     def __init__(self, present: dict[str, Any] | None = None) -> None:
         self.asked: list[Any] = []
-        self._present = present
+        self.present = present
+        self.denied = False
 
     async def get(self, kind: object, namespace: str, name: str) -> dict[str, Any]:
-        if self._present is None:
+        if self.denied:
+            raise Denied(f"get Secret {name}: forbidden")
+        if self.present is None:
             raise Absent(f"Secret {name} does not exist")
-        return self._present
+        return self.present
 
     async def applied(self, kind: object, obj: dict[str, Any], namespace: str) -> dict[str, object]:
         self.asked.append((namespace, obj))
@@ -111,14 +117,21 @@ async def test_an_empty_secret_and_a_tenants_own_may_be_filled(there: dict[str, 
     assert len(kube.asked) == 1
 
 
-BY_AN_EARLIER_ONE = {"apiVersion": "v1", "kind": "Tenant", "name": "acme", "uid": "uid-before", "controller": True}
+BY_AN_EARLIER_ONE = {
+    "apiVersion": TENANT.api_version,
+    "kind": "Tenant",
+    "name": "acme",
+    "uid": "uid-before",
+    "controller": True,
+}
+BY_ANOTHER_GROUPS = {**BY_AN_EARLIER_ONE, "apiVersion": "storage.example.com/v2"}
 BY_A_TOOL = {"apiVersion": "v1", "kind": "SealedSecret", "name": "acme", "uid": "uid-tool", "controller": True}
 
 
 @pytest.mark.parametrize(
     ("owners", "owned_by"),
-    [([BY_AN_EARLIER_ONE], ["uid-acme"]), ([], None), ([BY_A_TOOL], None)],
-    ids=["an earlier Tenant's", "a person's", "a tool's"],
+    [([BY_AN_EARLIER_ONE], ["uid-acme"]), ([], None), ([BY_A_TOOL], None), ([BY_ANOTHER_GROUPS], None)],
+    ids=["an earlier Tenant's", "a person's", "a tool's", "another Tenant's"],
 )
 async def test_a_filled_secret_is_marked_and_never_goes_with_an_earlier_tenant(
     owners: list[dict[str, Any]], owned_by: list[str] | None
@@ -126,15 +139,39 @@ async def test_a_filled_secret_is_marked_and_never_goes_with_an_earlier_tenant(
     there = present("")
     there["metadata"]["ownerReferences"] = owners
     kube = Trials(there)
-    answer = {"signup": {"account": {"id": 5, "admin_base_url": "https://acme"}, "access_token": {"value": "t0k"}}}
 
-    await subject(kube, "ACME").keep(CREATION, answer)
+    await subject(kube, "ACME").keep(CREATION, ANSWER)
 
     ((namespace, patch),) = kube.asked
     references = patch["metadata"].get("ownerReferences")
     assert (namespace, patch["stringData"]["token"]) == ("shop", "t0k")
     assert patch["metadata"]["labels"] == {"app": "3scale-operator"}
     assert (references and [each["uid"] for each in references]) == owned_by
+
+
+async def test_a_secret_that_a_person_makes_meanwhile_stays_the_persons(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("asyncio.sleep", AsyncMock())
+    kube = Trials()
+    of_acme = subject(kube, "ACME")
+    await of_acme.prepare(CREATION)
+    kube.asked.clear()
+    kube.present = present("")
+
+    await of_acme.keep(CREATION, ANSWER)
+
+    ((_, patch),) = kube.asked
+    assert patch["stringData"]["token"] == "t0k"
+    assert "ownerReferences" not in patch["metadata"]
+
+
+async def test_a_tenants_own_secret_need_not_be_readable_for_its_deletion() -> None:
+    kube = Trials()
+    kube.denied = True
+    of_acme = subject(kube, "ACME")
+    with pytest.raises(Denied):
+        await of_acme.write(WriteSecret())
+    of_acme.resource = after(of_acme.resource, {"metadata": {"deletionTimestamp": NOW.isoformat()}})
+    assert await of_acme.write(WriteSecret()) == {"secret": None}
 
 
 @pytest.mark.parametrize("token", ["", "\n"])
