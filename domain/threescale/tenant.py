@@ -234,8 +234,9 @@ def _strange(observed: ObservedTenant, item: FoundTenant) -> Blocker:
     where = "/".join(token_place(tenant))
     return waiting(
         f"tenant {item.id} of {tenant.spec.system_master_url} is {item.org_name} at {item.address}, not "
-        f"{tenant.spec.organization_name} at the address in Secret {where}. Correct spec.systemMasterUrl, or put the "
-        f"address of tenant {item.id} into that Secret, or set perdure.dev/retain and delete this Tenant",
+        f"{tenant.spec.organization_name} at the address in Secret {where}. Correct spec.systemMasterUrl or "
+        f"spec.organizationName, put the address of tenant {item.id} into that Secret, or set perdure.dev/retain and "
+        "delete this Tenant",
         f"Secret/{where}",
     )
 
