@@ -9,7 +9,7 @@ from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET
 from domain.loadbalancers.balancer_world import BalancerWorld, CreateSet, DeleteSets, ObserveBalancer, PatchSet
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from engine.clock import now
-from engine.errors import Conflict
+from engine.errors import ApiError, Conflict
 
 
 class LoadBalancerActivities(Activities):
@@ -48,5 +48,11 @@ class LoadBalancerActivities(Activities):
 
     @activity.defn(name=DeleteSets.activity)
     async def delete_sets(self, deletion: DeleteSets) -> None:
+        refused: list[ApiError] = []
         for name in deletion.names:
-            await self._context.delete(LOAD_BALANCER_SET, deletion.namespace, name)
+            try:
+                await self._context.delete(LOAD_BALANCER_SET, deletion.namespace, name)
+            except ApiError as error:
+                refused.append(error)
+        if refused:
+            raise refused[0]
