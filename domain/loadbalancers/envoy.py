@@ -57,6 +57,8 @@ _HEALTH_CHECK: Document = {
 }
 # "No timeout" is 0, which Envoy supports for TCP. With 0 it would end UDP sessions before the answer arrives.
 _NEVER_IDLE = timedelta(days=365)
+# Envoy refuses a listener with Go's longest durations.
+_LONGEST_IDLE = 100 * _NEVER_IDLE
 _RANGES_POLICY = "load-balancer-source-ranges"
 
 
@@ -153,7 +155,7 @@ def _idle_timeouts(options: LoadBalancerOptions) -> tuple[dict[str, timedelta], 
                 warning(_FAILED, f"Idle timeout {text!r} of {protocol} is not a duration, so it is left out")
             )
         else:
-            timeouts[protocol] = timeout
+            timeouts[protocol] = min(timeout, _LONGEST_IDLE)
     return timeouts, notices
 
 

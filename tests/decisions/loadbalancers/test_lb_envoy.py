@@ -145,6 +145,14 @@ def test_no_timeout_is_zero_for_tcp_and_as_good_as_never_for_udp() -> None:
     assert (seconds(tcp), seconds(udp)) == (0, 365 * 86400)
 
 
+def test_the_longest_timeout_is_one_that_envoy_accepts() -> None:
+    longest = "2562047h47m16.854775807s"
+    ports, options = [HTTP, DNS], {"tcpIdleTimeout": longest, "udpIdleTimeout": longest}
+    (tcp,) = filters(ports=ports, options=options)
+    (udp,) = listener("UDP-53", ports=ports, options=options)["listener_filters"]
+    assert (seconds(tcp), seconds(udp)) == (36500 * 86400, 36500 * 86400)
+
+
 def test_source_ranges_are_asked_before_tcp_is_passed_on() -> None:
     access, proxy = filters(options={"loadBalancerSourceRanges": ["10.1.2.3/8", "fd00::/16"]})
     rules = access["typed_config"]["rules"]
