@@ -237,7 +237,7 @@ def _health_actions(world: MachineWorld, now: datetime) -> tuple[tuple[Action, .
 
 def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[tuple[Action, ...], list[Moment]]:
     machine = world.machine
-    if reported:
+    if reported and world.balancer is not None:  # otherwise there is no traffic that it could forward
         if config_fault([machine], now, world.timings):
             return (), [Moment(at=now + world.timings.window)]
         if world.fleet is None:

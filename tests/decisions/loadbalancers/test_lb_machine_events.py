@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from driven import Driven
-from lb_objects import condition, healthy, machine, machine_set
+from lb_objects import balancer, condition, healthy, machine, machine_set
 from memory_kube import MemoryKube
 from temporalio.client import Client
 
@@ -21,7 +21,7 @@ from activities.openstack.projects import Projects
 from activities.replaced_operator import HELD_FOR
 from domain.decision import Decision
 from domain.identity import Key
-from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.constants import GIVEN_UP_ANNOTATION, MACHINE_FINALIZER, MARKED_AT_ANNOTATION
 from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
@@ -46,7 +46,7 @@ class NoProjects:
 
 
 class Installation:
-    """One machine in an API server of its own, without a LoadBalancer."""
+    """One machine in an API server of its own, at first without its LoadBalancer."""
 
     def __init__(self) -> None:
         self.kube = MemoryKube()
@@ -63,6 +63,10 @@ class Installation:
         changes["metadata"] = {"finalizers": [MACHINE_FINALIZER], **changes.get("metadata", {})}
         body = machine(NAME, conditions, **changes).model_dump(mode="json", exclude_none=True)
         await self.kube.create(LOAD_BALANCER_MACHINE, body, "lbs")
+
+    async def served(self) -> None:
+        body = balancer().model_dump(mode="json", exclude_none=True)
+        await self.kube.create(LOAD_BALANCER, body, "lbs")
 
     async def another(self, conditions: Any) -> None:
         body = machine("another", conditions).model_dump(mode="json", exclude_none=True)
@@ -167,6 +171,7 @@ async def test_a_machine_of_a_set_is_left_to_it() -> None:
 async def test_while_the_whole_fleet_is_silent_a_machine_without_a_set_stays() -> None:
     on = Installation()
     dead = [*healthy(beat=since(minutes=9)), {**MARK, "lastTransitionTime": since(minutes=3)}]
+    await on.served()
     await on.begun(dead)
     await on.passed()
     assert not await on.gone()
@@ -175,10 +180,18 @@ async def test_while_the_whole_fleet_is_silent_a_machine_without_a_set_stays() -
     assert await on.gone()
 
 
+async def test_a_silent_machine_without_set_and_load_balancer_goes_though_no_other_reports() -> None:
+    on = Installation()
+    await on.begun([*healthy(beat=since(minutes=9)), {**MARK, "lastTransitionTime": since(minutes=3)}])
+    await on.passed()
+    assert await on.gone()
+
+
 async def test_a_machine_without_a_set_whose_configuration_is_at_fault_stays() -> None:
     on = Installation()
     fault = condition(CONFIG_READY, "False", beat=since(seconds=5), since=since(minutes=9), reason=CONFIG_REJECTED)
     mark = {**MARK, "lastTransitionTime": since(minutes=3)}
+    await on.served()
     await on.begun([fault, *healthy(beat=since(seconds=5))[1:], mark])
     moment = datetime.now(UTC)
     again = await on.look_again()
