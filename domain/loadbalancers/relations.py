@@ -50,7 +50,8 @@ def _set_names(machine_set: LoadBalancerSet) -> Iterable[Hashable]:
 def _rolled_out(machine_set: LoadBalancerSet) -> Hashable:
     meta, status = machine_set.metadata, machine_set.status
     conditions = tuple((each.type, each.status) for each in status.conditions)
-    return status.replicas, status.ready_replicas, conditions, tuple(sorted(meta.labels.items())), meta.deleting
+    labels = tuple(sorted(meta.labels.items()))
+    return status.replicas, status.ready_replicas, conditions, machine_set.revision, labels, meta.deleting
 
 
 def _health(machine: LoadBalancerMachine) -> Hashable:

@@ -10,7 +10,7 @@ from lb_objects import NOW, ago, balancer, condition, healthy, machine, machine_
 
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, THE_PROJECTS
-from domain.loadbalancers.constants import DRIFT_ANNOTATION, MARKED_AT_ANNOTATION
+from domain.loadbalancers.constants import DRIFT_ANNOTATION, MARKED_AT_ANNOTATION, REVISION_ANNOTATION
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.writes import merge
 from starters.watch.loadbalancers import WATCHED
@@ -111,11 +111,12 @@ def test_a_machine_of_no_set_and_of_another_template_wakes_none() -> None:
     assert ENTRIES[LOAD_BALANCER_MACHINE.name].relatives(None, alone, index) == set()
 
 
-def test_a_set_of_which_a_label_or_the_owner_is_changed_is_news_to_its_load_balancer() -> None:
+def test_a_set_whose_label_owner_or_revision_is_changed_is_news_to_its_load_balancer() -> None:
     index, owner = Index(), seen(balancer())
     index.of("LoadBalancer")[owner.name] = owner
     before, entry = seen(machine_set()), ENTRIES[LOAD_BALANCER_SET.name]
-    for change in ({"labels": {"lbm-template-hash": "other"}}, {"ownerReferences": []}):
+    revision = {"annotations": {REVISION_ANNOTATION: "9"}}
+    for change in ({"labels": {"lbm-template-hash": "other"}}, {"ownerReferences": []}, revision):
         after = seen(machine_set(), metadata=change)
         assert after.fingerprint != before.fingerprint
         assert entry.relatives(before, after, index) == {owner.key}
