@@ -175,3 +175,17 @@ def parse_timestamp(text: str | None) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+# Durations are added to times and subtracted from them, so times too near the calendar's limits are invalid.
+_YEARS = range(1970, 9001)
+
+
+def reckonable(moment: datetime) -> bool:
+    """Whether the time has a zone, and a year far from the calendar's limits."""
+    return moment.tzinfo is not None and moment.year in _YEARS
+
+
+def reckonable_timestamp(text: str | None) -> datetime | None:
+    moment = parse_timestamp(text)
+    return moment if moment is not None and reckonable(moment) else None

@@ -17,14 +17,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from domain.model import Model
-
-# Durations are added to times and subtracted from them, so times too near the calendar's limits are invalid.
-_YEARS = range(1970, 9001)
-
-
-def reckonable(moment: datetime) -> bool:
-    """Whether the time has a zone, and a year far from the calendar's limits."""
-    return moment.tzinfo is not None and moment.year in _YEARS
+from domain.resource import reckonable
 
 
 def _reckonable(moment: datetime) -> datetime:

@@ -21,9 +21,10 @@ from domain.instances.event_envelope import (
     name_of,
     usable_id,
 )
-from domain.instances.events import EventKind, HealthNotice, InstanceEvent, reckonable
+from domain.instances.events import EventKind, HealthNotice, InstanceEvent
 from domain.instances.message_unwrapping import Ignored
 from domain.instances.scheduled_event_types import SCHEDULED_CATEGORIES, is_scheduled
+from domain.resource import reckonable
 
 
 def health_notices(detail: Fields, header: Header) -> tuple[InstanceEvent | Ignored, ...]:

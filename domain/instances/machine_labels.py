@@ -15,14 +15,14 @@ from pydantic import ValidationError
 
 from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, LONGEST_ANNOTATION, STATE_LABEL
 from domain.instances.event_record import Drain, HeldHook, InstanceRecord, Interruption, LastEvent
-from domain.instances.events import EventKind, InstanceState, reckonable
+from domain.instances.events import EventKind, InstanceState
 from domain.instances.interruption_causes import nearest_end, open_interruptions
 from domain.instances.resources import AWSMachine, Node
 from domain.instances.scheduled_event_timing import open_planned
 from domain.instances.scheduled_event_types import Effect, effect_of
 from domain.instances.state_ordering import LastState
 from domain.model import Model
-from domain.resource import ObjectMeta
+from domain.resource import ObjectMeta, reckonable
 from domain.writes import JsonPatch
 
 # From the most to the least severe: an AWSMachine has one label.

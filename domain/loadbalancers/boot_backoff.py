@@ -14,7 +14,7 @@ from domain.control_annotations import RETRIED
 from domain.loadbalancers.constants import BOOT_FAILED_AT_ANNOTATION, BOOT_FAILURES_ANNOTATION
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.refusal import doubled
-from domain.resource import parse_timestamp, timestamp
+from domain.resource import reckonable_timestamp, timestamp
 from domain.writes import JsonPatch
 
 _FIRST_PAUSE = timedelta(minutes=1)
@@ -33,7 +33,7 @@ def boot_pause(failures: int) -> timedelta:
 
 
 def paused_until(machine_set: LoadBalancerSet) -> datetime | None:
-    failed_at = parse_timestamp(machine_set.metadata.annotations.get(BOOT_FAILED_AT_ANNOTATION))
+    failed_at = reckonable_timestamp(machine_set.metadata.annotations.get(BOOT_FAILED_AT_ANNOTATION))
     return failed_at + boot_pause(len(failed_boots(machine_set))) if failed_at else None
 
 
@@ -57,7 +57,7 @@ def tried_again(token: str) -> JsonPatch:
 def forget_failures(machine_set: LoadBalancerSet, ready: Iterable[LoadBalancerMachine]) -> JsonPatch:
     """The patch that resets the count if a machine created after the last failure is ready; otherwise empty."""
     known = {BOOT_FAILURES_ANNOTATION, BOOT_FAILED_AT_ANNOTATION} & machine_set.metadata.annotations.keys()
-    failed_at = parse_timestamp(machine_set.metadata.annotations.get(BOOT_FAILED_AT_ANNOTATION))
+    failed_at = reckonable_timestamp(machine_set.metadata.annotations.get(BOOT_FAILED_AT_ANNOTATION))
     births = (machine.metadata.creation_timestamp for machine in ready)
     if not known or not any(failed_at is None or (born is not None and born >= failed_at) for born in births):
         return {}

@@ -19,7 +19,7 @@ from domain.loadbalancers.go_formats import parse_duration
 from domain.loadbalancers.patches import annotated
 from domain.loadbalancers.refused_calls import Blocker, Nature
 from domain.loadbalancers.resources import LoadBalancerMachine
-from domain.resource import parse_timestamp, timestamp
+from domain.resource import reckonable_timestamp, timestamp
 from domain.writes import JsonPatch
 
 BOOT_TIMEOUT = timedelta(minutes=10)
@@ -27,7 +27,7 @@ BOOT_TIMEOUT = timedelta(minutes=10)
 
 def boot_deadline(machine: LoadBalancerMachine, timeout: timedelta = BOOT_TIMEOUT) -> datetime | None:
     """The time by which the machine must have reported; None if it has no creation time."""
-    waited = parse_timestamp(machine.metadata.annotations.get(BOOTS_SINCE_ANNOTATION))
+    waited = reckonable_timestamp(machine.metadata.annotations.get(BOOTS_SINCE_ANNOTATION))
     born = waited or machine.metadata.creation_timestamp
     own = parse_duration(machine.metadata.annotations.get(CREATION_TIMEOUT_ANNOTATION, ""))
     return born + (timeout if own is None else own) if born else None

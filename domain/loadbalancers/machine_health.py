@@ -22,7 +22,7 @@ from domain.loadbalancers.boot_timeout import BOOT_TIMEOUT, boot_deadline, waits
 from domain.loadbalancers.constants import GIVEN_UP_ANNOTATION, MARKED_AT_ANNOTATION
 from domain.loadbalancers.resources import LoadBalancerMachine, MachineCondition
 from domain.model import Model
-from domain.resource import parse_timestamp, timestamp
+from domain.resource import reckonable_timestamp, timestamp
 from domain.writes import JsonPatch
 
 CONFIG_READY = "ConfigReady"
@@ -127,17 +127,17 @@ def is_master(machine: LoadBalancerMachine) -> bool:
 
 
 def last_report(machine: LoadBalancerMachine) -> datetime | None:
-    beats = [parse_timestamp(each.last_heartbeat_time) for each in reports_of(machine)]
+    beats = [reckonable_timestamp(each.last_heartbeat_time) for each in reports_of(machine)]
     known = [beat for beat in beats if beat is not None]
     return max(known) if known else None
 
 
 def marked_at(machine: LoadBalancerMachine) -> datetime | None:
-    noted = parse_timestamp(machine.metadata.annotations.get(MARKED_AT_ANNOTATION))
+    noted = reckonable_timestamp(machine.metadata.annotations.get(MARKED_AT_ANNOTATION))
     if noted is not None:
         return noted
     found = _condition(machine, MARKED)
-    return parse_timestamp(found.last_transition_time) if found is not None and found.status == TRUE else None
+    return reckonable_timestamp(found.last_transition_time) if found is not None and found.status == TRUE else None
 
 
 def mark_patches(machine: LoadBalancerMachine, health: Health) -> tuple[JsonPatch, JsonPatch]:
@@ -169,7 +169,7 @@ def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS)
     watcher compares this time with the clock.
     """
     beats = [_condition(machine, type_) for type_ in RELEVANT]
-    moments = [parse_timestamp(each.last_heartbeat_time) for each in beats if each is not None]
+    moments = [reckonable_timestamp(each.last_heartbeat_time) for each in beats if each is not None]
     # A report is valid for its window, inclusive.
     known = [moment + timings.window + _TICK for moment in moments if moment is not None]
     return min(known) if known else None
@@ -179,12 +179,12 @@ def _turning_points(machine: LoadBalancerMachine, timings: Timings) -> list[date
     if not reports_of(machine):
         return [] if waits_for_server(machine) else [boot_deadline(machine, timings.boot)]
     found = (_condition(machine, type_) for type_ in RELEVANT)
-    faults = [parse_timestamp(each.last_transition_time) for each in found if each and each.status != TRUE]
+    faults = [reckonable_timestamp(each.last_transition_time) for each in found if each and each.status != TRUE]
     return [moment + timings.window + _TICK if moment else None for moment in faults]
 
 
 def _moment(text: str | None) -> datetime:
-    return parse_timestamp(text) or _LONG_AGO
+    return reckonable_timestamp(text) or _LONG_AGO
 
 
 def _condition(machine: LoadBalancerMachine, type_: str) -> MachineCondition | None:

@@ -24,7 +24,7 @@ from domain.loadbalancers.resources import HAS_MASTER, LoadBalancer, LoadBalance
 from domain.loadbalancers.selectors import belongs
 from domain.loadbalancers.template_hash import template_hash
 from domain.model import Model
-from domain.resource import parse_timestamp
+from domain.resource import reckonable_timestamp
 from domain.writes import JsonPatch, difference
 
 # How long the old machines stay: if a new machine holds the virtual address; if no new machine holds it; if it is
@@ -123,7 +123,7 @@ def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> 
     if seen != wanted or ready != wanted:
         return Gate(open=False, ready=False, why=f"ready machines of {current.metadata.name}: {ready} of {wanted}")
     found = next((each for each in status.conditions if each.type == HAS_MASTER), None)
-    moments = [parse_timestamp(found.last_transition_time) if found else current.metadata.creation_timestamp]
+    moments = [reckonable_timestamp(found.last_transition_time) if found else current.metadata.creation_timestamp]
     if found is None:
         wait, why = _MASTER_UNKNOWN, "it is not known yet which machine holds the virtual address"
     elif found.status == "True":
@@ -131,7 +131,7 @@ def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> 
     else:
         wait, why = _MASTER_LACKING, "no new machine holds the virtual address yet"
         # The time counts from readiness: the set may have been empty or waiting for quota before.
-        moments.append(parse_timestamp(current.metadata.annotations.get(READY_SINCE_ANNOTATION)))
+        moments.append(reckonable_timestamp(current.metadata.annotations.get(READY_SINCE_ANNOTATION)))
     since = max((moment for moment in moments if moment), default=None)
     # One second more, because whole seconds are compared.
     opens_at = since + wait + _TICK if since else None

@@ -11,7 +11,7 @@ from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALA
 from domain.loadbalancers.constants import DRIFT_ANNOTATION, MARKED_AT_ANNOTATION, SERVICE_NAME_ANNOTATION
 from domain.loadbalancers.machine_health import DEFAULT_TIMINGS, RELEVANT
 from domain.loadbalancers.relations import RELATIONS
-from domain.resource import parse_timestamp
+from domain.resource import reckonable_timestamp
 from engine.kube.json import JsonObject, mapping, sequence, text
 from engine.kube.reflector import Followed
 from starters.watch.loadbalancer_metric_facts import balancer_figures, machine_figures, set_figures
@@ -59,8 +59,10 @@ def read_machine(obj: JsonObject) -> View:
 
 def silent_at(machine: Projection) -> float | None:
     """When the oldest relevant heartbeat expires, in seconds since 1970; None without a heartbeat."""
-    moment = parse_timestamp(machine.fact("oldest report"))
-    return (moment + DEFAULT_TIMINGS.window).timestamp() + 1 if moment else None
+    if not (oldest := machine.fact("oldest report")):
+        return None
+    moment = reckonable_timestamp(oldest)
+    return (moment + DEFAULT_TIMINGS.window).timestamp() + 1 if moment else 0.0
 
 
 def _oldest_report(obj: JsonObject) -> str:

@@ -116,6 +116,24 @@ def test_an_installation_can_set_the_times() -> None:
     assert expires_at(of, strict) == NOW
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"conditions": healthy(beat="9999-12-31T23:59:59Z")},
+        {"conditions": [condition("ConfigReady", "False", since="9999-12-31T23:59:59Z"), *healthy()[1:]]},
+        {
+            "conditions": healthy(beat=ago(minutes=9)),
+            "metadata": {"annotations": {"perdure.dev/marked-for-deletion-at": "9999-12-31T23:59:59Z"}},
+        },
+        {"metadata": {"annotations": {"perdure.dev/boots-since": "9999-12-31T23:59:59Z"}}},
+    ],
+    ids=["heartbeat", "transition", "mark", "boot"],
+)
+def test_the_last_day_of_the_calendar_counts_as_no_time(how: Any) -> None:
+    found = health_of(machine(**how), NOW)
+    assert (found.state, found.next_change) == (HealthState.MARKED, NOW + timedelta(minutes=2))
+
+
 # --- the mark ---
 
 

@@ -160,6 +160,7 @@ def test_the_gate_opens_to_the_second(master: str | None, since: str, opens_in: 
         ("False", ago(minutes=9), ago(hours=1), 61),
         ("False", ago(hours=1), ago(seconds=601), 0),
         ("False", ago(hours=1), "when it was", 0),
+        ("False", ago(hours=1), "9999-12-31T23:59:59Z", 0),
         ("True", ago(seconds=119), ago(), 2),
         ("True", ago(minutes=3), ago(), 0),
     ],

@@ -243,6 +243,11 @@ def test_a_new_machine_that_is_ready_ends_the_series() -> None:
     }
 
 
+def test_the_last_day_of_the_calendar_pauses_no_creation() -> None:
+    beyond = {"perdure.dev/boot-failures": "a,b,c", "perdure.dev/boot-failed-at": "9999-12-31T23:59:59Z"}
+    assert len(plan(wanting(1, annotations=beyond)).create) == 1
+
+
 def test_only_as_many_failures_are_remembered_as_pauses_need() -> None:
     current = wanting(1)
     for number in range(20):

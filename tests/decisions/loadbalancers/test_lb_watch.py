@@ -150,11 +150,12 @@ def test_silence_is_reported_once_when_it_begins_and_once_when_it_ends() -> None
     assert (silence.news(), silence.news()) == ({seen(owner).key}, set())
 
 
-def test_a_machine_that_fell_silent_during_downtime_is_reported_at_the_start() -> None:
+@pytest.mark.parametrize("beat", [ago(minutes=9), "9999-12-31T23:59:59Z"])
+def test_a_machine_that_fell_silent_during_downtime_is_reported_at_the_start(beat: str) -> None:
     index = Index()
     owner = machine_set("web--shop-aaaa")
     of = {"ownerReferences": [{"kind": "LoadBalancerSet", "name": "web--shop-aaaa", "uid": owner.metadata.uid}]}
     index.of(LOAD_BALANCER_SET.name)[("lbs", "web--shop-aaaa")] = seen(owner)
-    found = seen(machine(conditions=healthy(beat=ago(minutes=9)), metadata=of))
+    found = seen(machine(conditions=healthy(beat=beat), metadata=of))
     index.of(LOAD_BALANCER_MACHINE.name)[found.name] = found
     assert MissedHeartbeats(WATCHED, index, clock=NOW.timestamp).news() == {seen(owner).key}
