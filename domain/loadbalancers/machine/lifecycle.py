@@ -94,8 +94,9 @@ def _provided(world: MachineWorld, now: datetime, first: tuple[Action, ...], mom
     observations = _observations(world, steps)
     steps = () if observations else steps
     awaited = () if observations else _awaited(world, plan)
-    blocked = blocked_step(world, (*observations, *steps, *awaited))
-    blocker, problem = blocked.blocker, plan.problem or blocked.problem
+    blocker = blocked_step(world, (*observations, *steps, *awaited)).blocker
+    blocked = blocked_step(world, (*grants, *observations, *steps, *awaited))
+    problem = plan.problem or blocked.problem
     if plan.given_up and not observations:
         return _given_up(world, plan)
     waiting = waiting_patch(machine, blocker, now, has_server=plan.server is not ServerState.ABSENT)
@@ -259,7 +260,16 @@ def _ending(world: MachineWorld, now: datetime) -> Decision:
         return _leaving(world, wanted, now)
     if not world.known.revoked:
         revoke = RevokeAccess(namespace=machine.metadata.namespace, name=machine.metadata.name, kinds=REMOVED)
-        return _decision(world, MachinePhase.DELETING, revoke.summary, (revoke,), working=True)
+        blocked = blocked_step(world, (revoke,))
+        return _decision(
+            world,
+            MachinePhase.DELETING,
+            blocked.why or revoke.summary,
+            (revoke,),
+            problem=blocked.problem,
+            working=blocked.blocker is None,
+            notices=blocked.notices(blocked.problem, now),
+        )
     drop = world.drop_finalizer("release the machine: nothing is left")
     return _decision(world, MachinePhase.DELETING, "nothing is left", (drop,), working=True)
 

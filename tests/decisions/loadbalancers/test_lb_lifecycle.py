@@ -8,7 +8,18 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 import pytest
-from lb_objects import NOW, balancer, balancer_world, healthy, machine, machine_set, machine_world, set_world
+from lb_objects import (
+    NOW,
+    ago,
+    balancer,
+    balancer_world,
+    healthy,
+    machine,
+    machine_set,
+    machine_world,
+    refusal,
+    set_world,
+)
 from lb_world import MINUTE, SPEC, World, started
 
 from domain.decision import Action
@@ -20,8 +31,9 @@ from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerC
 from domain.loadbalancers.cloud.observation_due import look_of_balancer
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer
+from domain.loadbalancers.cloud.world import LEAVING
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
-from domain.loadbalancers.machine.world import GrantAccess, LookAtMachine, SeenMachine
+from domain.loadbalancers.machine.world import GrantAccess, LookAtMachine, RevokeAccess, SeenMachine
 from domain.loadbalancers.machine_health import is_master
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.project import ProjectReference
@@ -29,6 +41,7 @@ from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.loadbalancers.set_lifecycle import decide_set
 from domain.loadbalancers.set_world import DeleteMachine, PatchMachine
 from domain.loadbalancers.template_hash import template_hash
+from domain.refusal import ErrorType
 from domain.resource import timestamp
 from domain.writes import Patch, merge
 
@@ -439,6 +452,28 @@ def test_a_machine_that_cannot_get_its_server_is_reported() -> None:
     assert notice.about.kind == "LoadBalancer"
     assert "port-1 with the virtual address does not exist" in decision.why
     assert decision.deadline == NOW + timedelta(seconds=15)
+
+
+def test_a_machine_whose_rights_are_refused_says_so_and_is_reported() -> None:
+    fresh = machine(metadata=OURS, status={"serverID": None})
+    refused = refusal(ErrorType.DENIED, "create Role lbs/a: attempting to grant permissions not currently held")
+    world = machine_world(fresh, balancer(), granted=False)
+    decision = decide_machine(world.model_copy(update={"refusals": {GrantAccess.activity: refused}}), NOW)
+    assert (decision.phase, decision.why) == ("Waiting", refused.message)
+    assert [type(each) for each in decision.actions] == [GrantAccess]
+    assert [(each.message, each.about and each.about.kind) for each in decision.notices] == [
+        (refused.message, "LoadBalancer")
+    ]
+
+
+def test_a_machine_whose_rights_cannot_be_deleted_says_so_and_is_reported() -> None:
+    leaving = machine(metadata={**OURS, "deletionTimestamp": ago(minutes=1)}, status={"serverID": None})
+    refused = refusal(ErrorType.DENIED, "delete ServiceAccount lbs/a: a policy protects it")
+    world = machine_world(leaving).learn(settled=LEAVING)
+    decision = decide_machine(world.model_copy(update={"refusals": {RevokeAccess.activity: refused}}), NOW)
+    assert (decision.phase, decision.why) == ("Deleting", refused.message)
+    assert [type(each) for each in decision.actions] == [RevokeAccess]
+    assert [each.message for each in decision.notices] == [refused.message]
 
 
 def test_a_machine_that_goes_is_not_written_before() -> None:
