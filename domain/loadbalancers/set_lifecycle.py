@@ -22,7 +22,8 @@ from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.scaling import SetPlan, plan_set
 from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, PatchMachine, SetWorld
-from domain.notices import Notice, normal
+from domain.notices import Notice, normal, warning
+from domain.refusal import ErrorType
 from domain.writes import JsonPatch
 
 # Until this time after a machine's creation, each pass reports the Event `Created`: the pass that created the machine
@@ -64,16 +65,18 @@ def decide_set(world: SetWorld, now: datetime) -> Decision:
         taken=world.taken,
         noted=world.noted,
     )
-    why = plan.why or _lacking(world, now)
-    ready = why == "" and not plan.create and not plan.delete
     first, scaled = writes(world, combined(adopt(world), plan.annotate)), _scaled(world, plan)
+    refusals = (world.refused(each.slot, ErrorType.DENIED, ErrorType.INVALID) for each in scaled)
+    refused = next((each.message for each in refusals if each), "")
+    why = refused or plan.why or _lacking(world, now)
+    ready = why == "" and not plan.create and not plan.delete
     return _decision(
         world,
-        SetPhase.WAITING if plan.hold else SetPhase.READY if ready else SetPhase.SCALING,
+        SetPhase.WAITING if plan.hold or refused else SetPhase.READY if ready else SetPhase.SCALING,
         why,
         first or scaled,
         (Moment(at=plan.deadline, then="check its machines again"),) if plan.deadline else (),
-        (*plan.notices, *_created(world, now)),
+        (*plan.notices, *((warning("Failed", refused),) if refused else ()), *_created(world, now)),
     ).model_copy(update={"planned": tuple(each.summary for each in scaled) if first else ()})
 
 

@@ -23,6 +23,7 @@ from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
 from domain.loadbalancers.machine_health import MARKED
 from domain.loadbalancers.passes import PassSet
 from domain.resource import timestamp
+from engine.errors import Denied
 from engine.kube import EVENT, BlockingKube, KubeApi
 from engine.kube.informer_cache import Store
 from engine.kube.reflector import Followed
@@ -108,6 +109,26 @@ async def test_the_creation_of_a_machine_is_reported_by_the_attempt_after_a_cras
     born = ("LoadBalancerMachine", name, "Normal", "Created", f"Created loadBalancerMachine {name}", "LoadBalancerSet")
     assert await on.passed() == [born]
     assert await on.machines() == [name]
+
+
+async def test_a_machine_that_the_api_server_refuses_is_reported_on_its_set_once() -> None:
+    on = Installation()
+    why, create = "exceeded quota: count/loadbalancermachines=3", on.kube.create
+
+    async def refuses(kind: Kind, body: Any, namespace: str = "", **more: Any) -> Any:
+        if kind == LOAD_BALANCER_MACHINE:
+            raise Denied(why)
+        return await create(kind, body, namespace, **more)
+
+    on.kube.create = refuses  # type: ignore[method-assign]
+    body = machine_set(SET).model_dump(mode="json", exclude_none=True)
+    await on.kube.create(LOAD_BALANCER_SET, body, "lbs")
+    reported = [("LoadBalancerSet", SET, "Warning", "Failed", why, "LoadBalancerSet")]
+    assert await on.passed() == reported
+    assert await on.passed() == reported
+    on.kube.create = create  # type: ignore[method-assign]
+    await on.passed()
+    assert len(await on.machines()) == 1
 
 
 async def test_a_machine_that_a_person_creates_for_a_set_is_not_reported_as_created_by_it() -> None:
