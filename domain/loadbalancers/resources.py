@@ -379,7 +379,13 @@ class LoadBalancerMachine(CustomResource):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        what = {"server": self.status.server_id, "port": self.status.default_port_id or self.status.port_id}
+        status = self.status
+        what = {
+            "server": status.server_id,
+            "port": status.default_port_id or status.port_id,
+            "ServiceAccount with its token": status.service_account_name,
+            "Role and RoleBinding": status.role_name,
+        }
         return tuple(f"{name} {found}" for name, found in what.items() if found)
 
     @property

@@ -198,8 +198,10 @@ def test_objects_that_abandon_would_leave_behind_are_named() -> None:
     status = {"floatingID": "f", "portID": "p", "securityGroupID": "s", "serverGroupID": "g"}
     balancer = LoadBalancer.model_validate({"status": status})
     assert balancer.outside == ("floating IP f", "port p", "security group s", "server group g")
-    machine = LoadBalancerMachine.model_validate({"status": {"serverID": "v", "portID": "old"}})
-    assert machine.outside == ("server v", "port old")
+    rights = {"serviceAccountName": "ns/m", "serviceAccountSecretName": "ns/m", "roleName": "ns/m"}
+    machine = LoadBalancerMachine.model_validate({"status": {"serverID": "v", "portID": "old", **rights}})
+    rest = ("ServiceAccount with its token ns/m", "Role and RoleBinding ns/m")
+    assert machine.outside == ("server v", "port old", *rest)
     assert LoadBalancerSet().outside == ()
 
 
