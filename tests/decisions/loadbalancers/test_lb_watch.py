@@ -123,6 +123,14 @@ def test_a_set_whose_label_owner_or_revision_is_changed_is_news_to_its_load_bala
     assert entry.relatives(before, before, index) == set()
 
 
+def test_a_security_group_is_news_to_a_machine_of_another_namespace() -> None:
+    index = Index()
+    waits = seen(machine(metadata={"namespace": "away"}))
+    index.of(LOAD_BALANCER_MACHINE.name)[waits.name] = waits
+    before, after = (seen(balancer(status={"securityGroupID": group})) for group in (None, "sg-1"))
+    assert waits.key in ENTRIES["LoadBalancer"].relatives(before, after, index)
+
+
 def test_a_new_load_balancer_wakes_the_sweep() -> None:
     entry = ENTRIES["LoadBalancer"]
     assert THE_PROJECTS in entry.relatives(None, seen(balancer()), Index())
