@@ -3,7 +3,7 @@
     Relation(
         of=LoadBalancerMachine,
         to=LoadBalancer,
-        by=lambda machine: [(machine.metadata.namespace, machine.spec.load_balancer_ref.name)],
+        by=lambda machine: [(machine.spec.load_balancer_ref.namespace, machine.spec.load_balancer_ref.name)],
         matters=News(lambda balancer: balancer.status.group_id),
     )
 

@@ -65,18 +65,16 @@ def decide_set(world: SetWorld, now: datetime) -> Decision:
         taken=world.taken,
         noted=world.noted,
     )
-    first, scaled = writes(world, combined(adopt(world), plan.annotate)), _scaled(world, plan)
-    refusals = (world.refused(each.slot, ErrorType.DENIED, ErrorType.INVALID) for each in scaled)
-    refused = next((each.message for each in refusals if each), "")
-    why = refused or plan.why or _lacking(world, now)
+    why = plan.why or _lacking(world, now)
     ready = why == "" and not plan.create and not plan.delete
+    first, scaled = writes(world, combined(adopt(world), plan.annotate)), _scaled(world, plan)
     return _decision(
         world,
-        SetPhase.WAITING if plan.hold or refused else SetPhase.READY if ready else SetPhase.SCALING,
+        SetPhase.WAITING if plan.hold else SetPhase.READY if ready else SetPhase.SCALING,
         why,
         first or scaled,
         (Moment(at=plan.deadline, then="check its machines again"),) if plan.deadline else (),
-        (*plan.notices, *((warning("Failed", refused),) if refused else ()), *_created(world, now)),
+        (*plan.notices, *_created(world, now)),
     ).model_copy(update={"planned": tuple(each.summary for each in scaled) if first else ()})
 
 
@@ -147,5 +145,9 @@ def _decision(
     moments: tuple[Moment, ...] = (),
     notices: tuple[Notice, ...] = (),
 ) -> Decision:
+    refusals = (world.refused(each.slot, ErrorType.DENIED, ErrorType.INVALID) for each in actions)
+    if refused := next((each.message for each in refusals if each), ""):
+        phase = phase if phase is SetPhase.DELETING else SetPhase.WAITING
+        why, notices = refused, (*notices, warning("Failed", refused))
     why, waits, settled = why or "its machines are ready", why or "its machines", phase is SetPhase.READY
     return decided(world, phase, why, actions, moments, settled=settled, waits_for=waits, notices=notices)

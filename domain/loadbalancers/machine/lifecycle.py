@@ -94,8 +94,9 @@ def _provided(world: MachineWorld, now: datetime, first: tuple[Action, ...], mom
     observations = _observations(world, steps)
     steps = () if observations else steps
     awaited = () if observations else _awaited(world, plan)
-    blocker = blocked_step(world, (*observations, *steps, *awaited)).blocker
-    blocked = blocked_step(world, (*grants, *observations, *steps, *awaited))
+    in_cloud = (*observations, *steps, *awaited)
+    blocker = blocked_step(world, in_cloud).blocker  # what is recorded about the cloud depends on its refusals only
+    blocked = blocked_step(world, (*grants, *in_cloud))
     problem = plan.problem or blocked.problem
     if plan.given_up and not observations:
         return _given_up(world, plan)
@@ -238,7 +239,7 @@ def _health_actions(world: MachineWorld, now: datetime) -> tuple[tuple[Action, .
 
 def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[tuple[Action, ...], list[Moment]]:
     machine = world.machine
-    if reported and world.balancer is not None:  # otherwise there is no traffic that it could forward
+    if reported and world.balancer is not None:  # without a LoadBalancer it serves no traffic
         if config_fault([machine], now, world.timings):
             return (), [Moment(at=now + world.timings.window)]
         if world.fleet is None:

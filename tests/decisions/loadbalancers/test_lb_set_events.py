@@ -131,6 +131,22 @@ async def test_a_machine_that_the_api_server_refuses_is_reported_on_its_set_once
     assert len(await on.machines()) == 1
 
 
+async def test_a_refused_deletion_of_a_machine_is_reported_on_its_deleted_set() -> None:
+    on = Installation()
+    await on.begun()
+    (name,) = await on.machines()
+    why, delete = f"a policy protects {name}", on.kube.delete
+
+    async def refuses(kind: Kind, *more: Any, **options: Any) -> Any:
+        if kind == LOAD_BALANCER_MACHINE:
+            raise Denied(why)
+        return await delete(kind, *more, **options)
+
+    on.kube.delete = refuses  # type: ignore[method-assign]
+    await on.kube.delete(LOAD_BALANCER_SET, "lbs", SET)
+    assert ("LoadBalancerSet", SET, "Warning", "Failed", why, "LoadBalancerSet") in await on.passed()
+
+
 async def test_a_machine_that_a_person_creates_for_a_set_is_not_reported_as_created_by_it() -> None:
     on = Installation()
     await on.begun()
