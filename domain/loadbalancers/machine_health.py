@@ -92,8 +92,8 @@ def health_of(machine: LoadBalancerMachine, now: datetime, timings: Timings = DE
     end = since + timings.grace
     if end <= now:
         return base.model_copy(update={"state": HealthState.CONDEMNED, "why": doomed, "next_change": None})
-    whole = _condition(machine, MARKED) is not None and MARKED_AT_ANNOTATION in machine.metadata.annotations
-    mark = None if whole else since
+    noted = marked is not None and MARKED_AT_ANNOTATION in machine.metadata.annotations
+    mark = None if noted and _condition(machine, MARKED) is not None else since
     return base.model_copy(update={"state": HealthState.MARKED, "why": doomed, "mark": mark, "next_change": end})
 
 

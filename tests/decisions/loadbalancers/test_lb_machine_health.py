@@ -174,6 +174,14 @@ def test_an_existing_mark_is_not_written_again() -> None:
     assert mark_patches(marked, health_of(marked, NOW + SECOND)) == ({}, {})
 
 
+def test_a_mark_whose_times_are_unreadable_is_written_again() -> None:
+    mark = condition("MarkedForDeletion", "True", since="9999-12-31T23:59:59Z")
+    annotated = {"annotations": {"perdure.dev/marked-for-deletion-at": "9999-12-31T23:59:59Z"}}
+    marked = patched(machine(conditions=[*healthy(beat=ago(seconds=181)), mark], metadata=annotated), NOW)
+    assert marked_at(marked) == NOW
+    assert health_of(marked, NOW + timedelta(minutes=2)).state is HealthState.CONDEMNED
+
+
 def test_a_machine_that_recovers_loses_its_mark() -> None:
     marked = patched(machine(conditions=healthy(beat=ago(seconds=181))), NOW)
     fresh = [*healthy(), *(each.model_dump(mode="json") for each in marked.status.conditions[-1:])]
