@@ -267,7 +267,7 @@ def lease_is_live(lease: JsonObject, now: datetime) -> bool:
     """Whether the Lease is held, judged by its own times."""
     renewed = parse_timestamp(text(lease, "spec", "renewTime"))
     held = bool(text(lease, "spec", "holderIdentity"))
-    return held and renewed is not None and now < renewed + lease_duration(lease) + CLOCK_TOLERANCE
+    return held and renewed is not None and now - renewed < lease_duration(lease) + CLOCK_TOLERANCE
 
 
 async def leader_lock_holder(api: KubeApi, namespace: str, name: str) -> str:

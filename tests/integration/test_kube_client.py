@@ -535,6 +535,8 @@ def test_a_lease_is_live_until_its_time_and_a_minute_are_over() -> None:
     assert not lease_is_live(lease(1, holder=""), now)
     assert not lease_is_live({"spec": {"holderIdentity": "x", "renewTime": "odd"}}, now)
     assert not lease_is_live({}, now)
+    last = {"holderIdentity": "x", "renewTime": "9999-12-31T23:59:59Z"}
+    assert lease_is_live({"spec": last}, now), "near the end of the calendar"
 
 
 async def test_an_annotated_config_map_is_a_leader_lock_while_it_is_fresh(kube: KubeApi, namespace: str) -> None:
