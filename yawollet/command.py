@@ -7,16 +7,23 @@ defaults are the paths and ports of the machine image.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 _OURS = "Paths and ports, as in the machine image"
 _LOG_LEVELS = {"debug": "DEBUG", "info": "INFO", "warn": "WARNING", "warning": "WARNING", "error": "ERROR"}
 
 
+class _Command(TyperCommand):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Leave out `--zap-devel`, which has no effect, and which Go's programs also accept as `--zap-devel=true`."""
+        return super().parse_args(ctx, [each for each in args if each.partition("=")[0] != "--zap-devel"])
+
+
 def register(app: typer.Typer) -> None:
-    app.command(hidden=True)(yawollet)  # the program `yawollet` is the same
+    app.command(hidden=True, cls=_Command)(yawollet)  # the program `yawollet` is the same
 
 
 def yawollet(
@@ -42,7 +49,6 @@ def yawollet(
     zap_encoder: Annotated[str, typer.Option(hidden=True)] = "",
     zap_stacktrace_level: Annotated[str, typer.Option(hidden=True)] = "",
     zap_time_encoding: Annotated[str, typer.Option(hidden=True)] = "",
-    zap_devel: Annotated[bool, typer.Option("--zap-devel", hidden=True)] = False,
     ads_bind_address: Annotated[
         str, typer.Option(help="The address at which Envoy fetches its configuration.", rich_help_panel=_OURS)
     ] = "127.0.0.1:18000",
@@ -97,7 +103,7 @@ def yawollet(
 
 def main() -> None:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command()(yawollet)
+    app.command(cls=_Command)(yawollet)
     app()
 
 

@@ -7,10 +7,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from domain.loadbalancers.machine_health import RELEVANT
 from domain.loadbalancers.resources import LoadBalancer, MachineCondition
 from domain.resource import timestamp
+from yawollet.command import register
 from yawollet.conditions import Finding, config_ready, envoy_ready, envoy_up_to_date, reported
 from yawollet.debugging import ad_hoc_debug
 from yawollet.keepalived import findings, read_statistics
@@ -336,3 +339,13 @@ def test_an_interface_is_listened_at_by_its_last_ipv4_address() -> None:
     assert interface_address("lo").startswith("127.")
     with pytest.raises(ValueError, match="no IPv4 address"):
         interface_address("no-such-interface")
+
+
+@pytest.mark.parametrize(
+    ("flag", "code"),
+    [("--zap-devel", 0), ("--zap-devel=true", 0), ("--zap-devel=false", 0), ("--zap-development", 2)],
+)
+def test_the_bool_flag_may_have_a_value_as_in_go(flag: str, code: int) -> None:
+    app = typer.Typer()
+    register(app)
+    assert CliRunner().invoke(app, [flag, "--help"]).exit_code == code
