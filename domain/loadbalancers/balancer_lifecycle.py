@@ -210,7 +210,9 @@ def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: dateti
     if sets:
         names = tuple(each.metadata.name for each in sets if not each.metadata.deleting)
         left = (DeleteSets(namespace=balancer.metadata.namespace, names=names),) if names else ()
-        return _decision(world, Phase.DELETING, f"waits until {len(sets)} sets are gone", left)
+        blocked = blocked_step(world, left)
+        why, notices = blocked.why or f"waits until {len(sets)} sets are gone", blocked.notices(blocked.problem, now)
+        return _decision(world, Phase.DELETING, why, left, problem=blocked.problem, notices=notices)
     unmade = NOTHING_MADE_ANNOTATION in balancer.metadata.annotations and balancer.status.records_no_object
     if unmade or world.known.released:
         why = "nothing was created in the cloud" if unmade else "nothing is left in the cloud"

@@ -24,7 +24,7 @@ from lb_world import MINUTE, SPEC, World, started
 
 from domain.decision import Action
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
-from domain.loadbalancers.balancer_world import CreateSet
+from domain.loadbalancers.balancer_world import CreateSet, DeleteSets
 from domain.loadbalancers.cloud.drift_sweep import to_be_compared
 from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud
@@ -473,6 +473,17 @@ def test_a_machine_whose_rights_cannot_be_deleted_says_so_and_is_reported() -> N
     decision = decide_machine(world.model_copy(update={"refusals": {RevokeAccess.activity: refused}}), NOW)
     assert (decision.phase, decision.why) == ("Deleting", refused.message)
     assert [type(each) for each in decision.actions] == [RevokeAccess]
+    assert [each.message for each in decision.notices] == [refused.message]
+
+
+def test_a_deleted_load_balancer_whose_set_cannot_be_deleted_says_so_and_is_reported() -> None:
+    refused = refusal(ErrorType.DENIED, "delete LoadBalancerSet lbs/a: a policy protects it")
+    finalizers = ["yawol.stackit.cloud/controller2"]
+    leaving = balancer(metadata={"finalizers": finalizers, "deletionTimestamp": ago(minutes=1)})
+    world = balancer_world(leaving, sets=[machine_set("a")])
+    decision = decide_balancer(world.model_copy(update={"refusals": {DeleteSets.activity: refused}}), NOW)
+    assert (decision.phase, decision.why) == ("Deleting", refused.message)
+    assert [type(each) for each in decision.actions] == [DeleteSets]
     assert [each.message for each in decision.notices] == [refused.message]
 
 
