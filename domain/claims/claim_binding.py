@@ -145,16 +145,18 @@ def decide(world: Claim, now: datetime) -> Decision:
         return waiting
     if first := to_validate(world):
         return RECONCILING.doing(*first)
-    if world.halted:
-        return phases.halted(plan, now + world.cadence.faulty).model_copy(update={"notices": notices(world)})
+    halted = phases.halted(plan, now + world.cadence.faulty).model_copy(update={"notices": notices(world)})
     if not world.handle:
-        return _without_handle(world, now)
+        return halted if world.halted else _without_handle(world, now)
     if not world.read and (first := world.to_write(_bound(world))):
         return RECONCILING.doing(*first)
     if is_left_alone(world.names, world.handle) or world.handle_hold:
         # During a restore, the claim may be resumed before its handle; both are reconciled once both are resumed.
         as_it_is = HandlePlan(handle_status=object_at(world.handle, "status"))
         return _settled(world.model_copy(update={"answer": as_it_is}), now)
+    if world.halted:
+        # The claim's own workflow reconciles the handle, which expires although the claim is not accepted.
+        return halted.model_copy(update={"deadline": now, "at_deadline": "observe again"})
     if world.over:
         # The claim's own workflow deletes the claim, after reading it from the API server.
         return phases.awaiting_binder(now).model_copy(update={"phase": "Bound", "why": "it has expired"})

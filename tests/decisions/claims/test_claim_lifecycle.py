@@ -314,6 +314,19 @@ def test_the_binder_brings_a_claim_to_its_handle_and_ends_nothing(seen: Claim, p
     assert (decision.phase, does(decision)) == (phase, actions)
 
 
+def test_a_handle_of_a_refused_claim_that_lost_its_status_is_named_in_it_again() -> None:
+    refused = ClaimPlan(status={"provider": {"name": "base", "validationErrors": ["No such parameter b."]}})
+    seen = validated(ours(claim({})), held(), refused.model_copy(update={"halt": Halt.INVALID}), binds=True)
+    for _ in range(2):
+        (write,) = claim_binding.decide(seen, NOW).actions
+        assert isinstance(write, PutStatus)
+        seen = write.fold(seen, Stored(obj=write.after))
+    assert text_at(seen.claim, "status", "resourceHandle", "name") == "guid-b7k2q"
+    after = claim_binding.decide(seen, NOW)
+    assert (after.phase, after.deadline, after.actions) == ("Invalid", NOW, ())
+    assert [notice.reason for notice in after.notices] == ["ValidationFailed"]
+
+
 # --- what results say ---
 
 
