@@ -78,6 +78,10 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return text_at(managed.document, "metadata", "resourceVersion") if manager(managed) else ""
 
     handle_left = News(left_alone, on=frozenset({On.CHANGES, On.GOES}), linked=Linked.NEVER, counts=matters_to_claim)
+    # The binder writes the claim itself, so only other clients' changes of the holder count.
+    rebound = News(
+        lambda handle: holder_of(handle.document), on=frozenset({On.CHANGES}), linked=Linked.NEVER, ours=False
+    )
     uses = Relation(
         of=(RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL),
         to=RESOURCE_PROVIDER,
@@ -105,6 +109,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
             required=True,
         ),
         Relation(of=RESOURCE_CLAIM, to=RESOURCE_HANDLE, by=handle_of, matters=handle_left, required=True),
+        Relation(of=RESOURCE_CLAIM, to=RESOURCE_HANDLE, by=handle_of, matters=rebound),
         # A new handle does not wake its pool, which has just created and counted it.
         Relation(
             of=RESOURCE_HANDLE,

@@ -339,6 +339,18 @@ def test_a_handle_that_is_gone_wakes_the_claims_that_name_it() -> None:
     assert "ResourceClaim/mine" in Scene(served()).changed(bound(), None)
 
 
+async def test_a_handle_that_a_person_takes_from_its_claim_wakes_the_claim_that_names_it() -> None:
+    anothers = edited(bound(), "spec.resourceClaim.name", "anothers")
+    for taken in (handle(), anothers):
+        after = written(edited(taken, "metadata.generation", 2), "kubectl")
+        assert "ResourceClaim/mine" in Scene(served()).changed(bound(), after)
+
+
+async def test_a_handle_that_the_binder_has_just_bound_does_not_wake_its_claim() -> None:
+    bind = ours(edited(bound(), "metadata.generation", 2))
+    assert Scene(served()).changed(ours(handle()), bind) == set()
+
+
 # Pools, scalings, namespaces.
 
 
