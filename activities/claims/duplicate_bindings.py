@@ -48,8 +48,10 @@ async def is_surplus(cache: ClaimCache, handle: JsonObject, claim: JsonObject) -
 
 
 def _bound_by_perdure(handle: JsonObject) -> bool:
-    written = objects_at(handle, "metadata", "managedFields")
-    return any(
-        text_at(entry, "manager") == FIELD_MANAGER and object_at(entry, "fieldsV1", "f:spec", "f:resourceClaim")
-        for entry in written
+    # A person who moves a handle to another claim may write only one part of the claim's name.
+    written = (
+        object_at(entry, "fieldsV1", "f:spec", "f:resourceClaim")
+        for entry in objects_at(handle, "metadata", "managedFields")
+        if text_at(entry, "manager") == FIELD_MANAGER
     )
+    return any({"f:name", "f:namespace"} <= fields.keys() for fields in written)

@@ -43,7 +43,8 @@ CLAIM: Json = {"metadata": {"namespace": "users", "name": "mine", "uid": "1", "r
 KEY = Key(kind="ResourceClaim", namespace="users", name="mine", uid="1")
 PLAN = ClaimPlan(wanted=(WantedEntry(provider="lab", name="lab", template={}, match_ignore=()),))
 WANTED = Wanted(resources=(WantedEntry(provider="lab", name="lab"),))
-OURS = [{"manager": FIELD_MANAGER, "fieldsV1": {"f:spec": {"f:resourceClaim": {"f:name": {}}}}}]
+BOUND_BY_US = {"f:spec": {"f:resourceClaim": {"f:name": {}, "f:namespace": {}}}}
+OURS = [{"manager": FIELD_MANAGER, "fieldsV1": BOUND_BY_US}]
 
 
 def a_handle(name: str, holder: Json | None = None, **metadata: Any) -> Json:
@@ -252,6 +253,9 @@ SAYS_THE_FIRST = {**CLAIM, "status": {"resourceHandle": {"name": "guid-first"}}}
 ANOTHERS = {**HOLDER, "name": "another"}
 SECOND = a_handle("guid-second", HOLDER, managedFields=OURS)
 BY_A_PERSON = a_handle("guid-second", HOLDER, managedFields=[{**OURS[0], "manager": "kubectl"}])
+LEFT_OF_OURS = {"f:spec": {"f:resourceClaim": {"f:apiVersion": {}, "f:kind": {}, "f:namespace": {}}}}
+MOVED = {"manager": "kubectl", "fieldsV1": {"f:spec": {"f:resourceClaim": {"f:name": {}}}}}
+MOVED_BY_A_PERSON = a_handle("guid-second", HOLDER, managedFields=[{**OURS[0], "fieldsV1": LEFT_OF_OURS}, MOVED])
 
 
 @pytest.mark.parametrize(
@@ -259,6 +263,7 @@ BY_A_PERSON = a_handle("guid-second", HOLDER, managedFields=[{**OURS[0], "manage
     [
         (a_handle("guid-first", HOLDER), SECOND, SAYS_THE_FIRST, True),
         (a_handle("guid-first", HOLDER), BY_A_PERSON, SAYS_THE_FIRST, False),
+        (a_handle("guid-first", HOLDER), MOVED_BY_A_PERSON, SAYS_THE_FIRST, False),
         (a_handle("guid-first", HOLDER), SECOND, CLAIM, False),
         (a_handle("guid-first", ANOTHERS), SECOND, SAYS_THE_FIRST, False),
         (a_handle("guid-first"), SECOND, SAYS_THE_FIRST, False),
@@ -268,6 +273,7 @@ BY_A_PERSON = a_handle("guid-second", HOLDER, managedFields=[{**OURS[0], "manage
     ids=[
         "bound late",
         "bound by a person",
+        "moved from another claim by a person",
         "no handle shown yet",
         "the one shown is another's",
         "the one shown is free",
