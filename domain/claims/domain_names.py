@@ -74,4 +74,5 @@ class DomainNames(Model):
     @property
     def own_annotations_path(self) -> str:
         """A pattern for JSON pointers to our annotations on managed resources, for the implied update filter."""
-        return rf"/metadata/annotations/{re.escape(self.domain)}~1resource-.*"
+        # A managed resource may be a claim, which marks itself.
+        return rf"/metadata/annotations/{re.escape(self.domain)}~1resource-(?!claim-init-timestamp$).*"

@@ -301,6 +301,17 @@ def test_an_existing_object_is_changed_through_the_filters_and_a_missing_one_cre
     assert [index for index, _ in plan.creations] == [1]
 
 
+def test_a_claim_that_a_handle_manages_stays_initialised() -> None:
+    """Removing the mark would apply the defaults again, and the claim would write it again in its next pass."""
+    inner = maps(override={"apiVersion": NAMES.api_version, "kind": "ResourceClaim"})
+    live = Live(None, handle(entry("base")), inner)
+    live.look()
+    metadata = live.states[0]["metadata"]
+    metadata["annotations"] |= {NAMES.init_timestamp_annotation: timestamp(NOW), NAMES.resource_index_annotation: "7"}
+    (operations,) = ask(live.handle, inner, states=live.states).updates
+    assert [each["op"] for each in operations.patch] == ["replace"]
+
+
 def test_a_resource_that_was_taken_away_is_made_again_under_its_name() -> None:
     live = Live(None, handle(entry("base")), maps())
     live.look()
