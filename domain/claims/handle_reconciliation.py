@@ -316,7 +316,8 @@ def reconciled(world: HandleWorld, decision: Decision) -> Decision:
     none is lost if the process dies in between.
     """
     actions, later = _steps(world)
-    shows = world.answer is not None and all(isinstance(each, PutStatus | TakeBack) for each in actions)
+    left = [each for each in actions if each.slot not in world.refusals]
+    shows = world.answer is not None and all(isinstance(each, PutStatus | TakeBack) for each in left)
     notices = tuple(_notices(world)) if shows and not world.over else ()
     planned = tuple(each.summary for each in later)
     return decision.model_copy(update={"actions": actions, "planned": planned, "notices": notices})
@@ -337,7 +338,9 @@ def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
     resources = (*_creations(world, plan), *_updates(world, plan))
     if intent:
         return intent, resources
-    actions = resources or tuple(_statuses(world, plan)) or tuple(_last(world))
+    actions: tuple[Action, ...] = resources
+    if all(each.slot in world.refusals for each in resources):
+        actions = (*resources, *(tuple(_statuses(world, plan)) or tuple(_last(world))))
     if world.begun and any(each.slot in world.refusals for each in actions):
         # No other pass knows the objects created in this one.
         return (*actions, TakeBack(handle=world.handle, definitions=world.begun)), ()

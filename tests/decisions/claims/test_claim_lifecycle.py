@@ -407,6 +407,19 @@ def test_a_claim_that_asks_for_another_end_at_its_end_is_observed_again() -> Non
     assert does(decide(read.fold(seen, ClaimRead(claim=named())), NOW)) == ["validate_claim"]
 
 
+def test_the_statuses_are_written_although_a_resource_is_refused_for_now() -> None:
+    jobs = tuple((index, {"kind": "Job"}) for index in range(2))
+    plan = HandlePlan(creations=jobs, handle_status={"ready": False}, faults=(BROKEN,), claim_status=NAMED)
+    seen = settled(named(), held(), plan)
+    assert does(decide(seen, NOW)) == ["create_resource", "create_resource"]
+    failure = Refusal(type=ErrorType.UNAVAILABLE, message="the webhook does not answer", at=NOW)
+    one = seen.model_copy(update={"refusals": {"resource 0": failure}})
+    assert does(decide(one, NOW)) == ["create_resource", "create_resource"]
+    both = decide(one.model_copy(update={"refusals": {"resource 0": failure, "resource 1": failure}}), NOW)
+    assert does(both) == ["create_resource", "create_resource", "put_status"]
+    assert [notice.message for notice in both.notices] == [BROKEN.message]
+
+
 def test_created_objects_are_deleted_where_the_rest_of_a_pass_is_refused() -> None:
     plan = HandlePlan(creations=((0, {"kind": "Job"}), (1, {"kind": "Job"})))
     seen = settled(named(), held(), plan, begun=({"kind": "Job"},), begun_upon=held())
