@@ -22,7 +22,7 @@ from domain.built_in_kinds import SELF_SUBJECT_ACCESS_REVIEW
 from domain.identity import Kind
 from domain.refusal import OBSERVE_MODE
 from engine import metrics
-from engine.errors import Denied, Unavailable
+from engine.errors import Denied, Invalid, Unavailable
 from engine.kube.connection import Connection
 from engine.kube.errors import Expired, api_error, no_answer
 from engine.kube.json import JsonObject, at, mapping, parsed, sequence, text
@@ -513,6 +513,8 @@ def path_of(kind: Kind, namespace: str, name: str = "", subresource: str = "") -
     parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
     parts += ["namespaces", namespace] if namespace else []
     parts += [kind.plural, name, subresource]
+    if {namespace, name} & {".", ".."}:  # a proxy would shorten the path: to the Namespace, for example
+        raise Invalid(f"no {kind.name} can be named {namespace}/{name}", code="Invalid")
     return "".join(f"/{quote(part, safe='')}" for part in parts if part)
 
 

@@ -81,6 +81,8 @@ class Discovery:
 
     async def _read(self, api_version: str) -> list[Served]:
         group, _, version = api_version.rpartition("/")
+        if "/" in group or not all(api_version.split("/")):
+            return []  # the API server would look for another path, and perhaps refuse it
         listed = Kind(name="APIResourceList", group=group, version=version, plural="", area="")
         return list(_kinds(group, version, await unless_absent(self._api.get(listed, "", "")) or {}))
 

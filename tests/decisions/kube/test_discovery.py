@@ -7,10 +7,11 @@ from typing import Any, cast
 import pytest
 
 from domain.identity import Kind
-from engine.errors import Absent, Unavailable
-from engine.kube import KubeApi
+from engine.errors import Absent, Invalid, Unavailable
+from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.api import path_of
 from engine.kube.discovery import Discovery
+from engine.kube.errors import NO_SUCH_KIND
 
 GADGETS = {"resources": [{"name": "gadgets", "kind": "Gadget", "namespaced": True}]}
 OTHERS: dict[str, Any] = {"resources": []}
@@ -66,3 +67,17 @@ async def test_no_answer_does_not_say_that_a_kind_is_gone(down: str) -> None:
     server.down = down
     with pytest.raises(Unavailable):
         await Discovery(cast(KubeApi, server)).in_any_version("things/v1", "Gadget")
+
+
+@pytest.mark.parametrize("api_version", ["", "/", "things/", "/v1", "things//v1", "things/v1/more"])
+async def test_an_api_version_that_cannot_be_is_not_asked_for(api_version: str) -> None:
+    with pytest.raises(Absent) as absent:
+        await Discovery(cast(KubeApi, None)).served(api_version, "Gadget")
+    assert absent.value.code == NO_SUCH_KIND
+
+
+@pytest.mark.parametrize(("namespace", "name"), [("users", ".."), ("users", "."), ("..", "it"), ("", "..")])
+def test_no_path_leads_out_of_its_kind(namespace: str, name: str) -> None:
+    with pytest.raises(Invalid, match="can be named"):
+        path_of(CONFIG_MAP, namespace, name)
+    assert path_of(CONFIG_MAP, "users", "a..b/c") == "/api/v1/namespaces/users/configmaps/a..b%2Fc"
