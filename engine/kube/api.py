@@ -7,6 +7,7 @@ in observe mode (`Denied`) and for a paused area (`Unavailable`).
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -22,7 +23,7 @@ from domain.built_in_kinds import SELF_SUBJECT_ACCESS_REVIEW
 from domain.identity import Kind
 from domain.refusal import OBSERVE_MODE
 from engine import metrics
-from engine.errors import Denied, Invalid, Unavailable
+from engine.errors import Absent, Denied, Unavailable
 from engine.kube.connection import Connection
 from engine.kube.errors import Expired, api_error, no_answer
 from engine.kube.json import JsonObject, at, mapping, parsed, sequence, text
@@ -45,6 +46,8 @@ _METADATA = "application/json;as={};g=meta.k8s.io;v=v1"
 _METADATA_LIST = _METADATA.format("PartialObjectMetadataList")
 _METADATA_OBJECT = _METADATA.format("PartialObjectMetadata")
 # ValueError: an answer that is not JSON, from a proxy between us and the API server.
+# Names that no object can have: their paths would lead to a subresource or, behind a proxy, to the Namespace.
+_NO_NAME = re.compile(r"\.{1,2}|.*[/%].*", re.DOTALL)
 _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 
 
@@ -321,7 +324,7 @@ class KubeApi:
         `apiVersion` and `kind`.
         """
         name = text(obj, "metadata", "name") or text(obj, "metadata", "generateName")
-        request = self._request_to("create", "POST", kind, namespace, name)._replace(path=self.path(kind, namespace))
+        request = Request("POST", _attempt("create", kind, namespace, name), self.path(kind, namespace))
         return await self._write(request._replace(parameters=_written_by(field_manager), body=self._typed(kind, obj)))
 
     async def create_under(
@@ -513,8 +516,8 @@ def path_of(kind: Kind, namespace: str, name: str = "", subresource: str = "") -
     parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
     parts += ["namespaces", namespace] if namespace else []
     parts += [kind.plural, name, subresource]
-    if {namespace, name} & {".", ".."}:  # a proxy would shorten the path: to the Namespace, for example
-        raise Invalid(f"no {kind.name} can be named {namespace}/{name}", code="Invalid")
+    if _NO_NAME.fullmatch(namespace) or _NO_NAME.fullmatch(name):
+        raise Absent(f"no {kind.name} can be named {'/'.join(filter(None, (namespace, name)))}", code="NotFound")
     return "".join(f"/{quote(part, safe='')}" for part in parts if part)
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from domain.identity import Kind
-from engine.errors import Absent, Invalid, Unavailable
+from engine.errors import Absent, Unavailable
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.api import path_of
 from engine.kube.discovery import Discovery
@@ -76,8 +76,12 @@ async def test_an_api_version_that_cannot_be_is_not_asked_for(api_version: str) 
     assert absent.value.code == NO_SUCH_KIND
 
 
-@pytest.mark.parametrize(("namespace", "name"), [("users", ".."), ("users", "."), ("..", "it"), ("", "..")])
-def test_no_path_leads_out_of_its_kind(namespace: str, name: str) -> None:
-    with pytest.raises(Invalid, match="can be named"):
+@pytest.mark.parametrize(
+    ("namespace", "name"),
+    [("users", ".."), ("users", "."), ("..", "it"), ("", ".."), ("users", "it/status"), ("", "%")],
+)
+def test_no_path_leads_out_of_its_object(namespace: str, name: str) -> None:
+    with pytest.raises(Absent, match="can be named") as absent:
         path_of(CONFIG_MAP, namespace, name)
-    assert path_of(CONFIG_MAP, "users", "a..b/c") == "/api/v1/namespaces/users/configmaps/a..b%2Fc"
+    assert absent.value.code != NO_SUCH_KIND
+    assert path_of(CONFIG_MAP, "users", "a..b:c") == "/api/v1/namespaces/users/configmaps/a..b%3Ac"
