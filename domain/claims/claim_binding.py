@@ -134,7 +134,7 @@ def _without_free(world: Claim) -> Claim:
 
 
 def decide(world: Claim, now: datetime) -> Decision:
-    claim, plan = world.claim, world.validation
+    claim = world.claim
     if (interrupted := disturbed(world)) is not None:
         return interrupted
     if not world.exists or claim is None or not is_managed(world.names, claim):
@@ -145,9 +145,8 @@ def decide(world: Claim, now: datetime) -> Decision:
         return waiting
     if first := to_validate(world):
         return RECONCILING.doing(*first)
-    halted = phases.halted(plan, now + world.cadence.faulty).model_copy(update={"notices": notices(world)})
     if not world.handle:
-        return halted if world.halted else _without_handle(world, now)
+        return _halted(world, now + world.cadence.faulty) if world.halted else _without_handle(world, now)
     if not world.read and (first := world.to_write(_bound(world))):
         return RECONCILING.doing(*first)
     if is_left_alone(world.names, world.handle) or world.handle_hold:
@@ -156,7 +155,7 @@ def decide(world: Claim, now: datetime) -> Decision:
         return _settled(world.model_copy(update={"answer": as_it_is}), now)
     if world.halted:
         # The claim's own workflow reconciles the handle, which expires although the claim is not accepted.
-        return halted.model_copy(update={"deadline": now, "at_deadline": "observe again"})
+        return _halted(world, now).model_copy(update={"deadline": now, "at_deadline": "observe again"})
     if world.over:
         # The claim's own workflow deletes the claim, after reading it from the API server.
         return phases.awaiting_binder(now).model_copy(update={"phase": "Bound", "why": "it has expired"})
@@ -167,6 +166,10 @@ def lacks(world: Claim) -> Wanted | None:
     """What the claim requires of a free handle; None if the claim awaits none, or its requirements depend on time."""
     waits = world.none_free and not world.handle and not world.halted and world.validation.creation is None
     return wanted_of(world.validation) if waits and not world.validation.by_clock else None
+
+
+def _halted(world: Claim, look_at: datetime) -> Decision:
+    return phases.halted(world.validation, look_at).model_copy(update={"notices": notices(world)})
 
 
 def _settled(world: Claim, now: datetime) -> Decision:
