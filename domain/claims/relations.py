@@ -58,6 +58,9 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         name = handle_name(claim.document)
         return [(namespace, name)] if name and not is_detached(claim.document) else []
 
+    def holder(handle: KubeObject) -> Hashable:
+        return holder_of(handle.document)
+
     def free(handle: KubeObject) -> bool:
         return not (holder_of(handle.document) or left_alone(handle) or is_deleting(handle.document))
 
@@ -79,9 +82,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
 
     handle_left = News(left_alone, on=frozenset({On.CHANGES, On.GOES}), linked=Linked.NEVER, counts=matters_to_claim)
     # The binder writes the claim itself, so only other clients' changes of the holder count.
-    rebound = News(
-        lambda handle: holder_of(handle.document), on=frozenset({On.CHANGES}), linked=Linked.NEVER, ours=False
-    )
+    rebound = News(holder, on=frozenset({On.CHANGES}), linked=Linked.NEVER, ours=False)
     uses = Relation(
         of=(RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL),
         to=RESOURCE_PROVIDER,
