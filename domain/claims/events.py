@@ -31,7 +31,7 @@ def validation_events(before: JsonObject, plan: ClaimPlan) -> Iterator[Notice]:
 
 def fault_events(about: Key | None, before: JsonObject, faults: Iterable[Fault]) -> Iterator[Notice]:
     shown = shown_messages(before)
-    new = (fault for fault in faults if fault.message not in shown)
+    new = (fault for fault in faults if f"; {fault.message}; " not in shown)
     return (warning(fault.reason, fault.message, about=about, each_time=True) for fault in new)
 
 

@@ -37,8 +37,9 @@ def condition_at(status: JsonObject, type_: str) -> JsonObject | None:
 
 
 def shown_messages(obj: JsonObject) -> str:
-    """The messages of the object's conditions: a fault among them was reported before."""
-    return " ".join(text_at(condition, "message") for condition in objects_at(obj, "status", "conditions"))
+    """The conditions' messages between semicolons: a fault among them was reported before."""
+    messages = [text_at(condition, "message") for condition in objects_at(obj, "status", "conditions")]
+    return f"; {'; '.join(messages)}; "
 
 
 def with_own_stalled(status: JsonObject, fault: Fault | None, now: datetime, *, bound: bool) -> JsonObject:

@@ -9,6 +9,7 @@ import pytest
 from claim_scenes import NOW
 
 from domain.claims.evaluator_interface import Fault
+from domain.claims.events import fault_events
 from domain.claims.faults import LONGEST_MESSAGE, summed
 from domain.claims.stalled_condition import with_handles_stalled, with_own_stalled, with_stalled
 
@@ -60,6 +61,12 @@ def test_a_message_stays_readable_however_many_faults_there_are() -> None:
     many = summed(Fault(reason="ProviderMissing", message=f"ResourceProvider {n}: not found") for n in range(1000))
     assert many is not None
     assert len(many.message) == LONGEST_MESSAGE + 1
+
+
+def test_a_fault_is_reported_although_a_longer_message_that_begins_so_is_shown() -> None:
+    served, beta = (Fault(reason="UnknownKind", message=f"no kind Gadget of lab/{each}") for each in ("v1", "v1beta1"))
+    before: dict[str, Any] = {"status": with_stalled({}, summed([A, beta]), NOW)}
+    assert [notice.message for notice in fault_events(None, before, [A, beta, served])] == [served.message]
 
 
 # A claim has its own faults and those of its handle
