@@ -143,12 +143,14 @@ class HandleWorld(ObjectsWorld):
         return states[index] if index < len(states) else None
 
     def with_state(self, index: int, outcome: ResourceOutcome) -> HandleWorld:
+        wrote = tuple(each for each in self.wrote if each not in (_HANDLES_STATUS, _CLAIMS_STATUS))
+        changed: dict[str, object] = {"answer": None, "wrote": wrote}
         if outcome.fault is not None:
-            return self.model_copy(update={"failed": {**self.failed, index: outcome.fault}, "answer": None})
+            return self.model_copy(update={**changed, "failed": {**self.failed, index: outcome.fault}})
         states = [*self.question.states, *[None] * (index + 1 - len(self.question.states))]
         states[index] = outcome.state
         failed = {of: fault for of, fault in self.failed.items() if of != index}
-        return self.asking(states=tuple(states)).model_copy(update={"failed": failed, "answer": None})
+        return self.asking(states=tuple(states)).model_copy(update={**changed, "failed": failed})
 
 
 class Read(Model):

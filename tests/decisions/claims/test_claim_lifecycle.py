@@ -15,7 +15,7 @@ from domain.claims.claim_deleted_with_handle import ClaimEnded
 from domain.claims.claim_lifecycle import ClaimRead, decide
 from domain.claims.claim_preparation import Claim, Validated
 from domain.claims.evaluator_interface import ClaimPlan, Fault, Halt, HandlePlan
-from domain.claims.handle_reconciliation import HandleEnded, Read
+from domain.claims.handle_reconciliation import HandleEnded, Read, ResourceOutcome
 from domain.claims.json_objects import text_at
 from domain.claims.periodic_evaluation import Cadence
 from domain.claims.writes import PutStatus, Stored
@@ -418,6 +418,19 @@ def test_the_statuses_are_written_although_a_resource_is_refused_for_now() -> No
     both = decide(one.model_copy(update={"refusals": {"resource 0": failure, "resource 1": failure}}), NOW)
     assert does(both) == ["create_resource", "create_resource", "put_status"]
     assert [notice.message for notice in both.notices] == [BROKEN.message]
+
+
+def test_the_statuses_are_written_again_once_a_refused_resource_is_created() -> None:
+    job = {"kind": "Job", "metadata": {"name": "a"}}
+    seen = settled(named(), held(), HandlePlan(creations=((0, job),), handle_status={"ready": False}))
+    (create,) = decide(seen, NOW).actions
+    seen = create.refuse(seen, Refusal(type=ErrorType.THROTTLED, message="too many requests", at=NOW))
+    write = decide(seen.model_copy(update={"begun": ()}), NOW).actions[-1]
+    assert isinstance(write, PutStatus)
+    seen = create.fold(write.fold(seen, Stored(obj=write.after)), ResourceOutcome(state=job))
+    ready = HandlePlan(spec=seen.handle["spec"], handle_status={"ready": True})
+    seen = seen.model_copy(update={"answer": ready, "refusals": {}})
+    assert [each.summary for each in decide(seen, NOW).actions] == ["write status of ResourceHandle guid-b7k2q"]
 
 
 def test_created_objects_are_deleted_where_the_rest_of_a_pass_is_refused() -> None:
