@@ -149,13 +149,13 @@ def decide(world: Claim, now: datetime) -> Decision:
         return _halted(world, now + world.cadence.faulty) if world.halted else _without_handle(world, now)
     if not world.read and (first := world.to_write(_bound(world))):
         return RECONCILING.doing(*first)
+    if world.halted:
+        # The claim's own workflow reconciles the handle, which expires although the claim is not accepted.
+        return _halted(world, now).model_copy(update={"deadline": now, "at_deadline": "observe again"})
     if is_left_alone(world.names, world.handle) or world.handle_hold:
         # During a restore, the claim may be resumed before its handle; both are reconciled once both are resumed.
         as_it_is = HandlePlan(handle_status=object_at(world.handle, "status"))
         return _settled(world.model_copy(update={"answer": as_it_is}), now)
-    if world.halted:
-        # The claim's own workflow reconciles the handle, which expires although the claim is not accepted.
-        return _halted(world, now).model_copy(update={"deadline": now, "at_deadline": "observe again"})
     if world.over:
         # The claim's own workflow deletes the claim, after reading it from the API server.
         return phases.awaiting_binder(now).model_copy(update={"phase": "Bound", "why": "it has expired"})

@@ -342,11 +342,11 @@ def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
         return intent, resources
     actions: tuple[Action, ...] = resources
     if all(each.slot in world.refusals for each in resources):
-        actions = (*resources, *(tuple(_statuses(world, plan)) or tuple(_last(world))))
+        actions = (*resources, *_statuses(world, plan))
     if world.begun and any(each.slot in world.refusals for each in actions):
         # No other pass knows the objects created in this one.
         return (*actions, TakeBack(handle=world.handle, definitions=world.begun)), ()
-    return actions, ()
+    return actions or tuple(_last(world)), ()
 
 
 def _creations(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:

@@ -324,6 +324,7 @@ def test_a_handle_of_a_refused_claim_that_lost_its_status_is_named_in_it_again()
     assert text_at(seen.claim, "status", "resourceHandle", "name") == "guid-b7k2q"
     after = claim_binding.decide(seen, NOW)
     assert (after.phase, after.deadline, after.actions) == ("Invalid", NOW, ())
+    assert claim_binding.decide(seen.model_copy(update={"handle_hold": "paused"}), NOW) == after
     assert [notice.reason for notice in after.notices] == ["ValidationFailed"]
 
 
