@@ -21,6 +21,13 @@ from domain.model import Model
 from domain.operator_domain import PLACEHOLDER
 
 
+def is_possible_name(name: str) -> bool:
+    """Whether an object or a namespace can have the name. A path with another name leads to a subresource or, behind a
+    proxy, to other objects.
+    """
+    return name not in (".", "..") and "/" not in name and "%" not in name
+
+
 class Kind(Model):
     """A kind of object or lifecycle. If `plural` is empty, Kubernetes has no resource of this kind."""
 

@@ -200,10 +200,7 @@ class Managed:
         refused: Conflict | None = None
         tried = ""
         for _ in range(MOST_DELETIONS):
-            try:
-                there = state or cast("JsonObject", await self._api.get(kind, namespace, name))
-            except Invalid:
-                return  # no object can have this name
+            there = state or cast("JsonObject", await self._api.get(kind, namespace, name))
             state = None
             if is_deleting(there) or await self._other_owner(handle, there):
                 return

@@ -22,7 +22,7 @@ from domain.claims.json_objects import (
     text_at,
     value_at,
 )
-from domain.identity import Kind
+from domain.identity import Kind, is_possible_name
 
 
 def handle_name(claim: JsonObject | None) -> str:
@@ -65,9 +65,13 @@ def referring(names: DomainNames, entry: JsonObject, providers: Mapping[str, Jso
 
 
 def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
-    """The reference in the spec (Poolboy up to 1.13), else in the status (1.14 and later); `{}` if there is none."""
+    """The reference in the spec (Poolboy up to 1.13), else in the status (1.14 and later). `{}` if there is none, or if
+    no object can have its name.
+    """
     for part in ("spec", "status"):
-        if found := object_at(entry_at(objects_at(handle, part, "resources"), index), "reference"):
+        found = object_at(entry_at(objects_at(handle, part, "resources"), index), "reference")
+        name, namespace = text_at(found, "name"), text_at(found, "namespace")
+        if name and is_possible_name(name) and is_possible_name(namespace):
             return found
     return {}
 

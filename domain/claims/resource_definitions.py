@@ -23,6 +23,7 @@ from domain.claims.json_objects import JsonObject, name_of, object_at, text_at, 
 from domain.claims.linked_providers import Lent, Resources, lent_by_links
 from domain.claims.references import provider_name, reference_of
 from domain.claims.resources.shared import WaitingFor
+from domain.identity import is_possible_name
 
 _KIND = ("apiVersion", "kind")
 
@@ -111,7 +112,11 @@ def definition(resources: Resources, index: int, provider: JsonObject, lent: Len
     for field in _KIND:
         if not text_at(merged, field):
             raise DefinitionError(f"{here}: the definition has no {field}")
-    return {**merged, "metadata": _metadata(resources, index, provider, merged)}
+    metadata = _metadata(resources, index, provider, merged)
+    for field in ("name", "namespace"):
+        if not is_possible_name(value := text_at(metadata, field)):
+            raise DefinitionError(f"{here}: no object can have the {field} {value!r}")
+    return {**merged, "metadata": metadata}
 
 
 def _override(resources: Resources, index: int, provider: JsonObject, lent: Lent) -> JsonValue:

@@ -7,7 +7,6 @@ in observe mode (`Denied`) and for a paused area (`Unavailable`).
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -20,7 +19,7 @@ from kubernetes.aio.config import ConfigException
 from yarl import URL
 
 from domain.built_in_kinds import SELF_SUBJECT_ACCESS_REVIEW
-from domain.identity import Kind
+from domain.identity import Kind, is_possible_name
 from domain.refusal import OBSERVE_MODE
 from engine import metrics
 from engine.errors import Absent, Denied, Unavailable
@@ -46,8 +45,6 @@ _METADATA = "application/json;as={};g=meta.k8s.io;v=v1"
 _METADATA_LIST = _METADATA.format("PartialObjectMetadataList")
 _METADATA_OBJECT = _METADATA.format("PartialObjectMetadata")
 # ValueError: an answer that is not JSON, from a proxy between us and the API server.
-# Names that no object can have: their paths would lead to a subresource or, behind a proxy, to the Namespace.
-_NO_NAME = re.compile(r"\.{1,2}|.*[/%].*", re.DOTALL)
 _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 
 
@@ -234,7 +231,7 @@ class KubeApi:
                 limit=str(limit) if limit else "",
                 **{"continue": following},
             )
-            request = self._request_to("list", "GET", kind, namespace, parameters=parameters, accept=accept)
+            request = self._request_to_all("list", "GET", kind, namespace, parameters=parameters, accept=accept)
             answer = await self._send(request)
             items = [item for item in sequence(answer, "items") if isinstance(item, dict)]
             yield Listing(items, text(answer, "metadata", "resourceVersion"))
@@ -272,7 +269,7 @@ class KubeApi:
             timeoutSeconds=str(int(duration.total_seconds())),
         )
         accept = _METADATA_OBJECT if metadata_only else ""
-        request = self._request_to("watch", "GET", kind, namespace, parameters=parameters, accept=accept)
+        request = self._request_to_all("watch", "GET", kind, namespace, parameters=parameters, accept=accept)
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=self._timeout.total_seconds(), sock_read=silence.total_seconds()
         )
@@ -324,7 +321,7 @@ class KubeApi:
         `apiVersion` and `kind`.
         """
         name = text(obj, "metadata", "name") or text(obj, "metadata", "generateName")
-        request = Request("POST", _attempt("create", kind, namespace, name), self.path(kind, namespace))
+        request = self._request_to_all("create", "POST", kind, namespace, name)
         return await self._write(request._replace(parameters=_written_by(field_manager), body=self._typed(kind, obj)))
 
     async def create_under(
@@ -404,11 +401,19 @@ class KubeApi:
     # The wire.
 
     def _request_to(
-        self, verb: str, method: str, kind: Kind, namespace: str, name: str = "", subresource: str = "", **more: Any
+        self, verb: str, method: str, kind: Kind, namespace: str, name: str, subresource: str = "", **more: Any
     ) -> Request:
-        """The request for one object, or for all objects if it has no name; `more` are further fields."""
+        """The request for one object; `more` are further fields. Raises Absent if no object can have the name."""
         attempt = _attempt(verb, kind, namespace, name, subresource)
+        if kind.plural and not name:  # the path would be that of all objects, and a deletion would delete them
+            raise Absent(f"{attempt}: there is no {kind.name} without a name", code="NotFound")
         return Request(method, attempt, self.path(kind, namespace, name, subresource), **more)
+
+    def _request_to_all(
+        self, verb: str, method: str, kind: Kind, namespace: str, name: str = "", **more: Any
+    ) -> Request:
+        """The request for all objects of a kind; errors show the `name`."""
+        return Request(method, _attempt(verb, kind, namespace, name), self.path(kind, namespace), **more)
 
     async def _write(self, request: Request) -> JsonObject:
         if self._observing:
@@ -516,7 +521,7 @@ def path_of(kind: Kind, namespace: str, name: str = "", subresource: str = "") -
     parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
     parts += ["namespaces", namespace] if namespace else []
     parts += [kind.plural, name, subresource]
-    if _NO_NAME.fullmatch(namespace) or _NO_NAME.fullmatch(name):
+    if not (is_possible_name(namespace) and is_possible_name(name)):
         raise Absent(f"no {kind.name} can be named {'/'.join(filter(None, (namespace, name)))}", code="NotFound")
     return "".join(f"/{quote(part, safe='')}" for part in parts if part)
 

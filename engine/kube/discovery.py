@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from domain.identity import Kind
+from domain.identity import Kind, is_possible_name
 from engine.errors import Absent, unless_absent
 from engine.kube.api import KubeApi
 from engine.kube.errors import NO_SUCH_KIND
@@ -60,7 +60,8 @@ class Discovery:
 
     async def in_any_version(self, api_version: str, kind: str) -> Served | None:
         """The kind in a version that is served; None if there is none. Raises ApiError as `served` does."""
-        for each in await self._versions_of(api_version.rpartition("/")[0]):
+        versions = await self._versions_of(api_version.rpartition("/")[0]) if _is_possible(api_version) else []
+        for each in versions:
             if served := await unless_absent(self.served(each, kind)):
                 return served
         return None
@@ -80,11 +81,17 @@ class Discovery:
             version.kinds.pop(kind, None)
 
     async def _read(self, api_version: str) -> list[Served]:
+        if not _is_possible(api_version):
+            return []
         group, _, version = api_version.rpartition("/")
-        if "/" in group or not all(api_version.split("/")):
-            return []  # the API server would look for another path, and perhaps refuse it
         listed = Kind(name="APIResourceList", group=group, version=version, plural="", area="")
         return list(_kinds(group, version, await unless_absent(self._api.get(listed, "", "")) or {}))
+
+
+def _is_possible(api_version: str) -> bool:
+    """Whether the path is that of a version, and not that of objects or of another group."""
+    parts = api_version.split("/")
+    return len(parts) <= 2 and all(part and is_possible_name(part) for part in parts)
 
 
 def _kinds(group: str, version: str, answer: JsonObject) -> Iterator[Served]:

@@ -273,6 +273,24 @@ def test_a_reference_that_only_the_status_has_is_honoured_and_put_in_the_spec() 
     assert plan.creations[0][1]["metadata"]["name"] == "old"  # type: ignore[index, call-overload]
 
 
+IMPOSSIBLE = [{"name": ".."}, {"name": "a/status"}, {"name": "a%b"}, {"name": "a", "namespace": ".."}]
+
+
+@pytest.mark.parametrize("metadata", IMPOSSIBLE)
+def test_a_name_that_no_object_can_have_is_reported_and_never_recorded(metadata: Any) -> None:
+    plan = ask(handle(entry("base")), maps(override={**config_map(), "metadata": metadata}))
+    ((reason, message),) = stalled(plan.handle_status)
+    assert (reason, "no object can have the name" in message) == ("DefinitionUnusable", True)
+    assert (plan.creations, "reference" in entries(plan)[0]) == ((), False)
+
+
+@pytest.mark.parametrize("metadata", [*IMPOSSIBLE, {"name": ""}])
+def test_a_recorded_name_that_no_object_can_have_is_replaced(metadata: Any) -> None:
+    recorded = {"apiVersion": "v1", "kind": "ConfigMap", **metadata}
+    plan = ask(handle(entry("base", reference=recorded)), maps())
+    assert entries(plan)[0]["reference"] == {"apiVersion": "v1", "kind": "ConfigMap", "name": "guid0-b7k2q"}
+
+
 def test_a_namespace_that_was_forgotten_is_recorded_before_the_object_is_made_in_it() -> None:
     recorded = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a"}
     placed = entry("base", template=config_map("a"), reference=recorded)

@@ -10,7 +10,7 @@ from claim_domain import NAMES
 
 from activities.claims.cache import ClaimCache
 from activities.claims.managed_resources import Managed
-from engine.errors import Absent, ApiError, Conflict, Invalid, Unavailable
+from engine.errors import Absent, ApiError, Conflict, Unavailable
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.discovery import Discovery
 from engine.kube.errors import NO_SUCH_KIND
@@ -44,8 +44,6 @@ class Cluster:
     async def get(self, kind: object, namespace: str, name: str) -> Json:
         if self.moved and not self.forgotten:
             raise Absent(name, code=NO_SUCH_KIND)
-        if "%" in name:
-            raise Invalid(f"Name parameter invalid: {name}")
         if name not in self.objects:
             raise Absent(name)
         return self.objects[name]
@@ -140,12 +138,6 @@ async def test_an_object_that_has_taken_the_name_meanwhile_goes_only_if_it_is_th
     cluster.refusals, cluster.instead = 1, [another]
     assert await deleted(cluster, "it") == []
     assert set(cluster.objects) == left
-
-
-async def test_a_name_that_no_object_can_have_holds_up_no_deletion() -> None:
-    cluster = Cluster(HANDLE, an_object("it"))
-    assert await deleted(cluster, "it", "a%b") == []
-    assert cluster.objects == {}
 
 
 # --- kinds that are not served any more ---
