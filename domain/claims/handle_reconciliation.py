@@ -46,7 +46,7 @@ from domain.decision import Action, Decision, Outcome, World
 from domain.identity import Key
 from domain.model import Model
 from domain.notices import Notice
-from domain.refusal import Refusal
+from domain.refusal import ErrorType, Refusal
 
 # The most patches of one object in a pass. Values that pass along a chain of linked resources need several; a random
 # template would request another change each time.
@@ -318,7 +318,7 @@ def reconciled(world: HandleWorld, decision: Decision) -> Decision:
     none is lost if the process dies in between.
     """
     actions, later = _steps(world)
-    left = [each for each in actions if each.slot not in world.refusals]
+    left = [each for each in actions if not _is_stuck(world, each)]
     shows = world.answer is not None and all(isinstance(each, PutStatus | TakeBack) for each in left)
     notices = tuple(_notices(world)) if shows and not world.over else ()
     planned = tuple(each.summary for each in later)
@@ -341,12 +341,18 @@ def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
     if intent:
         return intent, resources
     actions: tuple[Action, ...] = resources
-    if all(each.slot in world.refusals for each in resources):
+    if all(_is_stuck(world, each) for each in resources):
         actions = (*resources, *_statuses(world, plan))
     if world.begun and any(each.slot in world.refusals for each in actions):
         # No other pass knows the objects created in this one.
         return (*actions, TakeBack(handle=world.handle, definitions=world.begun)), ()
     return actions or tuple(_last(world)), ()
+
+
+def _is_stuck(world: HandleWorld, action: Action) -> bool:
+    """Whether the action was refused. Throttling does not count: statuses would be more requests, soon outdated."""
+    refusal = world.refusals.get(action.slot)
+    return refusal is not None and refusal.type is not ErrorType.THROTTLED
 
 
 def _creations(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:

@@ -416,6 +416,9 @@ def test_the_statuses_are_written_although_a_resource_is_refused_for_now() -> No
     failure = Refusal(type=ErrorType.UNAVAILABLE, message="the webhook does not answer", at=NOW)
     one = seen.model_copy(update={"refusals": {"resource 0": failure}})
     assert does(decide(one, NOW)) == ["create_resource", "create_resource"]
+    throttled = failure.model_copy(update={"type": ErrorType.THROTTLED})
+    slower = decide(one.model_copy(update={"refusals": {"resource 0": failure, "resource 1": throttled}}), NOW)
+    assert (does(slower), slower.notices) == (["create_resource", "create_resource"], ())
     both = decide(one.model_copy(update={"refusals": {"resource 0": failure, "resource 1": failure}}), NOW)
     assert does(both) == ["create_resource", "create_resource", "put_status"]
     assert [notice.message for notice in both.notices] == [BROKEN.message]
@@ -425,7 +428,7 @@ def test_the_statuses_are_written_again_once_a_refused_resource_is_created() -> 
     job = {"kind": "Job", "metadata": {"name": "a"}}
     seen = settled(named(), held(), HandlePlan(creations=((0, job),), handle_status={"ready": False}))
     (create,) = decide(seen, NOW).actions
-    seen = create.refuse(seen, Refusal(type=ErrorType.THROTTLED, message="too many requests", at=NOW))
+    seen = create.refuse(seen, Refusal(type=ErrorType.UNAVAILABLE, message="no answer", at=NOW))
     write = decide(seen.model_copy(update={"begun": ()}), NOW).actions[-1]
     assert isinstance(write, PutStatus)
     seen = create.fold(write.fold(seen, Stored(obj=write.after)), ResourceOutcome(state=job))
