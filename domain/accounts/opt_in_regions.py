@@ -19,7 +19,7 @@ from domain.accounts.actions.opt_in_regions import AskToOptIn, EnableRegions
 from domain.accounts.config import OperatorConfig
 from domain.accounts.observed import AccountWorld
 from domain.accounts.resources import Account, AccountState, AccountStatus, OptInRegion
-from domain.accounts.state_conditions import with_condition
+from domain.accounts.state_conditions import with_trouble
 from domain.accounts.unrecorded_regions_and_quotas import with_news
 from domain.control_annotations import paused
 from domain.decision import Decision
@@ -171,8 +171,7 @@ def _looking(world: AccountWorld, status: AccountStatus) -> Decision:
 
 def _with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:
     named = [name for name, region in sorted(status.opt_in_regions.items()) if region.status == MANUAL_ACTION]
-    if not named:
-        return status
-    message = f"AWS refuses to enable {', '.join(named)}: allow account:EnableRegion, or enable them by hand"
-    conditions = with_condition(status.conditions, MANUAL_CONDITION, MANUAL_ACTION, message, now)
+    listed = ", ".join(named)
+    message = f"AWS refuses to enable {listed}: allow account:EnableRegion, or enable them by hand" if named else ""
+    conditions = with_trouble(status.conditions, MANUAL_CONDITION, MANUAL_ACTION, message, now)
     return status.model_copy(update={"conditions": conditions})

@@ -22,7 +22,7 @@ from domain.accounts.observed import AccountWorld
 from domain.accounts.quota_codes import SERVICE_OF, VCPUS
 from domain.accounts.region_initialization import list_regions
 from domain.accounts.resources import Account, AccountSpec, AccountStatus, ServiceQuota
-from domain.accounts.state_conditions import probed_at, with_condition
+from domain.accounts.state_conditions import probed_at, with_trouble
 from domain.accounts.unrecorded_regions_and_quotas import ACCOUNT_WIDE, Quotas, quotas_of, with_news, with_quotas
 from domain.decision import Action
 from domain.model import Model
@@ -210,10 +210,8 @@ def _rank(request: QuotaRequest) -> tuple[bool, datetime]:
 
 def with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:
     named = _named(quotas_of(status), {MANUAL_ACTION})
-    if not named:
-        return status
-    message = f"{len(named)} quotas must be raised by hand: {_listed(named)}"
-    conditions = with_condition(status.conditions, MANUAL_CONDITION, MANUAL_ACTION, message, now)
+    message = f"{len(named)} quotas must be raised by hand: {_listed(named)}" if named else ""
+    conditions = with_trouble(status.conditions, MANUAL_CONDITION, MANUAL_ACTION, message, now)
     return status.model_copy(update={"conditions": conditions})
 
 

@@ -16,6 +16,7 @@ from account_objects import (
     config,
     present,
     ready_account,
+    settle,
     status_of,
     world,
 )
@@ -365,6 +366,22 @@ def ready(quotas: dict[str, str], **fields: Any) -> Account:
 def test_a_settled_ready_account_is_left_alone() -> None:
     decision = decide(world(ready({RULES: "COMPLETED", VCPUS: "DENIED"})), NOW)
     assert (decision.outcome, decision.actions) == (Outcome.SETTLED, ())
+
+
+def test_quotas_for_a_person_are_named_once_while_they_stay_the_same() -> None:
+    settled = settle(world(ready({VCPUS: "MANUAL_ACTION"})))
+    later = decide(settled, NOW + timedelta(hours=1))
+    assert (later.outcome, later.actions) == (Outcome.SETTLED, ())
+
+
+@pytest.mark.parametrize(("quotas", "named"), [({RULES: "MANUAL_ACTION"}, [RULES]), ({RULES: "COMPLETED"}, [])])
+def test_the_quotas_that_a_condition_names_are_the_present_ones(quotas: dict[str, str], named: list[str]) -> None:
+    before = settle(world(ready({VCPUS: "MANUAL_ACTION"}))).account
+    changed = ready(quotas)
+    status = changed.status.model_copy(update={"conditions": before.status.conditions})
+    after = settle(world(changed.model_copy(update={"status": status}))).account.status
+    found = [c.message for c in after.conditions if c.type == "ServiceQuotasManualAction"]
+    assert found == [f"1 quotas must be raised by hand: us-east-1/{code}" for code in named]
 
 
 def test_a_ready_account_whose_quotas_were_emptied_has_them_raised_and_stays_ready() -> None:
