@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from domain.accounts.resources import FAILED_STATES, AccountClaimStatus, AccountStatus
+from domain.refusal import without_request
 from domain.resource import Condition, condition_of, parse_timestamp, timestamp
 
 TRUE = "True"
@@ -47,7 +48,8 @@ def with_latest(
     conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
     present = condition_of(conditions, type_)
-    if present is not None and present.status == TRUE and present.reason == reason:
+    said = without_request(present.message or "") if present is not None else None
+    if present is not None and (present.status, present.reason, said) == (TRUE, reason, without_request(message)):
         return conditions
     rest = tuple(c for c in conditions if c.type != type_)
     return with_condition(rest, type_, reason, message, now)

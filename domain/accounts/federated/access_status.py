@@ -17,7 +17,7 @@ from domain.accounts.federated.actions import (
 from domain.accounts.federated.iam_names import console_url
 from domain.accounts.federated.resources import AccessState, FederatedAccessStatus
 from domain.accounts.state_conditions import TRUE, with_reason
-from domain.refusal import Refusal
+from domain.refusal import Refusal, without_request
 from domain.resource import Condition, condition_of, timestamp
 
 SYNCED = "Synced"
@@ -59,11 +59,10 @@ def failed(status: FederatedAccessStatus, message: str, refusal: Refusal, now: d
 def _synced(
     conditions: tuple[Condition, ...], status: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with `Synced`. Its message changes only with its reason, because AWS puts request ids into
-    messages.
-    """
-    present, moment = condition_of(conditions, SYNCED), timestamp(now)
-    if present is not None and (present.status, present.reason) == (status, reason):
+    """The conditions with `Synced`. Messages that differ only in AWS's request id count as equal."""
+    present, moment, said = condition_of(conditions, SYNCED), timestamp(now), without_request(message)
+    shown = (present.status, present.reason, without_request(present.message or "")) if present is not None else ()
+    if shown == (status, reason, said):
         return conditions
     changed = present is None or present.status != status
     entered = moment if changed or present is None else present.last_transition_time

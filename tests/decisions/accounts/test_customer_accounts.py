@@ -177,8 +177,8 @@ def test_an_error_of_the_customer_is_waited_for_and_shown(fields: dict[str, Any]
 
 
 def test_trouble_is_written_once_and_lifted_when_it_is_over() -> None:
-    shown = [condition("Creating"), condition("AuthenticationError", reason="BYOCSecretMissing")]
-    of = customers(status={"state": "Creating", "claimed": True, "conditions": shown})
+    shown = status_of(decide(byoc(creating(), input_secret=None), NOW))
+    of = customers(status={"state": "Creating", "claimed": True, **shown})
     assert activities(decide(byoc(of, input_secret=None), NOW)) == ["aws.ensure_support_role"]
     after = settle(byoc(of))
     trouble = condition_of(after.account.status.conditions, "AuthenticationError")

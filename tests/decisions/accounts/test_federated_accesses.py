@@ -173,12 +173,21 @@ def test_each_step_that_is_refused_fails_it_aloud_and_is_tried_again(activity: s
     assert done[0] == activity.split(".")[1]
 
 
-def test_the_same_refusal_in_other_words_writes_nothing() -> None:
+def test_the_same_refusal_of_another_request_writes_nothing() -> None:
     world, _, _ = live(access_world(access(), role()), refusing("aws.identify_customer"))
     (slot,) = world.refusals
-    other = world.refusals[slot].model_copy(update={"message": "refused [request 2]", "attempts": 2})
+    before = world.refusals[slot]
+    other = before.model_copy(update={"message": f"{before.message} [request 2]", "attempts": 2})
     decision = decide(world.model_copy(update={"refusals": {slot: other}}), NOW)  # type: ignore[arg-type]
     assert [action.activity for action in decision.actions] == ["aws.identify_customer"]
+
+
+def test_a_refusal_of_another_step_is_shown_though_its_reason_is_the_same() -> None:
+    world, _, _ = live(access_world(access(), role()), refusing("aws.ensure_access_policy"))
+    world, _, _ = live(world.model_copy(update={"refusals": {}}), refusing("aws.ensure_access_role"))
+    synced = condition(of(world), "Synced")
+    assert synced is not None
+    assert (synced.message or "").startswith("Failed to create role: ")
 
 
 def test_a_settled_access_asks_for_nothing() -> None:

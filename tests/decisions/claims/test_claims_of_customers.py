@@ -182,6 +182,13 @@ def test_without_the_customers_key_no_account_is_made_and_the_claim_says_why(
     assert written_condition(corrected, "AuthenticationFailed")["status"] == "False"
 
 
+def test_the_missing_secret_that_a_claim_reports_is_the_one_that_it_names_now() -> None:
+    before = status_of(decide(byoc(input_secret=None), NOW))
+    renamed = {"byocSecretRef": {"name": "other-keys", "namespace": "tenant"}}
+    after = decide(byoc(input_secret=None, spec=renamed, of={"status": before}), NOW)
+    assert written_condition(after, "AuthenticationFailed")["message"].startswith("Secret tenant/other-keys ")
+
+
 def test_an_obstacle_to_entering_the_account_shows_on_the_claim() -> None:
     trouble = condition("AuthenticationError", reason="InvalidClientTokenId", message="unknown key")
     decision = decide(byoc(linked=True, account=customers("Creating", conditions=[trouble])), NOW)
