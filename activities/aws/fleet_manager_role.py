@@ -9,7 +9,7 @@ import json
 from contextlib import suppress
 
 from activities import attempt
-from activities.aws.iam_identities import delete_users, strip_role
+from activities.aws.iam_identities import delete_role, delete_users
 from activities.aws.iam_policies import made
 from activities.aws.session import Sessions, tag_list
 from domain.accounts.actions.iam_identities import DeleteFleetRole, EnsureFleetRole
@@ -60,8 +60,7 @@ def ensure_fleet_role(sessions: Sessions, action: EnsureFleetRole) -> None:
 def delete_fleet_role(sessions: Sessions, action: DeleteFleetRole) -> None:
     iam = sessions.confirmed(action.account_id, action.partition).iam()
     with suppress(Absent):
-        strip_role(iam, FLEET_ROLE)
-        iam.delete_role(RoleName=FLEET_ROLE)
+        delete_role(iam, FLEET_ROLE)
 
 
 def policy(account_id: str, partition: str) -> dict[str, object]:

@@ -262,19 +262,15 @@ def _delete_user(iam: IAMClient, user: str) -> None:
 
 
 def delete_role(iam: IAMClient, role: str) -> None:
-    strip_role(iam, role)
-    for profiles in iam.get_paginator("list_instance_profiles_for_role").paginate(RoleName=role):
-        for profile in profiles["InstanceProfiles"]:
-            iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
-    iam.delete_role(RoleName=role)
-
-
-def strip_role(iam: IAMClient, role: str) -> None:
     for arn in attached_policies(iam, role):
         iam.detach_role_policy(RoleName=role, PolicyArn=arn)
     for inline in iam.get_paginator("list_role_policies").paginate(RoleName=role):
         for name in inline["PolicyNames"]:
             iam.delete_role_policy(RoleName=role, PolicyName=name)
+    for profiles in iam.get_paginator("list_instance_profiles_for_role").paginate(RoleName=role):
+        for profile in profiles["InstanceProfiles"]:
+            iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
+    iam.delete_role(RoleName=role)
 
 
 @contextmanager

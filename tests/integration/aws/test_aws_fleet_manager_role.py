@@ -53,3 +53,13 @@ def test_the_role_is_deleted_whole_and_once_more_is_no_error(lab: Lab) -> None:
     for attempt in (1, 2):
         lab.run(lab.activities.delete_fleet_role, DeleteFleetRole(account_id=account_id), attempt=attempt)
     assert "managed-sts-role" not in [role.name for role in lab.emulator.world().roles if role.account == account_id]
+
+
+def test_a_role_that_an_instance_profile_contains_is_deleted_too(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.run(lab.activities.ensure_fleet_role, ensure(account_id, name))
+    iam = lab.sessions.member(account_id).iam()
+    iam.create_instance_profile(InstanceProfileName="tenants")
+    iam.add_role_to_instance_profile(InstanceProfileName="tenants", RoleName="managed-sts-role")
+    lab.run(lab.activities.delete_fleet_role, DeleteFleetRole(account_id=account_id))
+    assert "managed-sts-role" not in [role.name for role in lab.emulator.world().roles if role.account == account_id]
