@@ -258,7 +258,28 @@ def _delete_user(iam: IAMClient, user: str) -> None:
     for member_of in iam.get_paginator("list_groups_for_user").paginate(UserName=user):
         for group in member_of["Groups"]:
             iam.remove_user_from_group(UserName=user, GroupName=group["GroupName"])
-    iam.delete_user(UserName=user)
+    try:
+        iam.delete_user(UserName=user)
+    except Conflict:
+        _delete_other_credentials(iam, user)
+        iam.delete_user(UserName=user)
+
+
+def _delete_other_credentials(iam: IAMClient, user: str) -> None:
+    """Credentials that only people give to the user."""
+    for devices in iam.get_paginator("list_mfa_devices").paginate(UserName=user):
+        for device in devices["MFADevices"]:
+            iam.deactivate_mfa_device(UserName=user, SerialNumber=device["SerialNumber"])
+    for certificates in iam.get_paginator("list_signing_certificates").paginate(UserName=user):
+        for certificate in certificates["Certificates"]:
+            iam.delete_signing_certificate(UserName=user, CertificateId=certificate["CertificateId"])
+    for keys in iam.get_paginator("list_ssh_public_keys").paginate(UserName=user):
+        for key in keys["SSHPublicKeys"]:
+            iam.delete_ssh_public_key(UserName=user, SSHPublicKeyId=key["SSHPublicKeyId"])
+    for each in iam.list_service_specific_credentials(UserName=user)["ServiceSpecificCredentials"]:
+        iam.delete_service_specific_credential(
+            UserName=user, ServiceSpecificCredentialId=each["ServiceSpecificCredentialId"]
+        )
 
 
 def delete_role(iam: IAMClient, role: str) -> None:

@@ -1,4 +1,4 @@
-"""Which IAM users and roles are deleted, if IAM spreads their tags over pages."""
+"""Which IAM users and roles are deleted: by tags on several pages, and with credentials that people added."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from activities.aws.iam_identities import delete_identities
 from activities.aws.session import Sessions
 from domain.accounts.actions.iam_identities import DeleteIdentities
 from domain.accounts.iam_and_instance_tags import owner_tags
+from engine.errors import Conflict
 
 
 class Iam:
@@ -55,3 +56,47 @@ def test_users_and_roles_are_recognised_by_tags_on_several_pages() -> None:
     action = DeleteIdentities(account_id=AWS_ID, name="mine", namespace="ns")
     ActivityEnvironment().run(delete_identities, cast("Sessions", iam), action)
     assert iam.owners == {"another_user": "another", "another_role": "another"}
+
+
+OTHERS = {
+    "list_mfa_devices": ("MFADevices", "SerialNumber", "deactivate_mfa_device"),
+    "list_signing_certificates": ("Certificates", "CertificateId", "delete_signing_certificate"),
+    "list_ssh_public_keys": ("SSHPublicKeys", "SSHPublicKeyId", "delete_ssh_public_key"),
+    "list_service_specific_credentials": (
+        "ServiceSpecificCredentials",
+        "ServiceSpecificCredentialId",
+        "delete_service_specific_credential",
+    ),
+}
+
+
+class Busy(Iam):
+    """A session whose users have credentials that people added. IAM deletes no user who still has one."""
+
+    def __init__(self, **owners: str) -> None:
+        super().__init__(**owners)
+        self.left = dict.fromkeys(OTHERS, "credential-1")
+
+    def pages(self, operation: str, asked: dict[str, str]) -> list[dict[str, Any]]:
+        if operation not in OTHERS:
+            return super().pages(operation, asked)
+        plural, name, _ = OTHERS[operation]
+        return [{plural: [{name: self.left[operation]}] if operation in self.left else []}]
+
+    def __getattr__(self, called: str) -> Any:
+        if called in OTHERS:
+            return lambda **asked: self.pages(called, asked)[0]
+        (operation,) = [each for each, (*_, deletes) in OTHERS.items() if deletes == called]
+        return lambda **_: self.left.pop(operation)
+
+    def delete_user(self, UserName: str) -> None:  # noqa: N803
+        if self.left:
+            raise Conflict("Cannot delete entity, must remove MFA device first.", code="DeleteConflict")
+        super().delete_user(UserName)
+
+
+def test_a_user_goes_with_the_credentials_that_people_gave_it() -> None:
+    iam = Busy(user="mine")
+    action = DeleteIdentities(account_id=AWS_ID, name="mine", namespace="ns")
+    ActivityEnvironment().run(delete_identities, cast("Sessions", iam), action)
+    assert (iam.owners, iam.left) == ({}, {})
