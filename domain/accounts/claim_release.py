@@ -19,6 +19,7 @@ from domain.accounts.actions.iam_identities import RotateKeys
 from domain.accounts.claim_first_writes import uid_recorded
 from domain.accounts.claim_holder import unclean
 from domain.accounts.force_release import release_reason
+from domain.accounts.naming import secret_of
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.protected_accounts import left_alone
 from domain.accounts.resources import Account
@@ -58,6 +59,8 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
 def _cleaning(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
     claim, known = world.claim, world.known
     member, key = world.member_of(account), account.spec.iam_user_secret
+    if not (key or claim.of_fleet_manager):  # blanked by a person; the hand-over uses this Secret, too
+        key = secret_of(account.metadata.name)
     if not account.spec.aws_account_id:
         return ()
     if stripping := claim_fleet.strip(world, account):

@@ -478,6 +478,14 @@ def test_a_release_names_the_account_the_key_and_the_secret() -> None:
     assert release.legal_entity.id == "entity-1"
 
 
+def test_the_key_is_rotated_although_a_person_blanked_the_name_of_its_secret() -> None:
+    going = releasing()
+    blanked = HELD.model_copy(update={"spec": HELD.spec.model_copy(update={"iam_user_secret": ""})})
+    requested: list[RotateKeys] = []
+    settle(going.model_copy(update={"account": blanked}), answers={"aws.rotate_keys": requested.append})
+    assert [rotate.secret for rotate in requested] == [f"{NAME}-secret"]
+
+
 @pytest.mark.parametrize(
     ("regions", "cleaned"),
     [
