@@ -52,7 +52,7 @@ class ObserveActivities(Activities):
             claim = await self._read.one(AccountClaim, spec.claim_link_namespace, spec.claim_link)
             return claim if claim is not None and holds(claim, account) else None
         ends, lost = account.metadata.deleting, unlinked(account)
-        held = lost or unclean(account) if ends else lost and not account.customers
+        held = unclean(account) or (lost and (ends or not account.customers))
         if not held or account.metadata.namespace != OPERATOR_NAMESPACE:
             return None
         claims = await self._read.all(AccountClaim)

@@ -22,7 +22,7 @@ from domain.accounts.account_deletion import LEFT_LAUNCHES, deleting, launches_t
 from domain.accounts.actions.account_creation import TagAccount
 from domain.accounts.admin_user import key_and_regions, recreated_user, refused_by_iam, secret_recorded
 from domain.accounts.aws_account_tags import tags_at_creation
-from domain.accounts.claim_holder import lost_link, unlinked
+from domain.accounts.claim_holder import lost_link, unclean, unlinked
 from domain.accounts.constants import CREATION_TIMEOUT, FINALIZER, IAM_USER_ID_LABEL, PAUSE_ANNOTATION
 from domain.accounts.naming import iam_user_id
 from domain.accounts.observed import AccountWorld
@@ -189,6 +189,8 @@ def _failed(world: AccountWorld) -> Decision:
         return world.working(LEFT_LAUNCHES, *ends)
     failure = failure_of(account.status)
     why = f"{failure.reason}: {failure.message}" if failure else f"status.state is {account.status.state}"
+    if claim := _cleaning_claim(world):
+        return world.waiting(f"{why}; its clean-up is repeated by the release of {claim}", claim)
     return Decision(
         phase=AccountState.FAILED,
         outcome=Outcome.FAILED,
@@ -198,9 +200,13 @@ def _failed(world: AccountWorld) -> Decision:
     )
 
 
+def _cleaning_claim(world: AccountWorld) -> str:
+    return world.claim.key.path if world.claim is not None and unclean(world.account) else ""
+
+
 def _retry(world: AccountWorld) -> Decision:
     account = world.account
-    if account.failed:
+    if account.failed and not _cleaning_claim(world):
         blank = account.status.model_copy(update={"state": AccountState.NEW})
         written = world.write_status(blank, note="retry: blank status.state")
         return world.working("start again, because a retry was requested", written)

@@ -7,7 +7,20 @@ from typing import Any, cast
 from unittest.mock import AsyncMock
 
 import pytest
-from account_objects import ANSWERS, AWS_ID, NAME, NOW, ago, claim, claim_world, present, ready_account, settle, world
+from account_objects import (
+    ANSWERS,
+    AWS_ID,
+    CONFIG,
+    NAME,
+    NOW,
+    ago,
+    claim,
+    claim_world,
+    present,
+    ready_account,
+    settle,
+    world,
+)
 from memory_kube import MemoryKube
 from temporalio.client import Client
 
@@ -26,6 +39,8 @@ from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.free_account_choice import is_free
 from domain.accounts.passes import ObserveAccount, ObserveClaim
 from domain.accounts.resources import Account, AccountClaim, LegalEntity
+from domain.control_annotations import RETRY
+from domain.decision import Outcome
 from domain.identity import Kind
 from engine.errors import Unavailable
 from engine.settings import Settings
@@ -192,6 +207,27 @@ async def test_its_deletion_waits_for_the_release() -> None:
     look = ObserveAccount(key=own.key.model_copy(update={"uid": made["metadata"]["uid"]}))
     seen = await ObserveActivities(Reader(kube, Settings())).observe_account(look)  # type: ignore[arg-type]
     assert decide_account(seen, NOW).why == "Deletion waits until claim claim (Namespace: tenant) is released"
+
+
+@pytest.mark.parametrize("retried", [False, True])
+async def test_a_retry_of_an_unclean_account_does_not_end_its_clean_up(retried: bool) -> None:
+    kube = MemoryKube()
+    made = await kube.create(ACCOUNT_CLAIM, deleted().model_dump(mode="json", exclude_none=True), "tenant")
+    noted = {RETRY: "all that failed"} if retried else {}
+    own = unclean(uid=made["metadata"]["uid"], annotations=noted)
+    made = await kube.create(ACCOUNT, own.model_dump(mode="json", exclude_none=True), OPERATOR_NAMESPACE)
+    look = ObserveAccount(key=own.key.model_copy(update={"uid": made["metadata"]["uid"]}))
+    seen = await ObserveActivities(Reader(kube, Settings())).observe_account(look)  # type: ignore[arg-type]
+    end = settle(seen.model_copy(update={"config": CONFIG}))
+    assert end.account.failed
+    decision = decide_account(end, NOW)
+    assert (decision.outcome, decision.phase) == (Outcome.WAITING, "Failed"), "so `perdure retry` is refused"
+    assert decision.waits_for == ("AccountClaim/tenant/claim",)
+
+
+def test_a_retry_starts_a_reused_account_again_that_no_release_cleans() -> None:
+    failed = unclean(meta={"annotations": {RETRY: "all that failed"}})
+    assert settle(world(failed)).account.status.state == "PendingVerification"
 
 
 def test_a_shredded_account_starts_again_and_stays_its_entitys() -> None:
