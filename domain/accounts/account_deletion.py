@@ -44,7 +44,7 @@ def deleting(world: AccountWorld, now: datetime) -> Decision:
     if _held_by_living_claim(world):
         return _held(world, now)
     forced = release_reason(account, world.claim if account.customers else None)
-    if not forced and (unknown := world.partition_unknown()):
+    if not forced and (unknown := world.lacking("fedramp")):
         return unknown
     if not (forced or account.spec.aws_account_id or known.created_account_id) and known.request_id:
         return world.working("AWS is still creating the account", await_account(world))

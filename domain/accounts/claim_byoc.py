@@ -101,7 +101,7 @@ def _linked(world: ClaimWorld, now: datetime) -> Decision:
             return _reporting(world, SHUT_OUT, trouble.reason or TROUBLE, trouble.message or "", link, now)
         return world.waiting(f"{link} is {account.status.state or 'new'}", link)
     step = _handed_over(world, account, now)
-    return ((world.paused(account) or world.partition_unknown()) if step.actions else None) or step
+    return ((world.paused(account) or world.lacking("fedramp")) if step.actions else None) or step
 
 
 def _handed_over(world: ClaimWorld, account: Account, now: datetime) -> Decision:

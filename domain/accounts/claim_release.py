@@ -47,7 +47,7 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
     # Only the Account's annotation counts: a tenant can annotate its own claim, and would keep a working key.
     if why := release_reason(account):
         return world.working(f"release without a clean-up: {why}", _release(world, account, Release.UNCLEANED))
-    if stopped := world.paused(account) or world.partition_unknown():
+    if stopped := world.paused(account) or world.lacking("fedramp"):
         return stopped
     if cleaning := () if has_begun(world, account) else _cleaning(world, account):
         return _clean(world, account, cleaning)
