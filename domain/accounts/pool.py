@@ -231,7 +231,8 @@ def _configured(view: PoolView) -> PoolConfig:
 
 
 def _unborn(account: Account) -> bool:
-    return not account.spec.aws_account_id and not account.failed and not account.metadata.deleting
+    held = account.paused or paused(account.metadata) or account.metadata.deleting
+    return not (account.spec.aws_account_id or account.failed or held)
 
 
 def _at_limit(account: Account) -> bool:

@@ -230,6 +230,15 @@ def test_scaling_down_deletes_nothing() -> None:
     assert (decision.create, decision.outcome) == ((), Outcome.SETTLED)
 
 
+@pytest.mark.parametrize(
+    "pause", [{"perdure.dev/paused": "true"}, {"aws.managed.openshift.com/pause-reconciliation": "true"}]
+)
+def test_paused_accounts_count_as_supply_and_hold_no_place_in_flight(pause: dict[str, str]) -> None:
+    held = [account(name, meta={"annotations": pause}) for name in names("b", 5)]
+    assert len(decide(view(*held, size=20), NOW).create) == 5
+    assert decide(view(*held, size=5), NOW).create == ()
+
+
 def test_accounts_without_an_aws_account_hold_their_place_in_flight() -> None:
     unborn = [account(name) for name in names("b", 3)]
     assert len(decide(view(*unborn, size=20), NOW).create) == 2
