@@ -183,6 +183,14 @@ def test_a_region_that_aws_denies_is_named_and_blocks_nothing() -> None:
     assert AFRICA in shown["message"]
 
 
+def test_a_region_that_a_person_has_enabled_since_is_not_named_any_more() -> None:
+    denied = decide(learnt(world(opting_in(af_south_1="TODO"), config=feature()), af_south_1="MANUAL_ACTION"), NOW)
+    again = opting_in(af_south_1="TODO").model_dump(mode="json", by_alias=True)
+    again["status"]["conditions"] = status_of(denied)["conditions"]
+    decision = decide(learnt(world(Account.model_validate(again), config=feature()), af_south_1="ENABLED"), NOW)
+    assert "OptInRegionsManualAction" not in [each["type"] for each in status_of(decision)["conditions"]]
+
+
 def test_an_unknown_region_leaves_the_status_and_is_not_requested_again() -> None:
     before = world(opting_in(af_south_1="TODO", eu_south_1="ENABLED"), config=feature())
     after = learnt(before, af_south_1="")
