@@ -133,6 +133,11 @@ def _shown_to_claim(account: Account) -> Hashable:
     )
 
 
+def _held_without_uid(account: Account) -> frozenset[Hashable]:
+    recorded = CLAIM_UID_ANNOTATION in account.metadata.annotations
+    return frozenset({"no uid"} if account.spec.claim_link and not recorded else ())
+
+
 def _needs_of_organization(account: Account) -> frozenset[Hashable]:
     spec, status = account.spec, account.status
     if not spec.aws_account_id:
@@ -221,6 +226,14 @@ RELATIONS = (
         by=_claim_of,
         known_as=_claim_names,
         news=News(_shown_to_claim, linked=Linked.FOLLOWED),
+    ),
+    # After a restore, a person removes the uids of the former claims.
+    Relation(
+        of=Account,
+        to=AccountClaim,
+        by=_claim_of,
+        known_as=_claim_names,
+        news=News(_held_without_uid, on=frozenset({On.CHANGES}), linked=Linked.NEVER, ours=False),
     ),
     Relation(of=Account, to=ORGANIZATION, news=News(_needs_of_organization)),
     Relation(of=Account, to=ORGANIZATION, news=News(_given_back, on=frozenset({On.CHANGES}))),

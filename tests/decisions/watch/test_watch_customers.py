@@ -72,6 +72,13 @@ def test_a_persons_word_on_the_account_wakes_both(world: World) -> None:
     assert world.wakes("Account", before, after) == {"AccountClaim/claim"}
 
 
+def test_the_removal_of_a_former_claims_uid_wakes_the_claim(world: World) -> None:
+    without = account(state="Ready")
+    recorded = edited(without, "metadata.annotations", {"perdure.dev/claim-uid": "former"})
+    assert world.wakes("Account", recorded, without) == {"AccountClaim/claim"}
+    assert world.wakes("Account", without, recorded) == set()
+
+
 def test_no_pool_counts_a_customers_account(world: World) -> None:
     before = account(state="Creating")
     assert "AccountPool/pool" not in world.wakes("Account", before, edited(before, "status.state", "Failed"))
