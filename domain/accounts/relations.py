@@ -102,11 +102,15 @@ def _counted_as(account: Account) -> Hashable:
     """What pools count of an Account. The progress of its regions is left out, so it wakes no pool."""
     spec, status, meta = account.spec, account.status, account.metadata
     at_limit = not spec.aws_account_id and any(each.type == AT_LIMIT_CONDITION for each in status.conditions)
-    held = account.paused or control_annotations.paused(meta)
+    held = _held(account)
     return (
         *(_state_class(status.state), bool(spec.claim_link), status.claimed, status.reused, spec.legal_entity.id),
         *(held, spec.byoc, at_limit, meta.deleting, is_free(account)),
     )
+
+
+def _held(account: Account) -> bool:
+    return account.paused or control_annotations.paused(account.metadata)
 
 
 def _state_class(state: str) -> str:
@@ -141,7 +145,7 @@ def _held_without_uid(account: Account) -> frozenset[Hashable]:
 def _needs_of_organization(account: Account) -> frozenset[Hashable]:
     spec, status = account.spec, account.status
     if not spec.aws_account_id:
-        return frozenset({("id", status.state, account.metadata.deleting)})
+        return frozenset({("id", status.state, account.metadata.deleting, _held(account))})
     pending = status.state == AccountState.PENDING_VERIFICATION and status.support_case_id
     return frozenset({("case", status.support_case_id)}) if pending else frozenset()
 

@@ -385,6 +385,14 @@ def test_an_account_that_waits_for_room_wakes_its_pool(world: World) -> None:
     assert world.wakes("Account", new, edited(new, "status.conditions", [{"type": "Pending"}])) == {"AccountPool/pool"}
 
 
+@pytest.mark.parametrize(
+    "pause", [{"perdure.dev/paused": "true"}, {"aws.managed.openshift.com/pause-reconciliation": "true"}]
+)
+def test_a_resumed_account_without_an_id_asks_the_organization(world: World, pause: dict[str, str]) -> None:
+    resumed = edited(account(), "spec.awsAccountID", "")
+    assert "Organization/aws" in world.wakes("Account", edited(resumed, "metadata.annotations", pause), resumed)
+
+
 def test_a_ready_account_that_appears_asks_nothing_of_the_organization(world: World) -> None:
     assert "Organization/aws" not in world.wakes("Account", None, account(state="Ready"))
 
