@@ -145,7 +145,7 @@ def _held_without_uid(account: Account) -> frozenset[Hashable]:
 def _needs_of_organization(account: Account) -> frozenset[Hashable]:
     spec, status = account.spec, account.status
     if not spec.aws_account_id:
-        return frozenset({("id", status.state, account.metadata.deleting, _held(account))})
+        return frozenset() if _held(account) else frozenset({("id", status.state, account.metadata.deleting)})
     pending = status.state == AccountState.PENDING_VERIFICATION and status.support_case_id
     return frozenset({("case", status.support_case_id)}) if pending else frozenset()
 
@@ -157,7 +157,7 @@ def _given_back(account: Account) -> frozenset[Hashable]:
 
 def _validated(account: Account) -> frozenset[Hashable]:
     spec, status = account.spec, account.status
-    if account.metadata.deleting or status.state not in {AccountState.READY, AccountState.FAILED}:
+    if account.metadata.deleting or _held(account) or status.state not in {AccountState.READY, AccountState.FAILED}:
         return frozenset()
     return frozenset({(status.state, spec.legal_entity.id, bool(spec.aws_account_id), status.claimed)})
 

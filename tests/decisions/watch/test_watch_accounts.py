@@ -388,9 +388,16 @@ def test_an_account_that_waits_for_room_wakes_its_pool(world: World) -> None:
 @pytest.mark.parametrize(
     "pause", [{"perdure.dev/paused": "true"}, {"aws.managed.openshift.com/pause-reconciliation": "true"}]
 )
-def test_a_resumed_account_without_an_id_asks_the_organization(world: World, pause: dict[str, str]) -> None:
-    resumed = edited(account(), "spec.awsAccountID", "")
-    assert "Organization/aws" in world.wakes("Account", edited(resumed, "metadata.annotations", pause), resumed)
+@pytest.mark.parametrize(
+    ("resumed", "woken"),
+    [(edited(account(), "spec.awsAccountID", ""), "Organization/aws"), (account(state="Ready"), VALIDATION)],
+)
+def test_what_a_paused_account_was_left_out_of_is_woken_when_it_is_resumed(
+    world: World, resumed: Obj, woken: str, pause: dict[str, str]
+) -> None:
+    held = edited(resumed, "metadata.annotations", pause)
+    assert woken in world.wakes("Account", held, resumed)
+    assert woken not in world.wakes("Account", resumed, held)
 
 
 def test_a_ready_account_that_appears_asks_nothing_of_the_organization(world: World) -> None:
