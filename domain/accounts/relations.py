@@ -166,8 +166,8 @@ def _needs_of_pool(claim: AccountClaim) -> frozenset[Hashable]:
     meta = claim.metadata
     if claim.spec.account_link or meta.deleting:
         return frozenset()
-    held = FINALIZER in meta.finalizers
-    return frozenset({(meta.generation, claim.status.state, held, tuple(sorted(meta.annotations)))})
+    held, stopped = FINALIZER in meta.finalizers, control_annotations.paused(meta) or claim.fake
+    return frozenset({(meta.generation, claim.status.state, held, stopped, tuple(sorted(meta.annotations)))})
 
 
 def _terms(claim: AccountClaim) -> Hashable:

@@ -415,6 +415,12 @@ def test_a_new_claim_wakes_its_pool_and_an_unnamed_one_all(world: World) -> None
     assert world.wakes("AccountClaim", None, claim(accountPool="")) == {"AccountPool/pool", "AccountPool/other"}
 
 
+@pytest.mark.parametrize("name", ["perdure.dev/paused", "managed.openshift.com/fake"])
+def test_a_claim_whose_annotation_is_switched_off_wakes_its_pool(world: World, name: str) -> None:
+    before, after = (edited(claim(), "metadata.annotations", {name: value}) for value in ("true", "false"))
+    assert world.wakes("AccountClaim", before, after) == {"AccountPool/pool"}
+
+
 def test_a_bound_claim_wakes_no_pool_and_only_an_account_that_it_leaves(world: World) -> None:
     bound = claim(accountLink="account")
     assert world.wakes("AccountClaim", claim(), bound) == set(), "the Account was linked first"
