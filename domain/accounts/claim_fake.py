@@ -9,7 +9,7 @@ from datetime import datetime
 
 from domain.accounts.actions.claim_secrets import FakeSecret
 from domain.accounts.claim_first_writes import taken_in_hand
-from domain.accounts.claim_validation import invalid, spec_fault
+from domain.accounts.claim_validation import invalid
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import ClaimState
 from domain.decision import Decision
@@ -35,7 +35,7 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
 def _ending(world: ClaimWorld) -> Decision:
     if waits := world.given_up():
         return waits
-    if spec_fault(world.claim) is None and world.known.fake_secret is not False:
+    if world.claim.secret_name and world.known.fake_secret is not False:
         return world.working("delete its Secret", _secret(world, wanted=False))
     return world.working("its Secret is deleted", world.drop_finalizer())
 

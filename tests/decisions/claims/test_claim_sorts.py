@@ -154,6 +154,13 @@ def test_the_end_of_a_fake_claim_deletes_its_secret_and_leaves_other_finalizers(
     assert decide(after, NOW).actions == ()
 
 
+def test_a_fake_claim_whose_spec_became_invalid_still_takes_its_secret_along() -> None:
+    invalid = fake(spec={"awsCredentialSecret": ELSEWHERE}, meta={"deletionTimestamp": "2026-05-01T11:59:59Z"})
+    assert activities(decide(claim_world(invalid), NOW)) == ["accounts.fake_secret"]
+    nameless = fake(spec={"awsCredentialSecret": {}}, meta={"deletionTimestamp": "2026-05-01T11:59:59Z"})
+    assert activities(decide(claim_world(nameless), NOW)) == ["kube.patch"]
+
+
 def test_a_fake_claim_whose_secret_cannot_be_made_is_not_ready() -> None:
     denied = refusal(ErrorType.DENIED)
     decision = decide(claim_world(fake(), refusals={"accounts.fake_secret": denied}), NOW)
