@@ -42,7 +42,8 @@ OWN_REFUSALS = frozenset({WORKER_SHUTDOWN, AREA_PAUSED, OBSERVE_MODE})
 # The code of a kubeconfig without a usable cluster.
 UNUSABLE_KUBECONFIG = "Kubeconfig"
 
-_REQUEST = re.compile(r" \[request [^\]]*\]")
+# What differs in every request: its id, and EC2's encoded reason of a denial.
+_REQUEST = re.compile(r" \[request [^\]]*\]| Encoded authorization failure message: \S+")
 
 FIRST_RETRY = timedelta(seconds=5)
 LONGEST_RETRY = timedelta(minutes=10)

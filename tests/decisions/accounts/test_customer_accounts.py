@@ -186,6 +186,19 @@ def test_trouble_is_written_once_and_lifted_when_it_is_over() -> None:
     assert (trouble.status, after.account.status.state) == ("False", "Ready")
 
 
+def test_a_denial_that_only_ec2_encodes_differently_is_not_written_again() -> None:
+    words = "You are not authorized. Encoded authorization failure message: {} [request {}]"
+
+    def denied(number: int, **status: Any) -> AccountWorld:
+        of = customers(spec={"manualSTSMode": True}, status={"state": "Creating", "claimed": True, **status})
+        found = refusal(ErrorType.DENIED, words.format(f"x{number}", number), code="UnauthorizedOperation")
+        return sts(of, refusals={"aws.list_regions": found})
+
+    first = decide(denied(1), NOW)
+    assert activities(first) == ["kube.patch", "aws.list_regions"]
+    assert activities(decide(denied(2, **status_of(first)), NOW)) == ["aws.list_regions"]
+
+
 def test_a_refused_key_is_tried_again_beside_its_condition() -> None:
     denied = refusal(ErrorType.DENIED, code="InvalidClientTokenId")
     decision = decide(byoc(creating(), refusals={"aws.ensure_support_role": denied}), NOW)
