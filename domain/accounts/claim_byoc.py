@@ -27,7 +27,7 @@ from domain.accounts.naming import secret_of
 from domain.accounts.observed import ClaimWorld, key_fault
 from domain.accounts.protected_accounts import left_alone
 from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, AccountState, ClaimState
-from domain.accounts.state_conditions import TRUE, failure_of, lifted, with_claim_state, with_latest
+from domain.accounts.state_conditions import TRUE, failure_of, lifted, with_claim_state, with_reason
 from domain.accounts.support_role import support_role_arn
 from domain.decision import Action, Decision
 from domain.resource import condition_of
@@ -157,7 +157,7 @@ def _failed(world: ClaimWorld, account: Account, link: str, now: datetime) -> De
     failure = failure_of(account.status)
     reason, message = (failure.reason, failure.message) if failure else ("", "")
     status = with_claim_state(claim.status, ClaimState.ERROR, FAILED, FAILED, "CCS Account Failed", now)
-    conditions = with_latest(status.conditions, "InternalError", reason or FAILED, message or "", now)
+    conditions = with_reason(status.conditions, "InternalError", reason or FAILED, message or "", now)
     writes = world.status_change(status.model_copy(update={"conditions": conditions}))
     why = f"{link} has failed: {message or reason or 'no reason given'}"
     return world.waiting(why, link, *writes, phase=ClaimState.ERROR)
@@ -167,7 +167,7 @@ def _reporting(
     world: ClaimWorld, type_: str, reason: str, message: str, waits_for: str, now: datetime, *retried: Action
 ) -> Decision:
     claim = world.claim
-    conditions = with_latest(claim.status.conditions, type_, reason, message, now)
+    conditions = with_reason(claim.status.conditions, type_, reason, message, now)
     writes = world.status_change(claim.status.model_copy(update={"conditions": conditions}))
     return world.waiting(message, waits_for, *writes, *retried)
 

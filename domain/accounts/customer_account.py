@@ -20,7 +20,7 @@ from domain.accounts.constants import NOT_ENTERED, SUPPORT_ROLE_PREFIX
 from domain.accounts.observed import AccountWorld, key_fault
 from domain.accounts.region_initialization import initializing, list_regions, regions_done, wanted_regions
 from domain.accounts.resources import AccountClaim, AccountState
-from domain.accounts.state_conditions import lifted, with_latest
+from domain.accounts.state_conditions import lifted, with_reason
 from domain.accounts.support_role import support_role, without_jump_role
 from domain.decision import Action, Decision
 from domain.refusal import ErrorType, Refusal
@@ -118,7 +118,7 @@ def _troubled(
     world: AccountWorld, reason: str, message: str, waits_for: str, now: datetime, *retried: Action
 ) -> Decision:
     account = world.account
-    conditions = with_latest(account.status.conditions, TROUBLE, reason, message, now)
+    conditions = with_reason(account.status.conditions, TROUBLE, reason, message, now)
     status = account.status.model_copy(update={"conditions": conditions})
     writes = world.status_change(status, note=f"condition {TROUBLE}")
     return world.waiting(message, waits_for, *writes, *retried)

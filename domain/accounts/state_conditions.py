@@ -34,25 +34,16 @@ def with_condition(
 def with_reason(
     conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with this one True, for this reason. Its lastProbeTime changes only with its reason or message."""
+    """The conditions with this one True, for this reason. Its lastProbeTime changes only with its reason or message.
+    Messages that differ only in AWS's request id count as equal.
+    """
     present = condition_of(conditions, type_)
     if present is None or present.status != TRUE:
         return with_condition(conditions, type_, reason, message, now)
-    if (present.reason, present.message) == (reason, message):
+    if (present.reason, without_request(present.message or "")) == (reason, without_request(message)):
         return conditions
     changed = present.model_copy(update={"reason": reason, "message": message, "last_probe_time": timestamp(now)})
     return tuple(changed if each.type == type_ else each for each in conditions)
-
-
-def with_latest(
-    conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime
-) -> tuple[Condition, ...]:
-    present = condition_of(conditions, type_)
-    said = without_request(present.message or "") if present is not None else None
-    if present is not None and (present.status, present.reason, said) == (TRUE, reason, without_request(message)):
-        return conditions
-    rest = tuple(c for c in conditions if c.type != type_)
-    return with_condition(rest, type_, reason, message, now)
 
 
 def probed_at(conditions: Iterable[Condition], type_: str) -> datetime | None:

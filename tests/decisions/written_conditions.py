@@ -18,7 +18,6 @@ UNKNOWN = ""
 # Which argument is the type of the condition, and which its reason; or the reason itself.
 _WRITERS: dict[str, tuple[int, int | str]] = {
     "with_condition": (1, 2),
-    "with_latest": (1, 2),
     "with_reason": (1, 2),
     "with_failure": (1, 2),
     "with_trouble": (1, 2),

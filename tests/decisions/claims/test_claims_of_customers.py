@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from domain.accounts.observed import ClaimWorld, InputSecret
 from domain.accounts.resources import Account
 from domain.control_annotations import PAUSED as PAUSE
 from domain.decision import Outcome
+from domain.resource import timestamp
 from domain.runner import State
 from domain.writes import Delete, DropFinalizer, Patch, Written
 
@@ -185,8 +187,10 @@ def test_without_the_customers_key_no_account_is_made_and_the_claim_says_why(
 def test_the_missing_secret_that_a_claim_reports_is_the_one_that_it_names_now() -> None:
     before = status_of(decide(byoc(input_secret=None), NOW))
     renamed = {"byocSecretRef": {"name": "other-keys", "namespace": "tenant"}}
-    after = decide(byoc(input_secret=None, spec=renamed, of={"status": before}), NOW)
-    assert written_condition(after, "AuthenticationFailed")["message"].startswith("Secret tenant/other-keys ")
+    after = decide(byoc(input_secret=None, spec=renamed, of={"status": before}), NOW + timedelta(hours=1))
+    shown = written_condition(after, "AuthenticationFailed")
+    assert shown["message"].startswith("Secret tenant/other-keys ")
+    assert shown["lastTransitionTime"] == timestamp(NOW), "its status is the same"
 
 
 def test_an_obstacle_to_entering_the_account_shows_on_the_claim() -> None:
