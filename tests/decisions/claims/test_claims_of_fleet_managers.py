@@ -93,6 +93,14 @@ def test_a_role_that_was_made_for_a_former_spec_is_not_left_in_the_account(chang
     assert activities(decide(ends, NOW)) == ["aws.delete_fleet_role"]
 
 
+def test_an_account_that_was_a_fleet_managers_gets_no_key_while_it_is_cleaned() -> None:
+    spec = {"accountPool": "default", "awsCredentialSecret": {"name": "aws", "namespace": "tenant"}}
+    of = {"meta": {"deletionTimestamp": ago(minutes=1)}}
+    rotated: list[object] = []
+    settle(made(spec=spec, of=of, account={"iamUserSecret": ""}), answers={"aws.rotate_keys": rotated.append})
+    assert rotated == []
+
+
 def test_a_paused_account_gets_no_role_and_keeps_the_one_it_has() -> None:
     meta = {"annotations": {PAUSED: "true"}}
     for world in (fleet(known={"fulfilled": NAME}), fleet(of={"meta": {"deletionTimestamp": timestamp(NOW)}})):
