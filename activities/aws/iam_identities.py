@@ -245,19 +245,26 @@ def _roles(iam: IAMClient) -> list[str]:
 
 
 def _delete_user(iam: IAMClient, user: str) -> None:
-    """IAM requires that the user's dependents are deleted first. The keys come first, because they open the account."""
+    """IAM requires that the user's dependents are deleted first. The keys come first, because they open the account.
+
+    Raises:
+        Absent: the user is gone.
+    """
     _delete_keys(iam, user, _access_keys(iam, user))
     with suppress(Absent):
         iam.delete_login_profile(UserName=user)
     for attached in iam.get_paginator("list_attached_user_policies").paginate(UserName=user):
         for policy in attached["AttachedPolicies"]:
-            iam.detach_user_policy(UserName=user, PolicyArn=policy["PolicyArn"])
+            with suppress(Absent):
+                iam.detach_user_policy(UserName=user, PolicyArn=policy["PolicyArn"])
     for inline in iam.get_paginator("list_user_policies").paginate(UserName=user):
         for name in inline["PolicyNames"]:
-            iam.delete_user_policy(UserName=user, PolicyName=name)
+            with suppress(Absent):
+                iam.delete_user_policy(UserName=user, PolicyName=name)
     for member_of in iam.get_paginator("list_groups_for_user").paginate(UserName=user):
         for group in member_of["Groups"]:
-            iam.remove_user_from_group(UserName=user, GroupName=group["GroupName"])
+            with suppress(Absent):
+                iam.remove_user_from_group(UserName=user, GroupName=group["GroupName"])
     try:
         iam.delete_user(UserName=user)
     except Conflict:
@@ -269,28 +276,40 @@ def _delete_other_credentials(iam: IAMClient, user: str) -> None:
     """Credentials that only people give to the user."""
     for devices in iam.get_paginator("list_mfa_devices").paginate(UserName=user):
         for device in devices["MFADevices"]:
-            iam.deactivate_mfa_device(UserName=user, SerialNumber=device["SerialNumber"])
+            with suppress(Absent):
+                iam.deactivate_mfa_device(UserName=user, SerialNumber=device["SerialNumber"])
     for certificates in iam.get_paginator("list_signing_certificates").paginate(UserName=user):
         for certificate in certificates["Certificates"]:
-            iam.delete_signing_certificate(UserName=user, CertificateId=certificate["CertificateId"])
+            with suppress(Absent):
+                iam.delete_signing_certificate(UserName=user, CertificateId=certificate["CertificateId"])
     for keys in iam.get_paginator("list_ssh_public_keys").paginate(UserName=user):
         for key in keys["SSHPublicKeys"]:
-            iam.delete_ssh_public_key(UserName=user, SSHPublicKeyId=key["SSHPublicKeyId"])
+            with suppress(Absent):
+                iam.delete_ssh_public_key(UserName=user, SSHPublicKeyId=key["SSHPublicKeyId"])
     for each in iam.list_service_specific_credentials(UserName=user)["ServiceSpecificCredentials"]:
-        iam.delete_service_specific_credential(
-            UserName=user, ServiceSpecificCredentialId=each["ServiceSpecificCredentialId"]
-        )
+        with suppress(Absent):
+            iam.delete_service_specific_credential(
+                UserName=user, ServiceSpecificCredentialId=each["ServiceSpecificCredentialId"]
+            )
 
 
 def delete_role(iam: IAMClient, role: str) -> None:
+    """Delete the role with its policies. IAM may still list policies and profiles that it no longer has.
+
+    Raises:
+        Absent: the role is gone.
+    """
     for arn in attached_policies(iam, role):
-        iam.detach_role_policy(RoleName=role, PolicyArn=arn)
+        with suppress(Absent):
+            iam.detach_role_policy(RoleName=role, PolicyArn=arn)
     for inline in iam.get_paginator("list_role_policies").paginate(RoleName=role):
         for name in inline["PolicyNames"]:
-            iam.delete_role_policy(RoleName=role, PolicyName=name)
+            with suppress(Absent):
+                iam.delete_role_policy(RoleName=role, PolicyName=name)
     for profiles in iam.get_paginator("list_instance_profiles_for_role").paginate(RoleName=role):
         for profile in profiles["InstanceProfiles"]:
-            iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
+            with suppress(Absent):
+                iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
     iam.delete_role(RoleName=role)
 
 

@@ -12,7 +12,7 @@ from activities.aws.iam_identities import delete_identities
 from activities.aws.session import Sessions
 from domain.accounts.actions.iam_identities import DeleteIdentities
 from domain.accounts.iam_and_instance_tags import owner_tags
-from engine.errors import Conflict
+from engine.errors import Absent, Conflict
 
 
 class Iam:
@@ -100,3 +100,26 @@ def test_a_user_goes_with_the_credentials_that_people_gave_it() -> None:
     action = DeleteIdentities(account_id=AWS_ID, name="mine", namespace="ns")
     ActivityEnvironment().run(delete_identities, cast("Sessions", iam), action)
     assert (iam.owners, iam.left) == ({}, {})
+
+
+class Stale(Busy):
+    """IAM still lists policies and credentials that are gone."""
+
+    def pages(self, operation: str, asked: dict[str, str]) -> list[dict[str, Any]]:
+        if operation.startswith("list_attached"):
+            return [{"AttachedPolicies": [{"PolicyArn": "arn"}]}]
+        return super().pages(operation, asked)
+
+    def __getattr__(self, called: str) -> Any:
+        return super().__getattr__(called) if called in OTHERS else lambda **_: self.gone(called)
+
+    def gone(self, called: str) -> None:
+        self.left = {listing: name for listing, name in self.left.items() if OTHERS[listing][2] != called}
+        raise Absent("it does not exist", code="NoSuchEntity")
+
+
+def test_users_and_roles_are_deleted_although_iam_lists_policies_that_are_gone() -> None:
+    iam = Stale(user="mine", role="mine")
+    action = DeleteIdentities(account_id=AWS_ID, name="mine", namespace="ns")
+    ActivityEnvironment().run(delete_identities, cast("Sessions", iam), action)
+    assert iam.owners == {}
