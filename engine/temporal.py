@@ -9,6 +9,7 @@ what the caller has just observed.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import socket
@@ -71,6 +72,10 @@ OP_PHASE: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpPhase")
 OP_OWNER: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpOwner")
 OP_WAITS_FOR: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_keyword_list("OpWaitsFor")
 OP_DEADLINE: SearchAttributeKey[datetime] = SearchAttributeKey.for_datetime("OpDeadline")
+
+# Temporal ends a workflow whose search attribute exceeds 2048 bytes as JSON.
+LONGEST_VALUE = 2000
+LONGEST_NAME = 330  # if each character takes six bytes
 
 # Temporal's own attribute, set once a workflow's tasks have failed five times in a row (server 1.30 on).
 REPORTED_PROBLEMS: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
@@ -170,10 +175,21 @@ def shown(phase: str, decision: Decision) -> list[SearchAttributePair[Any]]:
     """The search attributes of a decision; those without a value are left out."""
     found: list[SearchAttributePair[Any]] = [
         SearchAttributePair(OP_PHASE, phase),
-        SearchAttributePair(OP_WAITS_FOR, list(decision.waits_for)),
+        SearchAttributePair(OP_WAITS_FOR, listed(decision.waits_for)),
     ]
     found += [SearchAttributePair(OP_DEADLINE, decision.deadline)] if decision.deadline else []
     return found + ([SearchAttributePair(OP_OWNER, decision.owner)] if decision.owner else [])
+
+
+def listed(waits_for: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    room = LONGEST_VALUE
+    for each in waits_for:
+        room -= len(json.dumps(each[:LONGEST_NAME])) + 1
+        if room < 0:
+            return [*found, f"{len(waits_for) - len(found)} more"]
+        found.append(each[:LONGEST_NAME])
+    return found
 
 
 async def signal_with_start(client: Client, key: Key, signal: str, *about: BaseModel | dict[str, str]) -> None:

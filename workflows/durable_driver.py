@@ -32,7 +32,7 @@ from domain.runner import OBSERVE, SUMMARY_LENGTH, State, Step
 from domain.urgency import is_urgent_activity
 from domain.why import Why, details, explain
 from domain.writes import JsonPatch, LeverPatch, Patch, Write
-from engine.temporal import OP_DEADLINE, OP_OWNER, OP_PHASE, OP_WAITS_FOR, URGENT
+from engine.temporal import OP_DEADLINE, OP_OWNER, OP_PHASE, OP_WAITS_FOR, URGENT, listed
 from workflows import continue_as_new
 
 W = TypeVar("W", bound=World)
@@ -321,13 +321,14 @@ class Entity(Generic[W]):
 
     def _show(self, decision: Decision) -> None:
         phase = self.state.phase(decision)
-        shown = (phase, decision.waits_for, decision.deadline, decision.owner)
+        waits_for = listed(decision.waits_for)
+        shown = (phase, tuple(waits_for), decision.deadline, decision.owner)
         if shown != self._shown:
             self._shown = shown
             workflow.upsert_search_attributes(
                 [
                     OP_PHASE.value_set(phase),
-                    OP_WAITS_FOR.value_set(list(decision.waits_for)),
+                    OP_WAITS_FOR.value_set(waits_for),
                     OP_DEADLINE.value_set(decision.deadline) if decision.deadline else OP_DEADLINE.value_unset(),
                     OP_OWNER.value_set(decision.owner) if decision.owner else OP_OWNER.value_unset(),
                 ]
