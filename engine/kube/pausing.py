@@ -39,7 +39,7 @@ async def pauses_followed(
         mirror = store.follow(followed)
         known = _Known(changed)
         mirror.listen(known.learn)
-        await _first_list(mirror)
+        await _first_list(mirror, known)
         part = f"pauses in ConfigMap {settings.watch_lease_namespace}/{CONFIG_MAP_NAME}"
         health.add(
             part,
@@ -56,7 +56,6 @@ class _Known:
     def __init__(self, changed: OnChange | None) -> None:
         self.pauses: Pauses = {}
         self._changed = changed
-        set_pauses({})
 
     def learn(self, before: JsonObject | None, after: JsonObject | None) -> None:
         earlier, self.pauses = self.pauses, pauses_in(after)
@@ -69,9 +68,12 @@ class _Known:
             self._changed(earlier, self.pauses, after)
 
 
-async def _first_list(mirror: Mirror) -> None:
+async def _first_list(mirror: Mirror, known: _Known) -> None:
     try:
         async with asyncio.timeout(PATIENCE):
             await mirror.settled()
     except TimeoutError:
         log.error("the pauses cannot be read, so nothing is paused: %s", mirror.trouble)
+    else:
+        # Not before: in `perdure run`, the worker follows the pauses while the watcher begins to.
+        set_pauses(known.pauses)

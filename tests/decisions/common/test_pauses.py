@@ -13,6 +13,7 @@ import pytest
 import typer
 import yaml
 from temporalio.testing import ActivityEnvironment
+from waiting import eventually
 
 from domain.audit_report import CONFIG_MAP_NAME as AUDIT_REPORT
 from domain.control_annotations import PAUSED
@@ -21,7 +22,7 @@ from domain.pauses import CONFIG_MAP_NAME, RESUMED, Pause, areas_changed, pauses
 from engine.errors import Unavailable
 from engine.health import Health
 from engine.kube import KubeApi, pausing
-from engine.pauses import PAUSED_AREAS, held, refuse_if_paused, set_pauses
+from engine.pauses import PAUSED_AREAS, held, paused_area, refuse_if_paused, set_pauses
 from engine.settings import Settings
 from starters.cli.pause_areas import named
 
@@ -163,6 +164,25 @@ async def test_a_pauses_end_that_comes_together_with_the_first_list_is_noticed(
     task.cancel()
     await asyncio.wait([task], timeout=1)
     assert task.cancelled()
+
+
+async def test_a_watcher_that_begins_to_lead_does_not_interrupt_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In `perdure run`, the worker of the same process has read the pauses already."""
+    set_pauses({"accounts": LEAK})
+    arrived = asyncio.Event()
+    monkeypatch.setattr(pausing, "Store", Arriving(arrived))
+
+    async def lead() -> None:
+        async with pausing.pauses_followed(cast("KubeApi", None), Settings(), Health()):
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(lead())
+    await asyncio.sleep(0.01)
+    assert await sent_for("Account")
+    arrived.set()  # the list has no pauses
+    await eventually(lambda: not paused_area("accounts"), "the end of the pause")
+    task.cancel()
+    await asyncio.wait([task], timeout=1)
 
 
 def test_the_metric_shows_every_area() -> None:
