@@ -66,7 +66,8 @@ def plan(
     kind: Annotated[str, kind_argument("The kind; not with --file.")] = "",
     name: Annotated[str, name_argument("The object; not with --file.")] = "",
     file: Annotated[
-        Path | None, typer.Option("--file", "-f", help="Manifests that are not applied yet.", exists=True)
+        Path | None,
+        typer.Option("--file", "-f", help="Manifests that are not applied yet; - is standard input."),
     ] = None,
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="For manifests that name no namespace.")] = "",
     output: FormatOption = Format.TEXT,
@@ -81,6 +82,8 @@ def plan(
 
         if kind or name:
             raise typer.BadParameter("name an object or a file, not both", param_hint="--file")
+        if str(file) != "-" and not file.exists():
+            raise typer.BadParameter(f"{file} does not exist", param_hint="--file")
         plan_files.plan_file(file, namespace or "default", output)
         return
     if not kind:

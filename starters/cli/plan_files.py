@@ -7,6 +7,7 @@ process, in observe mode and with the caller's rights. Recent refusals are ignor
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -26,7 +27,7 @@ from domain.refusal import Refusal
 from domain.why import Why
 from engine.errors import ApiError, Denied
 from engine.kube import JsonObject, KubeApi, Listing, WatchEvent
-from engine.kube.json import key_of, text
+from engine.kube.json import key_of, sequence, text
 from engine.settings import settings
 from starters.cli.object_reference import Target
 from starters.cli.output import CommandError, Format, printed, say, utc_now
@@ -53,7 +54,8 @@ def plan_file(file: Path, namespace: str, form: Format) -> None:
 
 def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:
     try:
-        found = [each for each in yaml.safe_load_all(file.read_text()) if each]
+        written = sys.stdin.read() if str(file) == "-" else file.read_text()
+        found = [obj for each in yaml.load_all(written, _Manifests) if each for obj in _members(each)]
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise CommandError(f"{file} cannot be read: {error}") from error
     objects: list[tuple[Kind, JsonObject]] = []
@@ -66,11 +68,23 @@ def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:
             )
         if not text(obj, "metadata", "name"):
             raise CommandError(f"{file}: a {kind.name} has no name", "set metadata.name")
-        metadata = {"namespace": namespace, **obj["metadata"]}
+        metadata = {**obj["metadata"], "namespace": text(obj, "metadata", "namespace") or namespace}
         objects.append((kind, {**obj, "metadata": metadata}))
     if not objects:
         raise CommandError(f"{file} contains no object")
     return objects
+
+
+class _Manifests(yaml.SafeLoader):
+    # kubectl reads times as text.
+    yaml_implicit_resolvers = {
+        first: [each for each in resolvers if each[0] != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def _members(document: object) -> Sequence[object]:
+    return sequence(document, "items") if text(document, "kind") == "List" else (document,)
 
 
 def _api_version(kind: Kind) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
 from domain.custom_resources import custom_resources
@@ -22,6 +25,13 @@ apiVersion: aws.managed.openshift.io/v1alpha1
 kind: AccountPool
 metadata: {name: p}
 spec: {poolSize: 2}
+"""
+
+CLAIM = """
+apiVersion: poolboy.gpte.redhat.com/v1
+kind: ResourceClaim
+metadata: {name: c}
+spec: {lifespan: {start: 2026-12-01, end: 2026-12-24T18:00:00Z}}
 """
 
 
@@ -76,6 +86,27 @@ def test_a_file_is_read_with_the_kinds_of_its_objects(tmp_path: Path) -> None:
         ("AccountPool", {"name": "p", "namespace": "here"}),
         ("AccountPool", {"name": "q", "namespace": "there"}),
     ]
+
+
+def test_the_members_of_a_list_are_read_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    members = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [yaml.safe_load(POOL)] * 2})
+    monkeypatch.setattr("sys.stdin", io.StringIO(members))
+    assert [kind.name for kind, _ in read(Path("-"), "here")] == ["AccountPool", "AccountPool"]
+
+
+def test_a_time_without_quotes_is_text_as_for_kubectl(tmp_path: Path) -> None:
+    file = tmp_path / "claim.yaml"
+    file.write_text(CLAIM)
+    ((_, claim),) = read(file, "here")
+    assert json.loads(json.dumps(claim))["spec"]["lifespan"] == {"start": "2026-12-01", "end": "2026-12-24T18:00:00Z"}
+
+
+@pytest.mark.parametrize("namespace", ["", '""', "null"])
+def test_an_empty_namespace_is_as_none(namespace: str, tmp_path: Path) -> None:
+    file = tmp_path / "pool.yaml"
+    file.write_text(POOL.replace("name: p", f"name: p, namespace: {namespace}"))
+    ((_, pool),) = read(file, "here")
+    assert pool["metadata"] == {"name": "p", "namespace": "here"}
 
 
 @pytest.mark.parametrize(
