@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from localcloud import services
+from localcloud.kubernetes import own_kubeconfig
 from localcloud.kubernetes.certificates import Certificates
 from localcloud.openstack import control_plane as openstack
 from localcloud.processes import ProcessIdentity, end_all, identify, tethered
@@ -271,8 +272,7 @@ def prepare(state: StateDirectory, plan: Plan, reserved: list[IO[str]]) -> tuple
     ]
     state.write_ports({**remembered, **ports})
     if plan.kubeconfig is not None:
-        state.kubeconfig.unlink(missing_ok=True)
-        state.kubeconfig.symlink_to(plan.kubeconfig)
+        own_kubeconfig.place(state.kubeconfig, plan.kubeconfig)
     elif services.API_SERVER in plan.services:
         certificates = Certificates(state.certificates)
         certificates.ensure()
