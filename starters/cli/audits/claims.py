@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_PROVIDER, RESOURCE_WATCH
 from domain.claims.domain_names import DomainNames
-from domain.identity import Kind
+from domain.identity import Kind, id_prefix
 from engine.errors import Absent, Denied
 from engine.kube.discovery import Discovery
 from engine.kube.json import JsonObject, at, flag, key_of, mapping, sequence, text
@@ -173,9 +173,9 @@ def without_workflow(found: Snapshot) -> Iterator[Finding]:
 def without_object(found: Snapshot) -> Iterator[Finding]:
     everything = ((RESOURCE_CLAIM, found.claims), (RESOURCE_HANDLE, found.handles), (RESOURCE_POOL, found.pools))
     known = {key_of(kind.name, each, found.cluster).workflow_id for kind, objects in everything for each in objects}
-    prefix = f"{found.cluster}/" if found.cluster else ""
+    prefixes = tuple(id_prefix(kind.name, found.cluster) for kind, _ in everything)
     for id_ in sorted(found.workflows - known):
-        if id_.startswith(prefix):
+        if id_.startswith(prefixes):
             yield _finding(
                 f"workflow {id_}",
                 "runs for an object that is gone",

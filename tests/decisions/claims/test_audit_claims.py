@@ -73,6 +73,8 @@ def running(*more: str) -> frozenset[str]:
         world(claims=(claim(), claim("left-alone", "guid-zzzzz", metadata=IGNORED))),
         world(claims=(claim(), claim("going", "guid-zzzzz", metadata=DELETED)), workflows=running("going")),
         world(things=(*WHOLE.things, thing("extra", deletionTimestamp="2026-11-21T12:00:00Z"))),
+        world(workflows=RUNNING | {f"north/{each}" for each in RUNNING}),
+        Snapshot(NAMES, cluster="north", workflows=RUNNING | {f"north/east/{each}" for each in RUNNING}),
     ],
 )
 def test_a_world_that_fits_has_no_findings(found: Snapshot) -> None:
