@@ -17,7 +17,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 
 from domain.backlog_report import Backlog, of_activity, of_batches, of_queue, of_step
 from domain.identity import Key
-from engine.temporal import OP_WAITS_FOR, described
+from engine.temporal import OP_WAITS_FOR, decrypt, described
 
 _TYPES = {"workflow": TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, "activity": TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY}
 
@@ -51,6 +51,7 @@ async def _of_one(client: Client, key: Key, now: datetime) -> list[Backlog]:
         return []
     raw, who = found.raw_description, key.path
     task = raw.pending_workflow_task
+    await decrypt(client, (each.last_failure for each in raw.pending_activities))
     late = [of_step(who, task.attempt, task.original_scheduled_time.ToDatetime(UTC))]
     for each in raw.pending_activities:
         since, failure = each.scheduled_time.ToDatetime(UTC), each.last_failure.message

@@ -13,12 +13,14 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
+from temporalio.api.failure.v1 import Failure
 from temporalio.client import (
     Client,
     Interceptor,
@@ -151,6 +153,13 @@ async def unless_not_found(answer: Awaitable[T]) -> T | None:
         if error.status is RPCStatusCode.NOT_FOUND:
             return None
         raise
+
+
+async def decrypt(client: Client, failures: Iterable[Failure]) -> None:
+    for each in failures:
+        if each.HasField("encoded_attributes"):
+            with suppress(KeyError, ValueError):  # this process lacks the keys
+                each.message = getattr(await client.data_converter.decode_failure(each), "message", each.message)
 
 
 async def is_open(client: Client, key: Key) -> bool:

@@ -36,7 +36,7 @@ from engine.kube import JsonObject
 from engine.kube.errors import NO_SUCH_KIND
 from engine.kube.json import key_of
 from engine.missing_workers import missing_worker_of
-from engine.temporal import is_open, start_of, wake
+from engine.temporal import decrypt, is_open, start_of, wake
 from starters.cli import machines
 from starters.cli.object_reference import Target
 from starters.cli.output import CommandError
@@ -138,8 +138,9 @@ async def _completed(session: Session, key: Key, answer: Why) -> Why:
 
 
 async def _attempts_of(client: Client, key: Key) -> tuple[Blocker, ...]:
-    description = await client.get_workflow_handle(key.workflow_id).describe()
-    return attempts(description.raw_description.pending_activities)
+    pending = (await client.get_workflow_handle(key.workflow_id).describe()).raw_description.pending_activities
+    await decrypt(client, (each.last_failure for each in pending))
+    return attempts(pending)
 
 
 def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Blocker, ...]:

@@ -18,6 +18,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from domain.identity import Key
+from engine.temporal import decrypt
 from starters.cli.output import CommandError
 
 UNREPLAYABLE = "TMPRL1100"
@@ -41,7 +42,9 @@ async def stuck(client: Client, key: Key) -> CommandError | None:
         )
     except RPCError:
         return None  # the caller reports the failure that made it ask
-    return stuck_error(key, answer.history.events)
+    events = answer.history.events
+    await decrypt(client, (each.workflow_task_failed_event_attributes.failure for each in events))
+    return stuck_error(key, events)
 
 
 def stuck_error(key: Key, newest_first: Iterable[HistoryEvent]) -> CommandError | None:

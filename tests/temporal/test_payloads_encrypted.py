@@ -7,6 +7,7 @@ found there, which shows that the search would see them.
 from __future__ import annotations
 
 import base64
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from temporalio.client import Client
 from waiting import eventually
 
 from domain.identity import Key
-from engine.errors import Denied
+from engine.backlog import of_objectless
+from engine.errors import Denied, Unavailable
 from engine.temporal import connect, wake
+from starters.cli.lifecycle import _attempts_of
 
 # The content of a result and a query, a heartbeat and a summary; of a failure; of a signal.
 WHY, FAILURE, REASON = "sentinel-of-results", "sentinel-of-failures", "sentinel-of-signals"
@@ -88,3 +91,23 @@ async def test_encryption_is_turned_on_under_a_lifecycle_that_runs(
     await handle.terminate("the test is over")
     written = {base64.b64encode(name).decode() for name in (b"a", b"b")}
     assert [name for name in written if name not in history] == []
+
+
+async def test_people_read_why_an_action_is_retried_although_failures_are_encrypted(
+    temporal: TemporalServer, keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, key = pointing_at(temporal, monkeypatch, temporal_keys=str(keys)), new_key()
+    client = await connect(settings, "tests")
+
+    def hang() -> None:
+        raise Unavailable(f"aws: {FAILURE}")
+
+    async with working(client, Passes(WHY, hang)):
+        await wake(client, key)
+        tried: Any = await eventually(lambda: _attempts_of(client, key), "the failed attempt")
+        late: Any = await eventually(lambda: of_objectless(client, [key], datetime.now(UTC)), "the late action")
+    assert tried[0].message == f"aws: {FAILURE}"
+    assert late[0].why.endswith(f"the previous one: aws: {FAILURE}")
+    without_keys = await connect(pointing_at(temporal, monkeypatch), "tests")
+    assert FAILURE not in (await _attempts_of(without_keys, key))[0].message
+    await client.get_workflow_handle(key.workflow_id).terminate("the test is over")
