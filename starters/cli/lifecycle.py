@@ -27,7 +27,7 @@ from temporalio.exceptions import TimeoutError as ActivityTimeout
 from temporalio.service import RPCError, RPCStatusCode
 
 from domain.control_annotations import RETRY
-from domain.identity import Key, all_kinds, key_found
+from domain.identity import Key, all_kinds, key_found, objectless
 from domain.pauses import why_paused
 from domain.refusal import ErrorType
 from domain.why import Blocker, Why
@@ -93,8 +93,10 @@ async def find_key(session: Session, target: Target) -> Key:
     if obj is not None:
         return await key_of_object(session, target, obj)
     key, last = await _last_lifecycle(session, target)
-    if key is not None and last is not None and last.status is WorkflowExecutionStatus.RUNNING:
-        return key
+    if key is not None and last is not None:
+        standing = objectless(key.kind, key.cluster, session.settings.claims_domain)
+        if last.status is WorkflowExecutionStatus.RUNNING or key in standing:
+            return key
     ended = f"; its last lifecycle ended at {last.close_time:%Y-%m-%d %H:%M:%SZ}" if last and last.close_time else ""
     raise CommandError(f"{target} does not exist{ended}", _shown_by(target))
 

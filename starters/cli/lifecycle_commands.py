@@ -199,7 +199,7 @@ def wake(
 
     Example: perdure wake --all
     """
-    if everything == bool(name) or not (kind or everything):
+    if (everything and name) or not (kind or everything):
         raise typer.BadParameter("name either one object, KIND NAMESPACE/NAME, or --all", param_hint="NAMESPACE/NAME")
     from starters.cli import lifecycle, wake_lifecycles
     from starters.cli.session import perform

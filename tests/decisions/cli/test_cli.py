@@ -333,6 +333,7 @@ def test_the_migration_of_a_node_handler_still_runs_under_its_older_name(tmp_pat
         (("why", "account"), "Missing argument"),
         (("list", "--namespace", "a'b"), "not a valid name of a Kubernetes"),
         (("wake",), "--all"),
+        (("wake", "account"), "Missing argument"),
         (("plan",), "name an object, KIND NAMESPACE/NAME, or a file"),
         (("retry", "account", "a/b", "--all"), "not both"),
         (("retry", "account", "a/b", "--phase", "Failed"), "not both"),
