@@ -23,7 +23,11 @@ from openapi_schema_validator import validate
 from packaging.requirements import Requirement
 from pydantic.fields import FieldInfo
 
+from activities.instances.disruption_budget import LEASE_NAME as DISRUPTIONS
+from activities.instances.webhook_notifications import KEPT_IN as NOTIFICATIONS
+from domain.audit_report import CONFIG_MAP_NAME as AUDITS
 from domain.operator_domain import DEFAULT
+from domain.pauses import CONFIG_MAP_NAME as PAUSES
 from engine.settings import GROUPS, LoadBalancers, Settings, settings_of, variable_of
 from starters.cli.crds import crd_files
 from workers.main import served_areas
@@ -630,6 +634,18 @@ def test_every_roles_name_says_which_process_it_is_for() -> None:
                 process = subject["name"].removeprefix("perdure-")
                 assert obj["roleRef"]["name"].endswith(f"-{process}"), obj["metadata"]["name"]
                 assert process in ("worker", "watch", "events", "audits")
+
+
+def test_a_releases_name_replaces_no_name_that_the_code_gives() -> None:
+    pattern, replacement = re.findall(
+        r'regexReplaceAll "([^"]+)" \$text \(printf "([^"]+)" \$name\)', named("_areas.tpl", "perdure.adapted")
+    )[0]
+    renamed = replacement.replace("${1}", r"\1").replace("%s", "ops")
+    texts = [path.read_text() for path in (DEPLOY / "rbac").rglob("*.yaml")]
+    roles = [obj for text in texts for obj in yaml.safe_load_all(re.sub(pattern, renamed, text)) if "rules" in obj]
+    names = {name for role in roles for rule in role["rules"] for name in rule.get("resourceNames", ())}
+    assert {PAUSES, AUDITS, DISRUPTIONS, NOTIFICATIONS} <= names
+    assert {name for name in names if name.startswith("ops-")} == {Settings(installation="ops").watch_lease_name}
 
 
 def test_every_definition_has_its_area() -> None:
