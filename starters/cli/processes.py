@@ -186,8 +186,9 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
     from engine.process import stopped_by_signals, ungrouped
     from starters.events.main import run_events
     from starters.watch.main import run_watcher
-    from workers.main import run_worker
+    from workers.main import INSTANCES, run_worker, served_areas
 
+    settings = settings.model_copy(update={"areas": tuple(areas)}) if areas else settings
     health = Health()
 
     async def until_stopped(part: Awaitable[None], stop: asyncio.Event) -> None:
@@ -201,7 +202,7 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
         async with stopped_by_signals(None) as stop, serve(health, settings), asyncio.TaskGroup() as parts:
             parts.create_task(until_stopped(run_worker(settings, only=areas, stop=stop, health=health), stop))
             parts.create_task(until_stopped(run_watcher(settings, stop=stop, health=health), stop))
-            if settings.instances_queues:
+            if INSTANCES in served_areas(settings):
                 parts.create_task(until_stopped(run_events(settings, stop=stop, health=health), stop))
     except* (AddressUnusable, KeysUnreadable, ConfigException) as group:
         error = ungrouped(group)
