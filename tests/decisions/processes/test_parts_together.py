@@ -33,7 +33,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, ...]]:
         ((), QUEUES, {"worker": (), "watcher": (), "events": ()}),
         ((), (), {"worker": (), "watcher": ()}),
         (("claims",), QUEUES, {"worker": ("claims",), "watcher": ("claims",)}),
-        (("instances",), QUEUES, {part: ("instances",) for part in ("worker", "watcher", "events")}),
+        (("instances",), QUEUES, dict.fromkeys(("worker", "watcher", "events"), ("instances",))),
     ],
 )
 async def test_every_part_serves_the_same_areas(
