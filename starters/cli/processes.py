@@ -214,7 +214,7 @@ def _areas(only: str) -> Sequence[str]:
     from workers.registry import areas as executable
 
     known = executable()
-    areas = tuple(name.strip() for name in only.split(",") if name.strip())
+    areas = tuple(dict.fromkeys(name.strip() for name in only.split(",") if name.strip()))
     for area in areas:
         if area not in known:
             raise typer.BadParameter(f"no area is called {area!r}; there are: {', '.join(known)}", param_hint="--only")
