@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from importlib.metadata import requires
@@ -646,6 +647,17 @@ def test_a_releases_name_replaces_no_name_that_the_code_gives() -> None:
     names = {name for role in roles for rule in role["rules"] for name in rule.get("resourceNames", ())}
     assert {PAUSES, AUDITS, DISRUPTIONS, NOTIFICATIONS} <= names
     assert {name for name in names if name.startswith("ops-")} == {Settings(installation="ops").watch_lease_name}
+
+
+@pytest.mark.parametrize("namespace", ["aws-account-operator", "poolboy", "kube-system"])
+def test_a_release_in_the_replaced_operators_namespace_has_each_object_once(namespace: str) -> None:
+    found = [
+        (obj["kind"], obj["metadata"]["name"], obj["metadata"].get("namespace", "").replace("perdure", namespace))
+        for path in (DEPLOY / "rbac").rglob("*.yaml")
+        for obj in yaml.safe_load_all(path.read_text())
+        if path.name not in PATTERNS and "metadata" in obj
+    ]
+    assert [each for each, times in Counter(found).items() if times > 1] == []
 
 
 def test_every_definition_has_its_area() -> None:
