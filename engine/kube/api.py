@@ -433,7 +433,10 @@ class KubeApi:
                 answer = parsed(await response.read())
         except _NO_ANSWER as error:
             raise no_answer(request.attempt, error, self._timeout) from error
-        return answer if isinstance(answer, dict) else {}
+        if not isinstance(answer, dict) or not any(answer.get(part) for part in ("kind", "metadata", "status")):
+            # It would look like an empty list or object.
+            raise Unavailable(f"{request.attempt}: the answer contains no object, so it is not from an API server")
+        return answer
 
     async def _answered(self, request: Request, stream: aiohttp.ClientTimeout | None = None) -> aiohttp.ClientResponse:
         """A successful answer, its body still to be read. On a 401 the credentials are loaded again, once.
