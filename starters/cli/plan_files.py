@@ -83,7 +83,7 @@ class _Manifests(yaml.SafeLoader):
     }
 
 
-def _members(document: object) -> Sequence[object]:
+def _members(document: object) -> Sequence[Any]:
     return sequence(document, "items") if text(document, "kind") == "List" else (document,)
 
 
