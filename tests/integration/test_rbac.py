@@ -80,6 +80,11 @@ LB_KINDS = "loadbalancers loadbalancersets loadbalancermachines"
 LB_STATUSES = "loadbalancers/status loadbalancersets/status loadbalancermachines/status"
 API_KINDS = "products backends activedocs developeraccounts developerusers applications applicationauths"
 CLAIM_STATUSES = " ".join(f"{plural}/status" for plural in LIVING_CLAIM_KINDS.split())
+# The accounts and regions of the AWS provider's clusters, which PERDURE_INSTANCES_QUEUES may name.
+CLUSTERS = [
+    *ours("list watch", "awsclusters awsclusterroleidentities", "", AWS_PROVIDER),
+    *ours("list watch", "awsmanagedcontrolplanes", "", f"controlplane.{CLUSTER_API}"),
+]
 
 NEEDED: dict[str, list[Right]] = {
     WORKER: [
@@ -117,6 +122,7 @@ NEEDED: dict[str, list[Right]] = {
         Right("list", "apimanagers", TENANT, "", "apps.3scale.net"),
         Right("get", "leases", TENANT, "82355b9c.3scale.net", "coordination.k8s.io"),
         *ours("get list watch patch", "awsmachines awsmachinepools", TENANT, AWS_PROVIDER),
+        *CLUSTERS,
         *ours("get list watch patch delete", "machines", TENANT, CLUSTER_API),
         *ours("get list watch patch", "machinedeployments", TENANT, CLUSTER_API),
         *ours("get", "machinesets", TENANT, CLUSTER_API),
@@ -141,6 +147,7 @@ NEEDED: dict[str, list[Right]] = {
         *(Right(verb, "apimanagers", TENANT, "", "apps.3scale.net") for verb in ("list", "watch")),
         *ours("list watch", "awsmachines awsmachinepools", TENANT, AWS_PROVIDER),
         *ours("list watch", "machines machinedeployments", TENANT, CLUSTER_API),
+        *CLUSTERS,
         *(Right(verb, plural) for verb in ("list", "watch") for plural in ("services", "nodes", "events")),
     ],
     AUDITS: [
@@ -154,6 +161,7 @@ NEEDED: dict[str, list[Right]] = {
         Right("list", "roles", TENANT, "", RBAC_GROUP),
         *ours("list", " ".join(model.kind_of.plural for model in COMPARED), "", THREESCALE),
         *ours("list", "awsmachines awsmachinepools", "", AWS_PROVIDER),
+        *CLUSTERS,
         Right("get", "secrets", TENANT, "cloud"),
     ],
 }
