@@ -134,12 +134,12 @@ async def plan(session: Session, key: Key) -> Why:
 
 async def _completed(session: Session, key: Key, answer: Why) -> Why:
     """Add what the lifecycle may not know: failed actions that Temporal is retrying, and a recent pause of its area."""
-    hindrances = (*answer.hindrances, *await _attempts_of(session.temporal, key))
+    hindrances = (*answer.hindrances, *await attempts_of(session.temporal, key))
     paused = why_paused(await current_pauses(session), all_kinds()[key.kind].area)
     return answer.model_copy(update={"hindrances": hindrances, "hold": answer.hold or paused})
 
 
-async def _attempts_of(client: Client, key: Key) -> tuple[Blocker, ...]:
+async def attempts_of(client: Client, key: Key) -> tuple[Blocker, ...]:
     pending = (await client.get_workflow_handle(key.workflow_id).describe()).raw_description.pending_activities
     await decrypt(client, (each.last_failure for each in pending))
     return attempts(pending)
@@ -168,7 +168,7 @@ async def retry(session: Session, key: Key, reason: str) -> str:
     """
     kind = all_kinds()[key.kind]
     if kind.plural and await is_open(session.temporal, key):
-        tried = await _attempts_of(session.temporal, key)
+        tried = await attempts_of(session.temporal, key)
         if any(attempt.type != ErrorType.PENDING for attempt in tried):
             if paused := why_paused(await current_pauses(session), kind.area):
                 raise CommandError(f"retry {key.path}: not sent, {paused}")

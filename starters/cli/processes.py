@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
 
 def worker(only: OnlyOption = "", build_id: BuildOption = "", state: StateOption = None) -> None:
     """Run workflows and activities."""
-    areas = _areas(only)
+    areas = named_areas(only)
     from workers.main import run_worker
 
     execute_with_places("worker", lambda settings: run_worker(_of_build(settings, build_id), only=areas))
@@ -74,8 +74,8 @@ def run(context: typer.Context, only: OnlyOption = "", state: StateOption = None
     """
     if context.invoked_subcommand is not None:
         return
-    areas = _areas(only)
-    execute_with_places("run", lambda settings: _together(settings, areas))
+    areas = named_areas(only)
+    execute_with_places("run", lambda settings: run_together(settings, areas))
 
 
 def codec(port: PortOption = 8090, state: UnusedStateOption = None) -> None:
@@ -178,7 +178,7 @@ def _of_build(settings: Settings, build_id: str) -> Settings:
     return settings.model_copy(update={"worker_build_id": build_id}) if build_id else settings
 
 
-async def _together(settings: Settings, areas: Sequence[str]) -> None:
+async def run_together(settings: Settings, areas: Sequence[str]) -> None:
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable
@@ -210,7 +210,7 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
         raise error
 
 
-def _areas(only: str) -> Sequence[str]:
+def named_areas(only: str) -> Sequence[str]:
     from workers.registry import areas as executable
 
     known = executable()

@@ -22,7 +22,7 @@ from domain.identity import Key
 from engine.backlog import of_objectless
 from engine.errors import Denied, Unavailable
 from engine.temporal import connect, wake
-from starters.cli.lifecycle import _attempts_of
+from starters.cli.lifecycle import attempts_of
 
 # The content of a result and a query, a heartbeat and a summary; of a failure; of a signal.
 WHY, FAILURE, REASON = "sentinel-of-results", "sentinel-of-failures", "sentinel-of-signals"
@@ -104,10 +104,10 @@ async def test_people_read_why_an_action_is_retried_although_failures_are_encryp
 
     async with working(client, Passes(WHY, hang)):
         await wake(client, key)
-        tried: Any = await eventually(lambda: _attempts_of(client, key), "the failed attempt")
+        tried: Any = await eventually(lambda: attempts_of(client, key), "the failed attempt")
         late: Any = await eventually(lambda: of_objectless(client, [key], datetime.now(UTC)), "the late action")
     assert tried[0].message == f"aws: {FAILURE}"
     assert late[0].why.endswith(f"the previous one: aws: {FAILURE}")
     without_keys = await connect(pointing_at(temporal, monkeypatch), "tests")
-    assert FAILURE not in (await _attempts_of(without_keys, key))[0].message
+    assert FAILURE not in (await attempts_of(without_keys, key))[0].message
     await client.get_workflow_handle(key.workflow_id).terminate("the test is over")

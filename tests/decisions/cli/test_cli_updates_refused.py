@@ -113,7 +113,7 @@ async def test_an_update_that_is_being_retried_is_not_retried_under_a_pause(
     async def wake(*_: object) -> None:
         """No worker."""
 
-    for name, found in (("_attempts_of", tried), ("is_open", is_open), ("wake", wake)):
+    for name, found in (("attempts_of", tried), ("is_open", is_open), ("wake", wake)):
         monkeypatch.setattr(lifecycle, name, found)
     if paused:
         with pytest.raises(CommandError, match="not sent, accounts is paused by mia: a leak"):

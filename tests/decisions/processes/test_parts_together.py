@@ -8,7 +8,7 @@ import starters.events.main
 import starters.watch.main
 import workers.main
 from engine.settings import Settings
-from starters.cli.processes import _areas, _together
+from starters.cli.processes import named_areas, run_together
 
 QUEUES = ("111111111111/us-east-1",)
 
@@ -42,9 +42,9 @@ async def test_every_part_serves_the_same_areas(
     parts: dict[str, tuple[str, ...]],
     begun: dict[str, tuple[str, ...]],
 ) -> None:
-    await _together(Settings(instances_queues=queues), only)
+    await run_together(Settings(instances_queues=queues), only)
     assert begun == parts
 
 
 def test_an_area_that_is_named_twice_gets_one_worker() -> None:
-    assert _areas("claims, accounts,claims,") == ("claims", "accounts")
+    assert named_areas("claims, accounts,claims,") == ("claims", "accounts")
