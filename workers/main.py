@@ -116,7 +116,7 @@ def follow(client: Client, workers: Sequence[Worker]) -> None:
 async def create_workers(
     settings: Settings, client: Client, kube: KubeApi, chosen: Sequence[str], stack: AsyncExitStack
 ) -> list[Worker]:
-    served = await stack.enter_async_context(served_cluster(settings, kube, PROCESS))
+    served = await stack.enter_async_context(served_cluster(settings, kube, PROCESS, chosen))
     threads = worker_slots.AWS + worker_slots.ORGANIZATION + worker_slots.OPENSTACK
     executor = stack.enter_context(ThreadPoolExecutor(threads, thread_name_prefix="cloud"))
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads, thread_name_prefix="blocking"))

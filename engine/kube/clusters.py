@@ -6,9 +6,10 @@ cloud's credentials nor change a LoadBalancer, although they may change Services
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
+from domain.identity import all_areas, all_kinds
 from engine.kube.api import KubeApi
 from engine.settings import Settings
 
@@ -17,8 +18,12 @@ SAME_CLUSTER = ("", "inClusterConfig")
 
 
 @asynccontextmanager
-async def served_cluster(settings: Settings, own: KubeApi, process: str) -> AsyncIterator[KubeApi]:
-    if settings.loadbalancers_target_kubeconfig in SAME_CLUSTER:
+async def served_cluster(
+    settings: Settings, own: KubeApi, process: str, areas: Collection[str] = ()
+) -> AsyncIterator[KubeApi]:
+    chosen = areas or settings.areas or all_areas()
+    needed = any(kind.served and kind.area in chosen for kind in all_kinds().values())
+    if not needed or settings.loadbalancers_target_kubeconfig in SAME_CLUSTER:
         yield own
         return
     async with await KubeApi.open(settings, process, settings.loadbalancers_target_kubeconfig) as api:

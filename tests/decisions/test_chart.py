@@ -660,6 +660,16 @@ def test_a_release_in_the_replaced_operators_namespace_has_each_object_once(name
     assert [each for each, times in Counter(found).items() if times > 1] == []
 
 
+@pytest.mark.parametrize("path", sorted((CHART / "ci").glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_kubeconfig_of_the_served_cluster_is_mounted_where_it_is_read(path: Path) -> None:
+    values = yaml.safe_load(path.read_text())
+    target = values.get("settings", {}).get(variable_of("loadbalancers_target_kubeconfig"))
+    readers = [each for each in values.get("workers", ()) if "loadbalancers" in each["areas"]]
+    readers += [values.get("watcher", {}), *(values[each] for each in ("audits",) if each in values)]
+    for reader in readers if target else ():
+        assert str(Path(target).parent) in [each["mountPath"] for each in reader.get("secretFiles", ())]
+
+
 def test_every_definition_has_its_area() -> None:
     found = dict(
         re.findall(r'hasPrefix "([a-z0-9.]+)_" \. -}}([a-z]+)', named("_areas.tpl", "perdure.areaOfDefinition"))
