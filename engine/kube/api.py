@@ -433,8 +433,8 @@ class KubeApi:
                 answer = parsed(await response.read())
         except _NO_ANSWER as error:
             raise no_answer(request.attempt, error, self._timeout) from error
-        if not isinstance(answer, dict) or not any(answer.get(part) for part in ("kind", "metadata", "status")):
-            # It would look like an empty list or object.
+        if not isinstance(answer, dict) or not answer.get("kind"):
+            # An API server names the kind of everything. Anything else would look like an empty list or object.
             raise Unavailable(f"{request.attempt}: the answer contains no object, so it is not from an API server")
         return answer
 

@@ -16,7 +16,7 @@ from engine.kube import KubeApi
 from engine.settings import Settings
 
 
-@pytest.fixture(params=[{}, [], None, "", {"items": []}], ids=json.dumps)
+@pytest.fixture(params=[{}, [], None, "", {"items": []}, {"status": "ok"}], ids=json.dumps)
 async def kube(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[KubeApi]:
     async def answer(_: web.Request) -> web.Response:
         return web.json_response(request.param)

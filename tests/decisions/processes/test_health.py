@@ -35,7 +35,9 @@ async def api() -> AsyncIterator[KubeApi]:
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.path == "/readyz":
             return web.Response(text="ok")
-        return web.json_response({"metadata": {"resourceVersion": "1"}, "items": [{"metadata": 7}]})
+        return web.json_response(
+            {"kind": "AccountList", "metadata": {"resourceVersion": "1"}, "items": [{"metadata": 7}]}
+        )
 
     app = web.Application()
     app.router.add_get("/{path:.*}", answer)
