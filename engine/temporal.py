@@ -75,9 +75,9 @@ OP_OWNER: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpOwner")
 OP_WAITS_FOR: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_keyword_list("OpWaitsFor")
 OP_DEADLINE: SearchAttributeKey[datetime] = SearchAttributeKey.for_datetime("OpDeadline")
 
-# Temporal ends a workflow whose search attribute exceeds 2048 bytes as JSON.
-LONGEST_VALUE = 2000
-LONGEST_NAME = 330  # if each character takes six bytes
+# Temporal ends a workflow whose search attribute exceeds this many bytes as JSON, which the SDK writes in ASCII.
+LONGEST_VALUE = 2048
+LONGEST_NAME = 330  # of a list that is too long: 2000 bytes if each character takes six
 
 # Temporal's own attribute, set once a workflow's tasks have failed five times in a row (server 1.30 on).
 REPORTED_PROBLEMS: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
@@ -191,14 +191,22 @@ def shown(phase: str, decision: Decision) -> list[SearchAttributePair[Any]]:
 
 
 def listed(waits_for: Sequence[str]) -> list[str]:
+    """The names as a search attribute: all if they fit, so that older histories replay, else the first ones."""
+    if sum(_size(each) for each in waits_for) < LONGEST_VALUE:
+        return list(waits_for)
     found: list[str] = []
-    room = LONGEST_VALUE
+    room = LONGEST_VALUE - len('["1000000 more"]')
     for each in waits_for:
-        room -= len(json.dumps(each[:LONGEST_NAME])) + 1
+        name = each[:LONGEST_NAME]
+        room -= _size(name)
         if room < 0:
             return [*found, f"{len(waits_for) - len(found)} more"]
-        found.append(each[:LONGEST_NAME])
+        found.append(name)
     return found
+
+
+def _size(name: str) -> int:
+    return len(json.dumps(name)) + len(",")
 
 
 async def signal_with_start(client: Client, key: Key, signal: str, *about: BaseModel | dict[str, str]) -> None:

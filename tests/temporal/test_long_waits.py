@@ -9,12 +9,13 @@ from passing import Passes, new_key, until_phase, working
 from temporal_server import TemporalServer, pointing_at
 from temporalio import activity
 from temporalio.client import WorkflowExecutionStatus
+from temporalio.converter import encode_search_attribute_values
 from waiting import eventually
 
 from domain.accounts.passes import PassPool, PoolWorld
 from domain.decision import Decision, Outcome
 from domain.identity import Key
-from engine.temporal import OP_WAITS_FOR, connect, described, listed, open_with, wake
+from engine.temporal import LONGEST_VALUE, OP_WAITS_FOR, connect, described, listed, open_with, wake
 
 NAMES = tuple(f"Backend/apis/a-backend-with-a-name-of-some-length-{number}" for number in range(100))
 LONG = ("ein größeres Hindernis; " * 200,)
@@ -58,9 +59,27 @@ async def test_a_lifecycle_is_opened_whatever_it_waits_for(
     await client.get_workflow_handle(key.workflow_id).terminate("the test is over")
 
 
-def test_few_names_are_listed_unchanged() -> None:
-    assert listed(NAMES[:20]) == list(NAMES[:20])
-    assert listed(()) == []
+def test_names_that_fit_are_listed_unchanged() -> None:
+    """Lifecycles of earlier versions have them in their histories."""
+    for fits in ((), NAMES[:20], ("n" * 2044,), ("n" * 1000, "n" * 1041)):
+        assert listed(fits) == list(fits)
+        assert size(list(fits)) <= LONGEST_VALUE
+
+
+@pytest.mark.parametrize("name", ["n" * 2045, "ö" * 341, "😀" * 300, "n" * 50, "n" * 329], ids=len)
+@pytest.mark.parametrize("times", [1, 6, 41, 5000])
+def test_no_list_exceeds_the_limit(name: str, times: int) -> None:
+    found = listed([name] * times)
+    assert size(found) <= LONGEST_VALUE
+    if found[-1].endswith(" more"):
+        listed_names = len(found) - 1
+        assert found == [*[name[:330]] * listed_names, f"{times - listed_names} more"]
+    else:
+        assert found in ([name] * times, [name[:330]] * times)
+
+
+def size(names: list[str]) -> int:
+    return len(encode_search_attribute_values(names).data)
 
 
 async def shown(client: Any, key: Key) -> list[str]:
