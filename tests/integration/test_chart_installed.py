@@ -255,6 +255,8 @@ async def test_a_pod_that_may_write_its_root_as_root_would_not_be_admitted(kube:
         ),
         ("together=true,workerDefaults.autoscaling.enabled=true", "autoscaling would end the watcher"),
         ("together=true,versioning.enabled=true,versioning.buildId=v1", "versions side by side need workers apart"),
+        ("versioning.enabled=true,image.tag=" + "t" * 64, '"t{64}" cannot name a version, .* set versioning.buildId'),
+        (f"versioning.enabled=true,image.tag={'t' * 64}", 't" cannot name a version, .* set versioning.buildId'),
         ("codec.enabled=true", "codec.enabled needs temporal.encryption.secretName"),
         ("codec.enabled=true,temporal.encryption.secretName=keys", "anybody could read every lifecycle"),
     ],
@@ -263,6 +265,14 @@ def test_values_that_cannot_work_are_refused_with_the_reason(helm: Helm, values:
     ran = helm.run("template", "perdure", str(CHART), "--set", values)
     assert ran.returncode != 0
     assert re.search(reason, ran.stderr), ran.stderr
+
+
+def test_dashboards_may_have_no_label_of_grafanas(helm: Helm) -> None:
+    values = "monitoring.dashboards.enabled=true,monitoring.dashboards.labels.grafana_dashboard=null"
+    objects = of_kind(helm.rendered("p", "--set", values), "ConfigMap")
+    labels = [each["metadata"]["labels"] for each in objects if "-dashboard-" in each["metadata"]["name"]]
+    assert labels
+    assert all("grafana_dashboard" not in each for each in labels)
 
 
 def test_a_small_installation_is_one_process_with_the_rights_of_all_three(helm: Helm) -> None:

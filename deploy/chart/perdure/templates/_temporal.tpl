@@ -32,7 +32,11 @@ being variables, so that a renewed file takes effect without a restart. dict "ro
 {{/* The version of the workers that is installed; if none is named, the image's. */}}
 {{- define "perdure.buildId" -}}
 {{- if .Values.versioning.enabled -}}
-{{- .Values.versioning.buildId | default (.Values.image.digest | replace "sha256:" "" | trunc 12) | default .Values.image.tag | default .Chart.AppVersion -}}
+{{- $build := .Values.versioning.buildId | default (.Values.image.digest | replace "sha256:" "" | trunc 12) | default .Values.image.tag | default .Chart.AppVersion -}}
+{{- if not (regexMatch "^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$" $build) -}}
+{{- fail (printf "%q cannot name a version, as it is no valid label: set versioning.buildId" $build) -}}
+{{- end -}}
+{{- $build -}}
 {{- end -}}
 {{- end -}}
 
