@@ -76,6 +76,7 @@ class State(Generic[W]):
     eager: frozenset[str] = frozenset()  # refused slots that may be retried at once
     running: Mapping[str, Action] = field(default_factory=dict)  # actions in progress by slot, in start order
     cancelled: frozenset[str] = frozenset()  # slots whose running actions have been asked to stop
+    overtaken: frozenset[str] = frozenset()  # slots whose last write was based on an older version
     second_looks: int = 0  # how many actions refused as outdated may still be retried at once
 
     # --- events ---
@@ -104,12 +105,15 @@ class State(Generic[W]):
         if isinstance(result, Reported):
             world = world.with_news(*result.notices)
         world = action.fold(world, result)
-        return self._ended(slot, world=world, dirty=self.dirty or action.observed_after)
+        return self._ended(
+            slot, world=world, dirty=self.dirty or action.observed_after, overtaken=self.overtaken - {slot}
+        )
 
     def failed(self, slot: str, failure: Refusal) -> State[W]:
         outdated = failure.type in OUTDATED
         from_budget = outdated and self.second_looks > 0
-        at_once = from_budget or (failure.stale and slot not in self.world.refusals)
+        first = slot not in self.world.refusals and slot not in self.overtaken
+        at_once = from_budget or (failure.stale and first)
         refusal = self._counted(slot, failure, grows=not at_once)
         action = self.running[slot]
         if at_once:
@@ -123,6 +127,7 @@ class State(Generic[W]):
             dirty=self.dirty or (outdated and action.outdates),
             second_looks=self.second_looks - from_budget,
             outdated=self.outdated or failure.type is ErrorType.CONFLICT,
+            overtaken=self.overtaken | {slot} if failure.stale else self.overtaken - {slot},
         )
 
     def stopped(self, slot: str) -> State[W]:

@@ -61,8 +61,9 @@ class Patch(Write):
         return world.written(self.patch, written.resource_version, gone=written.gone)
 
     def refuse(self, world: World, refusal: Refusal) -> World:  # type: ignore[override]
-        """Ignore a conflict, because the loop observes again and decides on the result."""
-        return world if refusal.type is ErrorType.CONFLICT else super().refuse(world, refusal)
+        """Ignore a conflict that the loop answers at once with an observation and a new decision."""
+        ignored = refusal.type is ErrorType.CONFLICT and refusal.pause == timedelta(0)
+        return world if ignored else super().refuse(world, refusal)
 
 
 class LeverPatch(Patch):

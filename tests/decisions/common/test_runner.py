@@ -14,7 +14,7 @@ from domain.notices import Notice, Reported, normal, warning
 from domain.refusal import STALE_VERSION, ErrorType, Refusal
 from domain.runner import BUG, MOST_RECORDED, OBSERVE, State, Step
 from domain.why import explain
-from domain.writes import RecordEvents
+from domain.writes import Patch, RecordEvents
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -407,6 +407,28 @@ def test_a_write_based_on_an_older_version_is_tried_again_at_once_the_first_time
     state = state.failed("a", stale).observing(NOW).observed(Hello(key=KEY))
     state, found = step(state, A)
     assert (started((state, found)), found.until) == ([], NOW + 10 * SECOND)
+
+
+def test_a_write_whose_conflicts_never_end_is_repeated_with_pauses() -> None:
+    state, now, write = settled(), NOW, Patch(key=KEY, patch={})
+    for pause in (0, 0, 5, 10, 20):
+        assert not (pause and started(step(state, write, now=now)))
+        now += pause * SECOND
+        state, found = step(state, write, now=now)
+        assert started((state, found)) == [write.slot]
+        stale = refusal(ErrorType.CONFLICT, now).model_copy(update={"code": STALE_VERSION})
+        state = state.failed(write.slot, stale).observing(now).observed(Hello(key=KEY))
+
+
+def test_a_write_is_tried_again_at_once_if_the_previous_one_succeeded() -> None:
+    stale = refusal(ErrorType.CONFLICT).model_copy(update={"code": STALE_VERSION})
+    state = settled()
+    for _ in range(3):
+        state, _ = step(state, A)
+        state = state.failed("a", stale).observing(NOW).observed(Hello(key=KEY))
+        state, found = step(state, A)
+        assert started((state, found)) == ["a"]
+        state = state.finished("a", None)
 
 
 def test_an_error_independent_of_the_observation_is_retried_without_another_one() -> None:
