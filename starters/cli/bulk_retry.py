@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 
 from domain.identity import Key, Kind, all_kinds
 from engine.errors import ApiError
-from starters.cli.listing import Row, lifecycle_rows, open_lifecycles
+from starters.cli.listing import Row, in_phase, lifecycle_rows, open_lifecycles
 from starters.cli.object_reference import OfObject, Target, checked_name, path
 from starters.cli.output import CommandError, Format, printed, say, table
 from starters.cli.session import Session, perform, person, refusal
@@ -26,7 +26,7 @@ NOT_ASKED = "would be asked for a retry"
 def selection(
     kind: Kind | None = None, namespace: str = "", phase: str = "", query: str = "", *, everything: bool = False
 ) -> str:
-    """The selected lifecycles as a visibility query.
+    """The selected lifecycles as a visibility query, which is case-sensitive and therefore leaves out the phase.
 
     Raises typer.BadParameter if a value is malformed, or if neither a phase nor a query nor `--all` was given.
     """
@@ -35,10 +35,6 @@ def selection(
             "name an object, KIND NAMESPACE/NAME, or select objects by --phase, --query or --all", param_hint="NAME"
         )
     found = open_lifecycles(kind, checked_name(namespace, "--namespace") if namespace else "")
-    if phase:
-        if not phase.isalnum():
-            raise typer.BadParameter(f"{phase!r} is not a phase", param_hint="--phase")
-        found += f" AND OpPhase = '{phase}'"
     return found + (f" AND ({query})" if query else "")
 
 
@@ -49,9 +45,9 @@ class Retried(OfObject):
     said: str
 
 
-def retry_all(query: str, reason: str, *, dry_run: bool, yes: bool, form: Format) -> None:
+def retry_all(query: str, phase: str, reason: str, *, dry_run: bool, yes: bool, form: Format) -> None:
     """Retry all lifecycles that match. Exits with 1 if a request failed; a refusal is no failure."""
-    rows = perform(lambda session: found_lifecycles(session, query))
+    rows = in_phase(perform(lambda session: found_lifecycles(session, query)), phase)
     if not rows:
         if not printed([], form):
             say("no lifecycle matches")

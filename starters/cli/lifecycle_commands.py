@@ -109,7 +109,7 @@ def retry(
     kind: Annotated[str, kind_argument("The kind. Without it: every kind.")] = "",
     name: Annotated[str, name_argument("The object. Without it: all objects that match the options.")] = "",
     everything: Annotated[bool, typer.Option("--all", help="All objects of KIND, or of all kinds.")] = False,
-    phase: Annotated[str, typer.Option("--phase", help="All objects in this phase, such as Failed.")] = "",
+    phase: Annotated[str, typer.Option("--phase", help="All objects in this phase, such as Failed, in any case.")] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only objects in this namespace.")] = "",
     query: Annotated[str, typer.Option("--query", help="Only lifecycles that match this visibility query.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be retried, and retry nothing.")] = False,
@@ -128,7 +128,7 @@ def retry(
     if not name:
         only = kind_named(kind) if kind else None
         selected = bulk_retry.selection(only, namespace, phase, query, everything=everything)
-        bulk_retry.retry_all(selected, reason, dry_run=dry_run, yes=yes, form=output)
+        bulk_retry.retry_all(selected, phase, reason, dry_run=dry_run, yes=yes, form=output)
         return
     if everything or phase or namespace or query:
         message = "name one object, or select objects by --phase, --namespace, --query or --all, not both"

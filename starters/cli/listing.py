@@ -89,12 +89,16 @@ def show(
         return shown
 
     found = perform(look)
-    selected = [row for row in found if not phase or row.phase.lower() == phase.lower()]
+    selected = in_phase(found, phase)
     branches = (
         branched(found, selected, only.name if only else "", namespace) if tree else [(0, row) for row in selected]
     )
     if not output.printed([row for _, row in branches], output_format):
         _print(branches, wide=output_format is Format.WIDE)
+
+
+def in_phase(found: Iterable[Row], phase: str) -> list[Row]:
+    return [row for row in found if not phase or row.phase.lower() == phase.lower()]
 
 
 def areas_with_lifecycles(shown: Iterable[Row]) -> list[str]:

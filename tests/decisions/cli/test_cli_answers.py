@@ -131,8 +131,8 @@ def test_a_lifecycle_that_cannot_be_retried_blocks_no_other(
     text: str,
 ) -> None:
     rows = [
-        Row(kind="Account", namespace="ns", name=name, phase="Failed", workflow_id=f"Account/ns/{name}/1")
-        for name in ("one", "two")
+        Row(kind="Account", namespace="ns", name=name, phase=phase, workflow_id=f"Account/ns/{name}/1")
+        for name, phase in (("one", "Failed"), ("two", "Failed"), ("three", "Ready"))
     ]
 
     async def found(opened: Session, query: str) -> list[Row]:
@@ -146,7 +146,9 @@ def test_a_lifecycle_that_cannot_be_retried_blocks_no_other(
     monkeypatch.setattr(bulk_retry, "found_lifecycles", found)
     monkeypatch.setattr(lifecycle, "retry", retry)
     with pytest.raises(typer.Exit) as ended:
-        bulk_retry.retry_all(bulk_retry.selection(phase="Failed"), "", dry_run=False, yes=True, form=Format.TEXT)
+        bulk_retry.retry_all(
+            bulk_retry.selection(phase="failed"), "failed", "", dry_run=False, yes=True, form=Format.TEXT
+        )
     assert ended.value.exit_code == 1
     _, first, second = capsys.readouterr().out.splitlines()
     assert text in first
@@ -166,7 +168,7 @@ def test_a_refusal_among_many_names_the_object_once(
 
     monkeypatch.setattr(bulk_retry, "found_lifecycles", found)
     monkeypatch.setattr(lifecycle, "retry", retry)
-    bulk_retry.retry_all(bulk_retry.selection(phase="Ready"), "", dry_run=False, yes=True, form=Format.TEXT)
+    bulk_retry.retry_all(bulk_retry.selection(phase="Ready"), "Ready", "", dry_run=False, yes=True, form=Format.TEXT)
     _, output = capsys.readouterr().out.splitlines()
     assert output.endswith("refused: Ready (all done): there is nothing to retry")
     assert output.count("ns/one") == 1
