@@ -128,6 +128,11 @@ class Read(Call):
     def summary(self) -> str:
         return f"read {self.path.partition('?')[0]}"
 
+    def refuse(self, world: Any, refusal: Refusal) -> Any:
+        if refusal.type is ErrorType.UNAVAILABLE:  # an unanswered read changes nothing
+            return Action.refuse(self, world, refusal)
+        return super().refuse(world, refusal)
+
     def learn(self, world: Any, body: object) -> Any:
         return world.read(self, body)
 

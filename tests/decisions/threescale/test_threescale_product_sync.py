@@ -12,7 +12,14 @@ from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.digests import digest
 from domain.threescale.managed_by import MANAGED_BY
 from domain.threescale.product_sync import Wanted, sync_product
-from domain.threescale.remote_state import FoundMetric, FoundPlan, FoundProduct, FoundService, answers_of
+from domain.threescale.remote_state import (
+    FoundMetric,
+    FoundPlan,
+    FoundProduct,
+    FoundService,
+    UnexpectedAnswerError,
+    answers_of,
+)
 from domain.threescale.resources import ProductSpec
 
 BACKENDS = {"stock": 7}
@@ -147,6 +154,14 @@ def test_a_metric_that_a_plan_names_and_its_backend_lacks_is_missing() -> None:
 
     assert sync_product(desired, without, 5).missing == ("stock/calls",)
     assert calls(desired, there) == ["POST application_plans/3/metrics/8/limits"]
+
+
+@pytest.mark.parametrize("name", ["hits", "hits.7"])
+def test_a_list_of_metrics_without_hits_is_not_believed(name: str) -> None:
+    look = Read(resource=Resource.METRIC, path="services/5/metrics")
+    with pytest.raises(UnexpectedAnswerError):
+        read_product(found(), look, {"metrics": []}, "shop")
+    assert read_product(found(), look, {"metrics": [{"metric": {"id": 1, "system_name": name}}]}, "shop").metrics
 
 
 def test_a_description_that_is_no_more_in_the_spec_goes() -> None:

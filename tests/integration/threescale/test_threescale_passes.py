@@ -187,6 +187,20 @@ async def test_a_peculiar_3scale_comes_to_the_same(
     assert holds(world_of(control, shop.tenant)) == reference
 
 
+@pytest.mark.parametrize("kind", [BACKEND, PRODUCT], ids=str)
+async def test_a_list_of_metrics_that_is_late_is_read_again(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl, kind: Kind
+) -> None:
+    control.config(stale_list_seconds=1)
+    await (bare_shop.backend("goods") if kind == BACKEND else bare_shop.product())
+    (key,) = await passes.keys(bare_shop)
+    await passes.look(key)
+    assert not true_conditions(await bare_shop.get(kind, "goods") or {})
+    control.config(stale_list_seconds=0)
+    await passes.settled(bare_shop)
+    assert control.ledger().calls("POST") == 1
+
+
 async def test_a_product_with_more_backends_than_fit_on_a_page_stays_in_step(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl
 ) -> None:
