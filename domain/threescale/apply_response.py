@@ -121,11 +121,11 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
             return _plan_with(found, write.of, _changed(plan, write, answer))
         case Resource.PROXY:
             # A change of the proxy deploys, which creates another version.
-            return found.model_copy(update={"proxy": answer_of(wrapper, answer), "configs": {}})
+            return found.model_copy(update={"proxy": answer_of(wrapper, answer) or None, "configs": {}})
         case Resource.CHAIN:
-            return found.model_copy(update={"chain": answers_of("", answer), "configs": {}})
+            return found.model_copy(update={"chain": answers_of("", answer) or None, "configs": {}})
         case Resource.FLOW:
-            return found.model_copy(update={"flow": answer_of(wrapper, answer)})
+            return found.model_copy(update={"flow": answer_of(wrapper, answer) or None})
         case Resource.CONFIG:
             return found.model_copy(update={"configs": promoted(found.configs)})
     return found

@@ -156,6 +156,20 @@ def test_a_metric_that_a_plan_names_and_its_backend_lacks_is_missing() -> None:
     assert calls(desired, there) == ["POST application_plans/3/metrics/8/limits"]
 
 
+def test_a_part_of_the_gateway_that_an_empty_answer_does_not_show_is_read_again() -> None:
+    oidc = {"issuerType": "keycloak", "issuerEndpoint": "https://issuer.example.com", "authenticationFlow": {}}
+    desired = wanted(deployment={"apicastHosted": {"authentication": {"oidc": oidc}}}, policies=[])
+    service = found().entry
+    assert service is not None
+    there = found(entry=service.model_copy(update={"backend_version": "oidc", "deployment_option": "hosted"}), chain=())
+    for each in sync_product(desired, there, 5).writes:
+        there = wrote_product(there, each, None)
+
+    sync = sync_product(desired, there, 5)
+    assert [each.resource for each in sync.reads] == [Resource.PROXY, Resource.CHAIN, Resource.FLOW]
+    assert there.deployed == "g"
+
+
 @pytest.mark.parametrize("name", ["hits", "hits.7"])
 def test_a_list_of_metrics_without_hits_is_not_believed(name: str) -> None:
     look = Read(resource=Resource.METRIC, path="services/5/metrics")
