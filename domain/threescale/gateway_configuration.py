@@ -46,7 +46,8 @@ def proxy_fields(deployment: Deployment | None) -> dict[str, Json]:
 
 
 def differing_proxy(wanted: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:
-    return {name: value for name, value in wanted.items() if not _same(name, value, found.get(name))}
+    # An absent value is unknown, as in the proxy of a new product, where 3scale has set defaults.
+    return {name: value for name, value in wanted.items() if name not in found or not _same(name, value, found[name])}
 
 
 def flows(deployment: Deployment | None) -> dict[str, Json]:

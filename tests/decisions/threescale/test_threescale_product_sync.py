@@ -156,6 +156,12 @@ def test_a_metric_that_a_plan_names_and_its_backend_lacks_is_missing() -> None:
     assert calls(desired, there) == ["POST application_plans/3/metrics/8/limits"]
 
 
+def test_an_empty_value_replaces_the_default_of_a_new_product() -> None:
+    userkey = {"userkey": {"security": {"secretToken": ""}, "gatewayResponse": {"errorAuthFailed": ""}}}
+    (write,) = sync_product(wanted(deployment={"apicastHosted": {"authentication": userkey}}), found(), 5).writes[-1:]
+    assert write.fields == {"secret_token": "", "error_auth_failed": ""}
+
+
 def test_a_part_of_the_gateway_that_an_empty_answer_does_not_show_is_read_again() -> None:
     oidc = {"issuerType": "keycloak", "issuerEndpoint": "https://issuer.example.com", "authenticationFlow": {}}
     desired = wanted(deployment={"apicastHosted": {"authentication": {"oidc": oidc}}}, policies=[])
