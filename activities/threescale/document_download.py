@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import urljoin
 
 import httpx
 
 from domain.threescale.document_sources import Text, text_at
+from domain.threescale.normalize import parts_of, shown
 from domain.threescale.observed import waiting
 from domain.threescale.open_api_document import MOST_BYTES
 from engine.errors import Absent, ApiError, Denied, Invalid, Throttled, Unavailable, asked_delay
@@ -46,9 +47,9 @@ async def fetch(http: httpx.AsyncClient, url: str, *, timeout_seconds: float = _
         async with asyncio.timeout(timeout_seconds):
             return await _fetched(http, url)
     except TimeoutError:
-        raise Unavailable(f"{_shown(url)}: no document within {timeout_seconds:g} s", code="NoAnswer") from None
+        raise Unavailable(f"{shown(url)}: no document within {timeout_seconds:g} s", code="NoAnswer") from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise Unavailable(f"{_shown(url)}: no answer, {type(error).__name__}", code="NoAnswer") from None
+        raise Unavailable(f"{shown(url)}: no answer, {type(error).__name__}", code="NoAnswer") from None
 
 
 async def _fetched(http: httpx.AsyncClient, url: str) -> str:
@@ -63,8 +64,8 @@ async def _fetched(http: httpx.AsyncClient, url: str) -> str:
         finally:
             await answer.aclose()
         if await private(where) and not origin:
-            raise Denied(f"{_shown(url)}: redirects to {_shown(where)}, inside the network: use that URL directly")
-    raise Unavailable(f"{_shown(url)}: more than {_MOST_REDIRECTS} redirects")
+            raise Denied(f"{shown(url)}: redirects to {shown(where)}, inside the network: use that URL directly")
+    raise Unavailable(f"{shown(url)}: more than {_MOST_REDIRECTS} redirects")
 
 
 async def _read(answer: httpx.Response, url: str) -> str:
@@ -72,32 +73,32 @@ async def _read(answer: httpx.Response, url: str) -> str:
         kind = _KINDS.get(answer.status_code, Unavailable)
         code = f"HTTP {answer.status_code}"
         delay = asked_delay(answer.headers.get("retry-after", ""))
-        raise kind(f"{_shown(url)}: {answer.status_code}", code=code, delay=delay)
+        raise kind(f"{shown(url)}: {answer.status_code}", code=code, delay=delay)
     body = bytearray()
     async for part in answer.aiter_bytes():
         body += part
         if len(body) > MOST_BYTES:
-            raise Invalid(f"{_shown(url)}: longer than {MOST_BYTES} bytes")
+            raise Invalid(f"{shown(url)}: longer than {MOST_BYTES} bytes")
     try:
         return body.decode()
     except UnicodeDecodeError:
-        raise Invalid(f"{_shown(url)}: not UTF-8 text") from None
+        raise Invalid(f"{shown(url)}: not UTF-8 text") from None
 
 
 async def private(url: str) -> bool:
     """Whether the URL's host is inside the network; False if its name does not resolve here, because a proxy may
     resolve it. Raises `Denied` for a forbidden address.
     """
-    parts = _split(url)
+    parts = parts_of(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Denied(f"{_shown(url)}: not an http or https address")
+        raise Denied(f"{shown(url)}: not an http or https address")
     try:
         found = await asyncio.get_running_loop().getaddrinfo(parts.hostname, None, type=socket.SOCK_STREAM)
     except OSError:
         return False
     addresses = [_plain(str(each[4][0])) for each in found]
     if any(each.is_link_local or each.is_multicast for each in addresses):
-        raise Denied(f"{_shown(url)}: a link-local address, from which nothing is fetched")
+        raise Denied(f"{shown(url)}: a link-local address, from which nothing is fetched")
     return any(not each.is_global for each in addresses)
 
 
@@ -105,18 +106,3 @@ def _plain(text: str) -> Address:
     address = ipaddress.ip_address(text.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return mapped or address
-
-
-def _split(url: str) -> SplitResult | None:
-    try:
-        return urlsplit(url)
-    except ValueError:
-        return None
-
-
-def _shown(url: str) -> str:
-    """The query is omitted because it may be a signature."""
-    parts = _split(url)
-    if parts is None:
-        return url.partition("?")[0].rpartition("@")[2]
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

@@ -16,6 +16,7 @@ from domain.decision import Action, Queue
 from domain.model import Model
 from domain.refusal import FIRST_RETRY, LONGEST_RETRY, ErrorType, Refusal, UnusableAnswerError
 from domain.schema import Json
+from domain.threescale.normalize import shown
 from domain.threescale.refused_calls import with_pause
 from domain.threescale.remote_state import UnexpectedAnswerError
 
@@ -122,11 +123,12 @@ class Read(Call):
 
     @property
     def slot(self) -> str:
-        return self.path
+        """The path, without the secrets that the URL of a text may contain."""
+        return shown(self.path)
 
     @property
     def summary(self) -> str:
-        return f"read {self.path.partition('?')[0]}"
+        return f"read {self.slot}"
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
         if refusal.type is ErrorType.UNAVAILABLE:  # an unanswered read changes nothing

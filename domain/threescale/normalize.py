@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from domain.schema import Json
 
@@ -30,6 +30,21 @@ def with_port(address: str) -> str:
     if named is not None or parts.scheme not in _PORTS or not parts.hostname:
         return address
     return parts._replace(netloc=f"{parts.netloc.rstrip(':')}:{_PORTS[parts.scheme]}").geturl()
+
+
+def parts_of(url: str) -> SplitResult | None:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return None
+
+
+def shown(url: str) -> str:
+    """The address as messages show it: without user and query, which may be a signature."""
+    parts = parts_of(url)
+    if parts is None:
+        return url.partition("?")[0].rpartition("@")[2]
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def same_address(wanted: str | None, found: str | None) -> bool:

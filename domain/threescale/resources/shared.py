@@ -8,6 +8,7 @@ from pydantic import Field
 
 from domain.resource import CustomResource, KubeModel
 from domain.schema import DateTime, JsonObject, Marker, Required
+from domain.threescale.normalize import shown
 
 Int32 = Annotated[int, Marker(format="int32")]
 Int64 = Annotated[int, Marker(format="int64")]
@@ -130,8 +131,7 @@ class Document(KubeModel):
 
     @property
     def place(self) -> str:
-        # The query is left out because it may be a signature.
-        return self.secret_ref.name if self.secret_ref else (self.url or "").partition("?")[0]
+        return self.secret_ref.name if self.secret_ref else shown(self.url or "")
 
 
 OneDocument = Annotated[Document, Marker(one_of=("secretRef", "url"))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from domain.threescale.calls import Read, Resource
 from domain.threescale.conditions import SyncState
 from domain.threescale.document_sources import Text, as_sent
 from domain.threescale.resources.shared import Document, ObjectReference
@@ -38,6 +39,9 @@ def test_a_document_that_cannot_be_read_makes_its_object_invalid() -> None:
     )
 
 
-def test_messages_name_a_documents_url_without_its_query() -> None:
-    assert Document(url="https://example.com/pets.yaml?sig=s3cret").place == "https://example.com/pets.yaml"
+def test_messages_name_a_documents_url_without_its_query_and_user() -> None:
+    url = "https://jane:s3cret@example.com/pets.yaml?sig=s3cret"
+    assert Document(url=url).place == "https://example.com/pets.yaml"
+    read = Read(resource=Resource.TEXT, path=url)
+    assert (read.slot, read.summary) == ("https://example.com/pets.yaml", "read https://example.com/pets.yaml")
     assert Document(secret_ref=ObjectReference(name="pets")).place == "pets"

@@ -491,7 +491,7 @@ def test_a_page_is_fetched_again_every_five_minutes_and_its_faults_are_tried_aga
     assert (read.resource, read.path) == (Resource.TEXT, "https://example.com/pets.yaml?sig=s3cret")
     assert "s3cret" not in found.why
     lost = refusal(ErrorType.UNAVAILABLE, "no answer")
-    failed = on(paged, text=None, refusals={read.path: lost})
+    failed = on(paged, text=None, refusals={read.slot: lost})
     assert (states(failed.status), failed.deadline) == ("Failed", lost.retry_at)
     there = made(on(paged, text=text_at(SECRET.body)), **SYNCED)
 
