@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -132,6 +133,17 @@ async def test_a_list_that_does_not_say_how_long_it_is_is_read_to_its_end(
     last = made[-1].model_copy(update={"key": {"backend_id": uses[-1]["backend_api_id"]}})
     assert await tenant.write(last, {}, repeated=True) == {"backend_usage": found[-1]}
     assert control.ledger().mutating() == 0
+
+
+async def test_a_list_whose_page_number_is_ignored_is_read_once(
+    tenant: Tenant, client: Client, control: ThreescaleControl
+) -> None:
+    usages = f"services/{client.service()['id']}/backend_usages"
+    for path in ("/a", "/b"):
+        client.call("POST", usages, {"backend_api_id": client.backend()["id"], "path": path})
+    control.fault("GET", "/backend_usages", status=200, body=client.call("GET", usages).text)
+    found = await asyncio.wait_for(tenant.read(Read(resource=Resource.USAGE, path=usages, paged=True)), 10)
+    assert [each["path"] for each in answers_of("backend_usage", found)] == ["/a", "/b"]
 
 
 async def test_a_missing_object_is_none_deleted_and_not_changed(tenant: Tenant) -> None:
