@@ -165,8 +165,9 @@ def _edit(owner: Owner, edit: RuleEdit) -> Write:
         fields["position"] = edit.position
     path = f"{owner.rules_path}/{edit.id}" if edit.id else owner.rules_path
     about = f"{edit.rule.http_method} {edit.rule.pattern}" if edit.rule else ""
-    # Two rules may match the same requests: after a lost response, the position identifies the created one.
+    # Two rules may match the same requests: the position identifies a rule's creation, also after a lost response.
     key = dict(fields) if edit.call == "POST" else {}
+    about += f" at {edit.position}" if key else ""
     return Write(
         resource=Resource.RULE, method=edit.call, path=path, id=edit.id or 0, fields=fields, key=key, about=about
     )

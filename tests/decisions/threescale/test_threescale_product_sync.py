@@ -105,8 +105,14 @@ def test_a_product_without_backends_is_not_deployed() -> None:
 def test_a_refused_rule_holds_back_those_behind_it_and_the_gateway() -> None:
     desired, rules = wanted(mappingRules=RULES), "POST services/5/proxy/mapping_rules"
     assert calls(desired, found()) == [rules, rules, rules, "POST services/5/proxy/deploy"]
-    assert calls(desired, found(), f"{rules} GET /b") == [rules]
-    assert calls(wanted(mappingRules=RULES, name="Other"), found(), f"{rules} GET /a") == ["PUT services/5"]
+    assert calls(desired, found(), f"{rules} GET /b at 2") == [rules]
+    assert calls(wanted(mappingRules=RULES, name="Other"), found(), f"{rules} GET /a at 1") == ["PUT services/5"]
+
+
+def test_rules_for_the_same_requests_are_created_in_one_round() -> None:
+    """A pass has a limited number of rounds, and each makes one call of a slot."""
+    writes = sync_product(wanted(mappingRules=[*RULES, *RULES]), found(), 5).writes
+    assert len({each.slot for each in writes}) == len(writes) == 7
 
 
 def test_a_refused_plan_holds_nothing_back() -> None:
