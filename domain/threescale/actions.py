@@ -53,6 +53,9 @@ class ShowStatus(_OwnWrite, writes.Patch):
     note: str = "write the status"
     in_sync: bool = False
 
+    def fold(self, world: Any, result: Model | None) -> Any:
+        return super().fold(world, result).model_copy(update={"shown_last": self.patch["status"]})
+
     def refuse(self, world: Any, refusal: Refusal) -> Any:
         """Ignore a conflict if the write only adds `InSync`. If the API server refuses a Tenant's status as invalid,
         set `mute`, so that the status is not written: the replaced operator's CRD requires ids in a Tenant's status.

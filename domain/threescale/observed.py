@@ -123,6 +123,8 @@ class Observed(World):
     slot_held_for: timedelta | None = None  # the time since the first call of the pass; None before that call
     reported_in_sync: bool = False  # True if this long pass has reported InSync, or need not report it
     mute: bool = False  # the API server refuses the object's status, so it is not written
+    # The last status patch of the pass. It is not repeated: the replaced operator's CRDs drop some of our fields.
+    shown_last: JsonPatch = {}
     unwritable: str = ""  # why the API server refuses the spec with defaults
 
     @property
@@ -207,7 +209,7 @@ class Observed(World):
         return (PatchObject(**self.own(patch)),) if patch else ()
 
     def shown(self, status: JsonPatch) -> tuple[ShowStatus, ...]:
-        return (ShowStatus(**self.own({"status": status})),) if status else ()
+        return (ShowStatus(**self.own({"status": status})),) if status and status != self.shown_last else ()
 
     def deleted(self, why: str, phase: Phase = Phase.DELETING) -> Decision:
         return acts(phase, why, DeleteObject(key=self.key))

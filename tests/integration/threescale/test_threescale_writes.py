@@ -32,6 +32,7 @@ from domain.threescale import (
     PRODUCT,
     TENANT,
 )
+from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.digests import DIGESTS
 from engine.kube import KubeApi
 from engine.kube.json import mapping, sequence, text
@@ -131,6 +132,22 @@ async def test_definitions_that_drop_the_digests_cost_a_second_write_and_no_call
 
     assert control.ledger().calls() == 0
     assert {name: writes.taken(kind, name) for kind, name in EDITS} == {name: [] for _, name in EDITS}
+
+
+async def test_a_promoted_version_that_the_definition_drops_is_written_twice_at_most(
+    bare_shop: Shop, passes: Passes, writes: Writes
+) -> None:
+    passes.kube.dropped_from_status = frozenset({"digests", "latestProductionVersion"})
+    await bare_shop.backend()
+    spec = {"name": "goods", "systemName": "goods", "backendUsages": {"stock": {"path": "/"}}}
+    await bare_shop.create(PRODUCT, "goods", spec, annotations={PROMOTE: "true"})
+    await passes.settled(bare_shop)
+    writes.taken(PRODUCT, "goods")
+    rule = {"httpMethod": "GET", "pattern": "/", "metricMethodRef": "hits", "increment": 1}
+    await bare_shop.change(PRODUCT, "goods", {"mappingRules": [rule]})
+    await passes.settled(bare_shop)
+
+    assert writes.taken(PRODUCT, "goods") == ["", "status", "", "status"]
 
 
 # --- on the real API server, with the product at work ---
