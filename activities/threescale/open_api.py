@@ -7,6 +7,7 @@ import logging
 from contextlib import suppress
 from typing import Any
 
+from activities.threescale.object_patch import patched
 from activities.threescale.subjects import Subject
 from domain.identity import all_kinds
 from domain.threescale.actions import ClusterWrite
@@ -91,9 +92,7 @@ class OpenApiSubject(Subject[OpenApi]):
             elif child.body:
                 answer = await self.kube.create(kind, child.body, self.namespace)
             else:
-                answer = await self.kube.patch(
-                    kind, self.namespace, child.name, child.patch, resource_version=child.resource_version
-                )
+                answer = await patched(self.kube, kind, self.namespace, child.name, child.patch, child.resource_version)
         except (Conflict, Absent):
             await self.cache.fresh(kind, self.namespace, child.name)
             raise

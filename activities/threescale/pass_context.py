@@ -9,6 +9,7 @@ from activities.threescale.cache import ThreescaleCache
 from activities.threescale.developer_accounts import AccountSubject, ApplicationSubject, AuthSubject, UserSubject
 from activities.threescale.document_download import Downloads
 from activities.threescale.documents import DocumentSubject, PolicySubject
+from activities.threescale.object_patch import patched
 from activities.threescale.open_api import OpenApiSubject
 from activities.threescale.products import BackendSubject, ProductSubject, PromotionSubject
 from activities.threescale.response_cache import ResponseCache
@@ -94,14 +95,11 @@ class PassContext:
 
     async def patch(self, before: CustomResource, patch: JsonPatch, *, status: bool = False) -> JsonObject:
         meta = before.metadata
-        answer = await self.kube.patch(
-            before.kind_of,
-            meta.namespace,
-            meta.name,
-            patch,
-            subresource="status" if status else "",
-            resource_version=meta.resource_version,
-        )
+        place, version = (before.kind_of, meta.namespace, meta.name), meta.resource_version
+        if status:
+            answer = await self.kube.patch(*place, patch, subresource="status", resource_version=version)
+        else:
+            answer = await patched(self.kube, *place, patch, version)
         self.cache.learn(before.kind_of, answer)
         return answer
 

@@ -10,7 +10,7 @@ import asyncio
 import base64
 import copy
 import itertools
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -135,19 +135,25 @@ class MemoryKube:
         resource_version: str = "",
         field_manager: str = "",
     ) -> Json:
-        """A merge patch."""
-        before = await self.get(kind, namespace, name)
-        if resource_version and resource_version != before["metadata"]["resourceVersion"]:
-            raise Conflict(f"patch {kind.name} {namespace}/{name}: it has changed")
+        """A merge patch. From objects in its lists nulls are dropped, as the API server does."""
+        before = await self._at_version(kind, namespace, name, resource_version)
         parts = ("status",) if subresource else tuple(part for part in patch if part != "status")
-        after: Any = merge(before, {part: patch[part] for part in parts if part in patch})
-        if after.get("spec") != before.get("spec"):
-            after["metadata"]["generation"] += 1
-        for field in self.dropped_from_status:
-            after.get("status", {}).pop(field, None)
-        if after == before:
-            return before
-        return self._store(kind, after)
+        given = {part: _without_nulls_in_lists(patch[part]) for part in parts if part in patch}
+        return self._edited(kind, before, merge(before, given))
+
+    async def json_patch(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        operations: Sequence[Mapping[str, Any]],
+        *,
+        resource_version: str = "",
+    ) -> Json:
+        """Parts of the object are replaced."""
+        before = await self._at_version(kind, namespace, name, resource_version)
+        parts = {each["path"].removeprefix("/"): each["value"] for each in operations}
+        return self._edited(kind, before, {**copy.deepcopy(before), **parts})
 
     async def delete(self, kind: Kind, namespace: str, name: str, **_: Any) -> Json | None:
         """The object while finalizers delay its deletion; None if it is gone."""
@@ -155,6 +161,19 @@ class MemoryKube:
         found["metadata"].setdefault("deletionTimestamp", timestamp(datetime.now(UTC)))
         left = self._store(kind, found)
         return left if left["metadata"].get("finalizers") else None
+
+    async def _at_version(self, kind: Kind, namespace: str, name: str, version: str) -> Json:
+        found = await self.get(kind, namespace, name)
+        if version and version != found["metadata"]["resourceVersion"]:
+            raise Conflict(f"patch {kind.name} {namespace}/{name}: it has changed")
+        return found
+
+    def _edited(self, kind: Kind, before: Json, after: Any) -> Json:
+        if after.get("spec") != before.get("spec"):
+            after["metadata"]["generation"] += 1
+        for field in self.dropped_from_status:
+            after.get("status", {}).pop(field, None)
+        return before if after == before else self._store(kind, after)
 
     def _store(self, kind: Kind, obj: Json) -> Json:
         meta = obj["metadata"]
@@ -192,3 +211,10 @@ class MemoryKube:
             mirror.add_index(name, function)
         mirror.started([])
         return mirror
+
+
+def _without_nulls_in_lists(value: Any, *, listed: bool = False) -> Any:
+    if isinstance(value, Mapping):
+        kept = {name: each for name, each in value.items() if not (listed and each is None)}
+        return {name: _without_nulls_in_lists(each, listed=listed) for name, each in kept.items()}
+    return [_without_nulls_in_lists(each, listed=True) for each in value] if isinstance(value, list | tuple) else value

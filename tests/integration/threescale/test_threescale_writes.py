@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any, cast
@@ -29,6 +30,7 @@ from domain.threescale import (
     CUSTOM_POLICY_DEFINITION,
     DEVELOPER_ACCOUNT,
     DEVELOPER_USER,
+    OPEN_API,
     PRODUCT,
     TENANT,
 )
@@ -148,6 +150,35 @@ async def test_a_promoted_version_that_the_definition_drops_is_written_twice_at_
     await passes.settled(bare_shop)
 
     assert writes.taken(PRODUCT, "goods") == ["", "status", "", "status"]
+
+
+async def test_nulls_in_a_policys_configuration_are_kept(bare_shop: Shop, passes: Passes) -> None:
+    """The defaults of a Product and a new document are patches with a list of policies."""
+    policy: Json = {
+        "name": "cors",
+        "version": "builtin",
+        "enabled": True,
+        "configuration": {"a": None, "b": [{"c": None}]},
+    }
+    await bare_shop.product(policies=[policy])
+    document = {
+        "openapi": "3.0.0",
+        "info": {"title": "Pets", "version": "1"},
+        "paths": {},
+        "x-3scale-product": {"policies": [policy]},
+    }
+    await bare_shop.secret("pets", document=json.dumps(document))
+    spec = {"openapiRef": {"secretRef": {"name": "pets"}}, "privateBaseURL": "https://pets.example.com"}
+    await bare_shop.create(OPEN_API, "pets", spec)
+    await passes.settled(bare_shop)
+    policy["configuration"]["b"].append(None)
+    await bare_shop.change_secret("pets", document=json.dumps(document))
+    await passes.settled(bare_shop)
+
+    made = text(await bare_shop.get(OPEN_API, "pets"), "status", "productResourceName", "name")
+    for name, stored in (("goods", [{"c": None}]), (made, [{"c": None}, None])):
+        found = await bare_shop.get(PRODUCT, name) or {}
+        assert found["spec"]["policies"][0]["configuration"] == {"a": None, "b": stored}
 
 
 # --- on the real API server, with the product at work ---
