@@ -186,7 +186,9 @@ class Effects(Activities):
         if isinstance(action, ShowStatus):
             self._reported_in_sync |= action.in_sync
             return await self._show(action.patch)
+        self._repeats.refuse(action)
         stored = await self._store(action.patch)
+        self._repeats.made(action)
         if self._resource.metadata.generation == generation:
             return stored
         seen = await self._observed_beside(self._resource)
@@ -217,7 +219,10 @@ class Effects(Activities):
     @activity.defn(name=ClusterWrite.activity)
     async def write_cluster(self, write: ClusterWrite) -> Beside:
         with self._noting():
-            return Beside(beside=await self._subject.write(write))
+            self._repeats.refuse(write)
+            beside = await self._subject.write(write)
+            self._repeats.made(write)
+            return Beside(beside=beside)
 
     @activity.defn(name=Read.activity)
     async def read(self, read: Read) -> Answer:

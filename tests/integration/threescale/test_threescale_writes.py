@@ -12,12 +12,13 @@ from typing import Any, cast
 import pytest
 from crd_lab import install
 from memory_kube import MemoryKube
-from threescale_lab import SLOW_MACHINE, Json, Shop
+from threescale_lab import SLOW_MACHINE, Json, Shop, true_conditions
 from threescale_passes_lab import Passes
 from threescale_process import fresh
 from threescale_scene import everything
 from waiting import eventually
 
+from activities.threescale.ineffective_writes import KEPT_OTHERWISE, MOST
 from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.control_annotations import RETRIED, RETRY
 from domain.custom_resources import all_crds
@@ -179,6 +180,47 @@ async def test_nulls_in_a_policys_configuration_are_kept(bare_shop: Shop, passes
     for name, stored in (("goods", [{"c": None}]), (made, [{"c": None}, None])):
         found = await bare_shop.get(PRODUCT, name) or {}
         assert found["spec"]["policies"][0]["configuration"] == {"a": None, "b": stored}
+
+
+def webhook(passes: Passes, monkeypatch: pytest.MonkeyPatch, kind: Kind, spec: Json) -> None:
+    """One that gives this spec to every object of the kind that is patched."""
+    patch = passes.kube.patch
+
+    async def changed(of: Kind, namespace: str, name: str, wanted: Json, **more: Any) -> Json:
+        instead = {"spec": spec} if of == kind and "subresource" not in more else {}
+        return await patch(of, namespace, name, wanted | instead, **more)
+
+    monkeypatch.setattr(passes.kube, "patch", changed)
+
+
+async def test_a_generated_object_that_a_webhook_changes_is_reported(
+    bare_shop: Shop, passes: Passes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await bare_shop.secret(
+        "pets", document='{"openapi": "3.0.0", "info": {"title": "Pets", "version": "1"}, "paths": {}}'
+    )
+    spec = {"openapiRef": {"secretRef": {"name": "pets"}}, "privateBaseURL": "https://pets.example.com"}
+    await bare_shop.create(OPEN_API, "pets", spec)
+    await passes.settled(bare_shop)
+    webhook(passes, monkeypatch, BACKEND, {"name": "Mine"})
+    backend, open_api = [each for each in await passes.keys(bare_shop) if each.kind in (BACKEND.name, OPEN_API.name)]
+    await bare_shop.change(BACKEND, backend.name, {"name": "Edited"})
+    await passes.look(open_api)
+
+    assert true_conditions(await bare_shop.get(OPEN_API, "pets") or {}) == {"Failed"}
+    assert "perhaps because of a webhook" in await bare_shop.message(OPEN_API, "pets", "Failed")
+
+
+async def test_defaults_that_a_webhook_removes_are_not_written_again_and_again(
+    bare_shop: Shop, passes: Passes, monkeypatch: pytest.MonkeyPatch, writes: Writes
+) -> None:
+    webhook(passes, monkeypatch, PRODUCT, {"policies": []})
+    await bare_shop.product()
+    (key,) = await passes.keys(bare_shop)
+    world = await passes.look(key)
+
+    assert len(writes.taken(PRODUCT, "goods")) == 1 + MOST, "with the finalizer, then the defaults alone"
+    assert [each.code for each in world.refusals.values()] == [KEPT_OTHERWISE]
 
 
 # --- on the real API server, with the product at work ---
