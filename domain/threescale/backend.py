@@ -41,6 +41,7 @@ from domain.threescale.system_names import changed_name, taken_name
 from domain.threescale.usable_referents import users_of
 
 _PATH = "backend_apis"
+_COUNTED = (Resource.METRIC, Resource.METHOD)
 
 
 class ObservedBackend(ObservedOwner):
@@ -104,10 +105,13 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
 
 
 def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """The write that clears the `synced` digest before gateway settings are corrected, so that a crash in between is
-    noticed. Empty if the desired gateway settings have changed, or if no correction is due.
+    """The write that clears the `synced` digest before a correction that Products must notice, so that a crash in
+    between is noticed. Empty if the desired state has changed, or if no correction is due.
     """
-    if before.gateway != desired.gateway or not any(shows_in_gateways(each) for each in sync.writes):
+    gateway = before.gateway == desired.gateway and any(shows_in_gateways(each) for each in sync.writes)
+    # With a metric 3scale deletes the limits and prices that Products have for it.
+    recreated = before.synced == desired.synced and any(each.resource in _COUNTED and each.key for each in sync.writes)
+    if not (gateway or recreated):
         return ()
     forgetting = remembering(observed.resource, before.model_copy(update={"synced": None}))
     return observed.shown(status_patch(observed.resource, forgetting))

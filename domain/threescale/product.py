@@ -72,8 +72,8 @@ class ObservedProduct(ObservedOwner):
                 return self.beside({"found": found})
         return self
 
-    def _behind(self) -> dict[str, str | None]:
-        return {each.metadata.uid: digests_of(each).synced for each in self.backends}
+    def _behind(self) -> dict[str, Digests]:
+        return {each.metadata.uid: digests_of(each) for each in self.backends}
 
 
 def _decided(observed: ObservedProduct, now: datetime) -> Decision:

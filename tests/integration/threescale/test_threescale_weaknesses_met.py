@@ -55,6 +55,29 @@ def limits(*wanted: tuple[str, str]) -> dict[str, Any]:
     }
 
 
+async def test_products_limit_a_backends_metric_that_is_created_again(
+    bare_shop: Shop, passes: Passes, tenant: Client, control: ThreescaleControl
+) -> None:
+    """3scale deletes the limits with the metric; the specs of Backend and Product are in the end what they were."""
+    await bare_shop.backend(metrics={"hits": HITS, "bytes": BYTES})
+    plans = limits(("day", "bytes"))
+    await bare_shop.product(backendUsages={"stock": {"path": "/"}}, applicationPlans=plans)
+    await passes.settled(bare_shop)
+    refused = control.fault("POST", "methods", status=500)
+    method = {"bytes": {"friendlyName": "Bytes"}}
+    await bare_shop.change(BACKEND, "stock", {"metrics": {"bytes": None}, "methods": method})
+    await passes.round(bare_shop)
+    control.clear(refused.id)
+    await bare_shop.change(BACKEND, "stock", {"metrics": {"bytes": BYTES}, "methods": None})
+    await passes.settled(bare_shop)
+    await passes.settled(bare_shop)
+
+    (plan,) = tenant.list(
+        f"services/{(await bare_shop.get(PRODUCT, 'goods') or {})['status']['productId']}/application_plans"
+    )
+    assert [each["period"] for each in tenant.list(f"application_plans/{plan['id']}/limits")] == ["day"]
+
+
 async def test_a_metric_that_its_backend_drops_leaves_the_products_limits_to_their_owner(
     bare_shop: Shop, passes: Passes, tenant: Client
 ) -> None:
