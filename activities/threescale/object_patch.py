@@ -1,4 +1,4 @@
-"""Patches objects so that nulls in free-form fields, such as a policy's configuration, are stored as they are."""
+"""A merge patch that keeps nulls in lists, such as in policies' configurations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from engine.kube import JsonObject, KubeApi
 async def patched(
     kube: KubeApi, kind: Kind, namespace: str, name: str, patch: Mapping[str, object], resource_version: str
 ) -> JsonObject:
-    """The object after a merge patch."""
     if not _has_null_in_list(patch):
         return await kube.patch(kind, namespace, name, patch, resource_version=resource_version)
     # From the lists of a merge patch the API server drops nulls, from a JSON Patch it does not.

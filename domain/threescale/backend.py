@@ -106,7 +106,7 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
 
 def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
     """The write that clears the `synced` digest before a correction that Products must notice, so that a crash in
-    between is noticed. Empty if the desired state has changed, or if no correction is due.
+    between is noticed. Empty if no such correction is due.
     """
     gateway = before.gateway == desired.gateway and any(shows_in_gateways(each) for each in sync.writes)
     # With a metric 3scale deletes the limits and prices that Products have for it.

@@ -123,8 +123,7 @@ class Read(Call):
 
     @property
     def slot(self) -> str:
-        """The path, without the secrets that the URL of a text may contain."""
-        return shown(self.path)
+        return shown(self.path)  # the URL of a text may contain secrets
 
     @property
     def summary(self) -> str:

@@ -40,7 +40,7 @@ def parts_of(url: str) -> SplitResult | None:
 
 
 def shown(url: str) -> str:
-    """The address as messages show it: without user and query, which may be a signature."""
+    """The address without its user and query, which may be secret."""
     parts = parts_of(url)
     if parts is None:
         return url.partition("?")[0].rpartition("@")[2]
