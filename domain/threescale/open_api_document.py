@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Hashable, Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
@@ -153,7 +154,7 @@ def parsed(text: str) -> JsonObject:
     if len(text.encode()) > MOST_BYTES:
         raise Unreadable(f"longer than {MOST_BYTES} bytes")
     try:
-        whole: Json = json.loads(text, object_pairs_hook=_object) if text.lstrip().startswith("{") else _yaml(text)
+        whole = _json(text) if text.lstrip().startswith("{") else _yaml(text)
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise Unreadable(f"neither JSON nor YAML: {_first_line(error)}") from None
     _measure(whole)
@@ -183,6 +184,16 @@ class _Loader(yaml.CSafeLoader):
             _name(self.construct_object(key, deep=True)): self.construct_object(value, deep=True)
             for key, value in node.value
         }
+
+
+def _json(text: str) -> Json:
+    try:
+        whole: Json = json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError:
+        with suppress(yaml.YAMLError):
+            return _yaml(text)  # YAML may begin with a brace, too
+        raise
+    return whole
 
 
 def _yaml(text: str) -> Json:

@@ -27,6 +27,10 @@ def test_yaml_and_json_say_the_same() -> None:
     assert read_api(text) == read_api(json.dumps(whole)) == read_api(json.dumps(whole, indent=4))
 
 
+def test_a_document_in_yaml_may_begin_with_a_brace() -> None:
+    assert read_api("{openapi: '3.0.2', info: {title: Pets, version: '1'}, paths: {}}").info.title == "Pets"
+
+
 def test_dates_are_texts_and_anchors_are_followed() -> None:
     text = f"""{HEAD}
 x-common: &common {GET}
