@@ -25,11 +25,9 @@ from domain.threescale.remote_state import (
     FoundService,
     FoundUsage,
     Identified,
-    UnexpectedAnswerError,
     answer_of,
     answers_of,
 )
-from domain.threescale.resources.shared import HITS
 
 _OWN_CHAIN = tuple(chain_of(()))
 _LISTS: Mapping[Resource, tuple[str, type[Identified]]] = {
@@ -145,15 +143,7 @@ def _looked_up(
 
 def _listed(read: Read, answer: object) -> dict[str, tuple[Identified, ...]]:
     field, kind = _LISTS[read.resource]
-    listed = tuple(kind.model_validate(each) for each in answers_of(read.resource.value, answer))
-    # 3scale creates `hits` with its product or backend, so a list without it is older than these.
-    if read.resource is Resource.METRIC and not read.of and not any(_is_hits(each) for each in listed):
-        raise UnexpectedAnswerError(f"the list of metrics lacks {HITS}")
-    return {field: listed}
-
-
-def _is_hits(metric: Any) -> bool:
-    return bool(metric.system_name.partition(".")[0] == HITS)
+    return {field: tuple(kind.model_validate(each) for each in answers_of(read.resource.value, answer))}
 
 
 def _changed(

@@ -58,7 +58,7 @@ class ObservedBackend(ObservedOwner):
         )
 
     def read(self, read: Read, body: object) -> Self:
-        return self.beside({"found": read_backend(self.found, read, body, self.resource.spec.system_name)})
+        return self.finding(read, read_backend(self.found, read, body, self.resource.spec.system_name))
 
     def wrote(self, write: Write, body: object) -> Self:
         return self.beside({"found": wrote_backend(self.found, write, body)})

@@ -21,7 +21,7 @@ from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.actions import ClusterWrite, DeleteObject, DropFinalizer, PatchObject, ShowStatus
 from domain.threescale.calls import Read, Resource, Sync, Write, unless_refused
 from domain.threescale.conditions import INVALID, ORPHAN, WAITING, Situation, SyncState, conditions, in_sync
-from domain.threescale.digests import remembering
+from domain.threescale.digests import digests_of, remembering
 from domain.threescale.duplicate_owners import Holder, holder_of, seniority
 from domain.threescale.idempotent_creations import begun_no_more, creating
 from domain.threescale.orphan_backoff import next_look, waiting_since
@@ -29,9 +29,9 @@ from domain.threescale.provider_account import NoAccount, ProviderAccount, known
 from domain.threescale.refused_calls import held, situation_of
 from domain.threescale.remote_ids import combined, host_of, identified, remembered_id
 from domain.threescale.remote_object import One, read_one, wrote_one
-from domain.threescale.remote_state import Identified
+from domain.threescale.remote_state import Identified, UnexpectedAnswerError
 from domain.threescale.resources import Tenant
-from domain.threescale.resources.shared import Conditions, Digests, RemoteResource
+from domain.threescale.resources.shared import HITS, Conditions, Digests, RemoteResource
 from domain.writes import JsonPatch, difference
 
 
@@ -59,6 +59,7 @@ class Unreadable(World):
 
 
 _LOOK = "observe again"
+_LATE_LISTS = 4  # after so many in a row, a list of metrics without `hits` is believed, and `hits` is created
 _ANNOTATED_AGAIN = timedelta(minutes=1)  # after a wake, how long an annotation with a changed id stays
 _PHASES = {
     SyncState.FINE: Phase.SYNCED,
@@ -364,6 +365,17 @@ class ObservedOwner(Observed):
     @property
     def found_id(self) -> int:
         return self.found.entry.id if self.found.entry else 0
+
+    def finding(self, read: Read, found: Any) -> Self:
+        """Raises UnexpectedAnswerError if the list of a new owner's metrics lacks `hits`, unless it has done so often.
+
+        3scale creates `hits` with the owner, so the list is probably older.
+        """
+        refusal, its_metrics = self.refusals.get(read.slot), read.resource is Resource.METRIC and not read.of
+        new = not digests_of(self.resource).synced and (refusal is None or refusal.attempts < _LATE_LISTS)
+        if new and its_metrics and not any(each.system_name.partition(".")[0] == HITS for each in found.metrics):
+            raise UnexpectedAnswerError(f"the list of metrics lacks {HITS}")
+        return self.beside({"found": found})
 
 
 # --- parts ---

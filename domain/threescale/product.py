@@ -54,7 +54,7 @@ class ObservedProduct(ObservedOwner):
         )
 
     def read(self, read: Read, body: object) -> Self:
-        return self.beside({"found": read_product(self.found, read, body, self.resource.spec.system_name)})
+        return self.finding(read, read_product(self.found, read, body, self.resource.spec.system_name))
 
     def wrote(self, write: Write, body: object) -> Self:
         return self.beside({"found": wrote_product(self.found, write, body)})

@@ -17,17 +17,27 @@ from threescale_objects import (
     backend,
     decided,
     message,
+    observed,
     product,
     refusal,
     remembers,
+    requested,
     states,
 )
 
 from domain.refusal import ErrorType
+from domain.threescale import PRODUCT
 from domain.threescale.calls import SecretKey
 from domain.threescale.issuer_and_policy_secrets import SecretText
 from domain.threescale.observed import Phase
-from domain.threescale.remote_state import FoundMetric, FoundProduct, FoundService
+from domain.threescale.remote_state import (
+    FoundBackend,
+    FoundBackendApi,
+    FoundMetric,
+    FoundProduct,
+    FoundService,
+    UnexpectedAnswerError,
+)
 from domain.threescale.resources import Product
 
 USES: dict[str, Any] = {"backendUsages": {"stock": {"path": "/"}}}
@@ -47,6 +57,25 @@ def test_the_first_write_is_finalizer_and_defaults_together() -> None:
     assert set(found.patch) == {"metadata", "spec"}
     assert not found.writes
     assert not found.status
+
+
+@pytest.mark.parametrize("owner", [product(), backend()], ids=["product", "backend"])
+def test_metrics_without_hits_are_read_again_before_hits_is_created(owner: Any) -> None:
+    api = FoundBackend(entry=FoundBackendApi(id=7, system_name="stock"), rules=())
+    found = made(metrics=None) if owner.kind_of == PRODUCT else api
+    world = observed(owner, found=found, look=True)
+    (read,) = requested(world.decide(NOW)).reads
+    late = {"metrics": [{"metric": {"id": 3, "system_name": "orders"}}]}
+    for attempts in range(4):
+        refused = {read.slot: refusal(ErrorType.UNAVAILABLE, "late", attempts)} if attempts else {}
+        with pytest.raises(UnexpectedAnswerError):
+            world.beside({"refusals": refused}).read(read, late)
+
+    lost = world.beside({"refusals": {read.slot: refusal(ErrorType.UNAVAILABLE, "late", 4)}}).read(read, late)
+    assert "POST" in [each.method for each in requested(lost.beside({"refusals": {}}).decide(NOW)).writes]
+    there = {"metrics": [{"metric": {"id": 1, "system_name": "hits" if owner.kind_of == PRODUCT else "hits.7"}}]}
+    assert world.read(read, there).found.metrics
+    assert observed(remembers(owner, synced="x"), found=found).read(read, late).found.metrics, "hits was deleted later"
 
 
 def test_a_product_without_an_account_is_an_orphan_that_names_the_secret() -> None:

@@ -12,14 +12,7 @@ from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.digests import digest
 from domain.threescale.managed_by import MANAGED_BY
 from domain.threescale.product_sync import Wanted, sync_product
-from domain.threescale.remote_state import (
-    FoundMetric,
-    FoundPlan,
-    FoundProduct,
-    FoundService,
-    UnexpectedAnswerError,
-    answers_of,
-)
+from domain.threescale.remote_state import FoundMetric, FoundPlan, FoundProduct, FoundService, answers_of
 from domain.threescale.resources import ProductSpec
 
 BACKENDS = {"stock": 7}
@@ -180,14 +173,6 @@ def test_a_part_of_the_gateway_that_an_empty_answer_does_not_show_is_read_again(
     sync = sync_product(desired, there, 5)
     assert [each.resource for each in sync.reads] == [Resource.PROXY, Resource.CHAIN, Resource.FLOW]
     assert there.deployed == "g"
-
-
-@pytest.mark.parametrize("name", ["hits", "hits.7"])
-def test_a_list_of_metrics_without_hits_is_not_believed(name: str) -> None:
-    look = Read(resource=Resource.METRIC, path="services/5/metrics")
-    with pytest.raises(UnexpectedAnswerError):
-        read_product(found(), look, {"metrics": []}, "shop")
-    assert read_product(found(), look, {"metrics": [{"metric": {"id": 1, "system_name": name}}]}, "shop").metrics
 
 
 def test_a_description_that_is_no_more_in_the_spec_goes() -> None:

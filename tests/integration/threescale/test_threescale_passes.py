@@ -191,7 +191,7 @@ async def test_a_peculiar_3scale_comes_to_the_same(
 async def test_a_list_of_metrics_that_is_late_is_read_again(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl, kind: Kind
 ) -> None:
-    control.config(stale_list_seconds=1)
+    control.config(stale_list_seconds=60)
     await (bare_shop.backend("goods") if kind == BACKEND else bare_shop.product())
     (key,) = await passes.keys(bare_shop)
     await passes.look(key)
