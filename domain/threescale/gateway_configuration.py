@@ -46,8 +46,8 @@ def proxy_fields(deployment: Deployment | None) -> dict[str, Json]:
 
 
 def differing_proxy(wanted: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:
-    # An absent value is unknown, as in the proxy of a new product, where 3scale has set defaults.
-    return {name: value for name, value in wanted.items() if name not in found or not _same(name, value, found[name])}
+    # The proxy of a new product is unread and has 3scale's defaults.
+    return {name: value for name, value in wanted.items() if not found or not _same(name, value, found.get(name))}
 
 
 def flows(deployment: Deployment | None) -> dict[str, Json]:
