@@ -99,26 +99,23 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
         fields = {**fields, "backend_id": found.entry.id}
     if refused:
         return observed.as_refused(refused, now, {**fields, **releasing(backend, before, desired, refused)})
-    if _mends(before, desired):
+    if before.gateway and not before.synced:
         desired = desired.model_copy(update={"mended": timestamp(now)})
     return observed.fine(now, fields, digests=desired)
 
 
 def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """The write that clears the `synced` digest before a correction that Products must notice, so that a crash in
-    between is noticed. Empty if no such correction is due.
+    """The write that clears the `synced` digest before a change that Products must notice, so that a crash in between
+    is noticed. Empty if no such change is due.
     """
     gateway = before.gateway == desired.gateway and any(shows_in_gateways(each) for each in sync.writes)
-    # With a metric 3scale deletes the limits and prices that Products have for it.
-    recreated = before.synced == desired.synced and any(each.resource in _COUNTED and each.key for each in sync.writes)
-    if not (gateway or recreated):
+    # With a metric 3scale deletes the limits and prices that Products have for it, even if the spec wants it again.
+    counted = [each for each in sync.writes if each.resource in _COUNTED]
+    lost = any(each.method == "DELETE" or (each.key and before.synced == desired.synced) for each in counted)
+    if not (gateway or lost):
         return ()
     forgetting = remembering(observed.resource, before.model_copy(update={"synced": None}))
     return observed.shown(status_patch(observed.resource, forgetting))
-
-
-def _mends(before: Digests, desired: Digests) -> bool:
-    return before.gateway == desired.gateway and not before.synced
 
 
 def _desired(backend: Backend, url: str) -> Digests:

@@ -3,7 +3,7 @@
     synced        the whole desired state, with ids and versions of its inputs
     gateway       the part that the gateway's configuration in staging contains
     production    the same part in production, if promotion is automatic
-    mended        of a backend: the time when it was last corrected without a change of the spec
+    mended        of a backend: the time of the last change that the other digests may not show
 
 While the desired state has the stored digest, no call is made, even after a restart; the sweep finds drift. The digests
 are in the status, so that a pass ends with one write. The replaced operator's CRDs drop `status.digests`; an annotation

@@ -71,11 +71,30 @@ async def test_products_limit_a_backends_metric_that_is_created_again(
     await bare_shop.change(BACKEND, "stock", {"metrics": {"bytes": BYTES}, "methods": None})
     await passes.settled(bare_shop)
     await passes.settled(bare_shop)
+    assert await periods(bare_shop, tenant) == ["day"]
 
-    (plan,) = tenant.list(
-        f"services/{(await bare_shop.get(PRODUCT, 'goods') or {})['status']['productId']}/application_plans"
-    )
-    assert [each["period"] for each in tenant.list(f"application_plans/{plan['id']}/limits")] == ["day"]
+
+@pytest.mark.parametrize("noticed", [True, False], ids=["by the Product", "by nobody"])
+async def test_products_limit_a_backends_metric_that_is_removed_and_added(
+    bare_shop: Shop, passes: Passes, tenant: Client, noticed: bool
+) -> None:
+    rule = {"httpMethod": "GET", "pattern": "/", "metricMethodRef": "bytes", "increment": 1}
+    await bare_shop.backend(metrics={"hits": HITS, "bytes": BYTES}, mappingRules=[rule])
+    await bare_shop.product(applicationPlans=limits(("day", "bytes")), backendUsages={"stock": {"path": "/"}})
+    await passes.settled(bare_shop)
+    (stock,) = [each for each in await passes.keys(bare_shop) if each.kind == BACKEND.name]
+    await bare_shop.change(BACKEND, "stock", {"metrics": {"bytes": None}, "mappingRules": None})
+    await (rounds(passes, bare_shop) if noticed else passes.look(stock))
+    await bare_shop.change(BACKEND, "stock", {"metrics": {"bytes": BYTES}, "mappingRules": [rule]})
+    await passes.settled(bare_shop)
+    await passes.settled(bare_shop)
+    assert await periods(bare_shop, tenant) == ["day"]
+
+
+async def periods(shop: Shop, tenant: Client) -> list[str]:
+    product = await shop.get(PRODUCT, "goods") or {}
+    (plan,) = tenant.list(f"services/{product['status']['productId']}/application_plans")
+    return sorted(each["period"] for each in tenant.list(f"application_plans/{plan['id']}/limits"))
 
 
 async def test_a_metric_that_its_backend_drops_leaves_the_products_limits_to_their_owner(
@@ -97,8 +116,7 @@ async def test_a_metric_that_its_backend_drops_leaves_the_products_limits_to_the
 
     await bare_shop.change(PRODUCT, "goods", {"applicationPlans": limits(("day", "kept"), ("week", "kept"))})
     await passes.settled(bare_shop)
-    (plan,) = tenant.list(f"services/{product['status']['productId']}/application_plans")
-    assert sorted(each["period"] for each in tenant.list(f"application_plans/{plan['id']}/limits")) == ["day", "week"]
+    assert await periods(bare_shop, tenant) == ["day", "week"]
 
 
 async def test_a_tenant_without_its_secret_blocks_no_other(
