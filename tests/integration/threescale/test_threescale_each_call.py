@@ -41,7 +41,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "not heard": {"kind": "before"},
     "refused with 500": {"status": 500},
     "refused with 503": {"status": 503},
-    "refused with 429": {"status": 429, "headers": {"Retry-After": "0"}},
+    "refused with 429": {"status": 429, "headers": {"Retry-After": "1"}},
     "refused with 403": {"status": 403},
     "refused with 404": {"status": 404},
     "refused with 409": {"status": 409},
