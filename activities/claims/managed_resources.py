@@ -22,7 +22,7 @@ from domain.identity import Kind
 from engine import kube
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
 from engine.kube import KubeApi
-from engine.kube.discovery import Discovery
+from engine.kube.discovery import Discovery, Served
 from engine.kube.errors import NO_SUCH_KIND
 
 # After this many refused deletions, an object is left to the next pass.
@@ -70,7 +70,9 @@ class Managed:
         try:
             kind = await self._kind(reference)
             there = _seen(await self._api.get(kind, namespace, name))
-        except (Absent, Invalid):
+        except (Absent, Invalid) as error:
+            if error.code == NO_SUCH_KIND:
+                self._forget(reference)
             return None
         return None if await self._other_owner(handle, there) else there
 
@@ -88,8 +90,7 @@ class Managed:
                 continue
             with suppress(ApiError):
                 if not await self._is_served(reference):
-                    names = text_at(reference, "apiVersion"), text_at(reference, "kind")
-                    (outdated if await self._discovery.in_any_version(*names) else unserved).append(index)
+                    (outdated if await self._in_any_version(reference) else unserved).append(index)
         return tuple(unserved), tuple(outdated)
 
     async def _is_served(self, reference: JsonObject) -> bool:
@@ -177,9 +178,8 @@ class Managed:
         except Absent as absent:
             if absent.code != NO_SUCH_KIND:
                 return
-            api_version, name = text_at(reference, "apiVersion"), text_at(reference, "kind")
-            self._discovery.forget(api_version, name)
-            if served := await self._discovery.in_any_version(api_version, name):
+            self._forget(reference)
+            if served := await self._in_any_version(reference):
                 with suppress(Absent):
                     await delete(served.kind)
 
@@ -220,8 +220,17 @@ class Managed:
         return owner if owner and await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, owner) else ""
 
     async def _kind(self, obj: JsonObject) -> Kind:
-        served = await self._discovery.served(text_at(obj, "apiVersion"), text_at(obj, "kind"))
-        return served.kind
+        return (await self._discovery.served(*_names(obj))).kind
+
+    async def _in_any_version(self, obj: JsonObject) -> Served | None:
+        return await self._discovery.in_any_version(*_names(obj))
+
+    def _forget(self, obj: JsonObject) -> None:
+        self._discovery.forget(*_names(obj))
+
+
+def _names(obj: JsonObject) -> tuple[str, str]:
+    return text_at(obj, "apiVersion"), text_at(obj, "kind")
 
 
 def _seen(answer: kube.JsonObject) -> JsonObject:

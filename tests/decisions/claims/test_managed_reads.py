@@ -16,6 +16,7 @@ from domain.claims.evaluator_interface import Operations
 from engine.errors import Absent, Conflict, Denied, Unavailable
 from engine.kube import KubeApi
 from engine.kube.discovery import Discovery
+from engine.kube.errors import NO_SUCH_KIND
 
 Json = dict[str, Any]
 REFERENCE = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "things"}
@@ -93,3 +94,34 @@ async def test_a_forbidden_read_differs_from_a_missing_object() -> None:
 async def test_an_expired_handle_can_end_although_a_resource_cannot_be_read() -> None:
     states = await managed().states(holding("a", "away", "absent"), expired=True)
     assert states == States((BARE, None, None), (1,))
+
+
+class Versions:
+    """Serves a kind in some versions of its group."""
+
+    names = NAMES
+
+    def __init__(self) -> None:
+        self.versions = ["v1beta1", "v1"]
+
+    async def get(self, kind: Any, namespace: str, name: str) -> Json:
+        if kind.name == "APIGroup":
+            return {"versions": [{"groupVersion": f"lab.dev/{each}"} for each in self.versions]}
+        if kind.version not in self.versions:
+            raise Absent("404 page not found", code=NO_SUCH_KIND)
+        if kind.name == "APIResourceList":
+            return {"resources": [{"name": "gadgets", "kind": "Gadget", "namespaced": True}]}
+        return LIVE
+
+
+async def test_a_version_that_is_not_served_any_more_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.kube.discovery.LOOK_AGAIN", 0.0)
+    cluster = cast(Any, Versions())
+    kept = Managed(cluster, Discovery(cluster), cluster)
+    held = handle(entry("base", reference={"apiVersion": "lab.dev/v1beta1", "kind": "Gadget", "name": "a"}))
+    assert await kept.states(held) == States((BARE,))
+    cluster.versions = ["v1"]
+    states = await kept.states(held)
+    assert await kept.unknown_kinds(held, states.objects) == ((), (0,))
+    cluster.versions = []
+    assert await kept.unknown_kinds(held, states.objects) == ((0,), ())
