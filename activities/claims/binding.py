@@ -54,13 +54,16 @@ class Binding(Activities):
         return passed, world
 
     async def _observe(self, key: Key, fresh: bool) -> Claim:
-        """Read the claim and, after an interrupted binding, the handle that already names it."""
+        """Read the claim and, after an interrupted binding, the handle that names it."""
         cache, tools, moment = self._cache, self._tools, now()
         claim = await cache.own(RESOURCE_CLAIM, key, fresh=fresh)
         if claim is None:
             return Claim.of(key, now=moment, names=cache.names, handle={}, exists=False)
-        named = (each for each in cache.handles_of_claim(key.namespace, key.name) if not is_deleting(each))
-        handle: JsonObject = next(named, {})
+        # Not from the cache: a claim created again must not get its predecessor's handle, and be deleted with it.
+        handle: JsonObject = {}
+        for each in cache.handles_of_claim(key.namespace, key.name):
+            if not handle and not is_deleting(each):
+                handle = await self._there_for(key, text_at(each, "metadata", "name")) or {}
         return Claim.of(
             key,
             now=moment,

@@ -241,6 +241,24 @@ async def test_a_binding_that_a_second_attempt_finishes_began_with_the_first(
     assert shown.value.claim["status"]["lifespan"]["start"] == at(start)
 
 
+@pytest.mark.parametrize(
+    "newer",
+    [
+        {"metadata": {"deletionTimestamp": timestamp(NOW), "finalizers": [DEFAULT]}},
+        {"spec": {"resourceClaim": {"namespace": "user-ada", "name": "other"}}},
+    ],
+)
+async def test_a_claim_gets_no_handle_that_is_its_own_only_in_an_outdated_cache(binder: Binder, newer: Json) -> None:
+    binder.has(RESOURCE_PROVIDER, provider(disableCreation=True, override={"kind": "ConfigMap"}))
+    binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
+    holder = {"resourceClaim": {"namespace": "user-ada", "name": "mine"}}
+    held = binder.has(RESOURCE_HANDLE, handle(entry("base"), **holder))
+    metadata = {**held["metadata"], "resourceVersion": "7", **newer.get("metadata", {})}
+    binder.there[held["metadata"]["name"]] = {**held, **newer, "metadata": metadata}
+    status = (await binder.look())["status"]
+    assert "resourceHandle" not in status
+
+
 @pytest.mark.parametrize("edited", [True, False])
 async def test_a_claim_is_woken_if_a_provider_was_edited_while_it_was_bound(
     edited: bool, monkeypatch: pytest.MonkeyPatch
