@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar, cast
@@ -133,7 +134,8 @@ class Inline(Generic[W]):
         if len(actions) == 1:  # the usual case; a task of its own would cost more
             ended: list[Model | Exception | None] = [await self._one(actions[0])]
         else:
-            ended = [*await asyncio.gather(*(self._one(each) for each in actions))]
+            turns = asyncio.Lock()
+            ended = [*await asyncio.gather(*(self._one(each, turns) for each in actions))]
         bugs: list[Exception] = []
         for action, result in zip(actions, ended, strict=True):
             try:
@@ -153,8 +155,8 @@ class Inline(Generic[W]):
                 break
         return state
 
-    async def _one(self, action: Action) -> Model | Exception | None:
-        async with self.places:
+    async def _one(self, action: Action, turns: asyncio.Lock | None = None) -> Model | Exception | None:
+        async with turns if turns and action.in_turn else nullcontext(), self.places:
             try:
                 return await self.effects[action.activity](action)
             except Exception as error:

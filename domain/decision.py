@@ -93,6 +93,8 @@ class Action(Model):
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.CANCELLED
     # Started only when no other action of the object runs, because the lifecycle ends afterwards.
     last: ClassVar[bool] = False
+    # Within a pass, started after the actions of this kind before it, because it may depend on them.
+    in_turn: ClassVar[bool] = False
     # A local activity: the workflow's own worker runs it within the workflow task. It is quick and costs one event.
     local: ClassVar[bool] = False
     # A read that may last for days and can be restarted at any time; it does not delay continue-as-new.

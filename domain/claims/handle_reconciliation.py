@@ -217,6 +217,7 @@ class ResourceAction(ClaimsAction):
 
 class CreateResource(ResourceAction):
     activity: ClassVar[str] = "claims.create_resource"
+    in_turn: ClassVar[bool] = True
 
     handle: GivenObject
     index: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from types import SimpleNamespace
 from typing import Any, cast
@@ -212,3 +213,20 @@ async def test_a_kind_is_unknown_only_where_the_api_server_says_so(refused: bool
     managed = Managed(cast(Any, None), cast(Any, Discovery(refused=refused)), cast(Any, known))
     states = (None, None, None, None, {"kind": "Gadget"}, None)
     assert await managed.unknown_kinds(cast(Any, held), cast(Any, states)) == unknown
+
+
+async def test_resources_are_created_in_their_order_each_after_the_one_before() -> None:
+    """A later resource may depend on an earlier one, such as a ConfigMap on its Namespace."""
+    began: list[str] = []
+
+    class Slow(Server):
+        async def create(self, held: Json, definition: Json) -> Json | Fault:
+            began.append(definition["metadata"]["name"])
+            assert list(self.live) == began[:-1]
+            await asyncio.sleep(0)
+            return await super().create(held, definition)
+
+    providers = [provider(each, override=gadget(each)) for each in ("space", "thing", "last")]
+    server = Slow(None, handle(*(entry(each) for each in ("space", "thing", "last"))), *providers)
+    await server.settle()
+    assert (list(server.live), server.asked) == (["space", "thing", "last"], 2)
