@@ -197,7 +197,7 @@ async def _look(session: Session, discovery: Discovery) -> Snapshot:
     namespace = session.settings.claims_namespace
     kube = session.kube
     before = (await kube.list(RESOURCE_HANDLE, namespace)).items
-    watches = (await kube.list(RESOURCE_WATCH, namespace)).items
+    watches = await _watches(session)
     providers = (await kube.list(RESOURCE_PROVIDER, namespace)).items
     things = await _things(session, discovery, kinds_named(before, watches, providers))
     workflows = frozenset([row.id async for row in session.temporal.list_workflows(_WORKFLOWS)])
@@ -206,6 +206,14 @@ async def _look(session: Session, discovery: Discovery) -> Snapshot:
     )
     names = DomainNames(domain=session.settings.claims_domain)
     return Snapshot(names, claims.items, handles.items, pools.items, things, workflows, session.settings.cluster)
+
+
+async def _watches(session: Session) -> Sequence[JsonObject]:
+    try:
+        return (await session.kube.list(RESOURCE_WATCH, session.settings.claims_namespace)).items
+    except (Absent, Denied) as error:
+        warn(f"skipped: {RESOURCE_WATCH.name}: {error.message}")
+        return []
 
 
 def kinds_named(

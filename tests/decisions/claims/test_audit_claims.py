@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import AsyncGenerator
+from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
 
+from domain.claims import RESOURCE_WATCH
+from domain.identity import Kind
+from engine.errors import Absent, ApiError, Denied
+from engine.kube.api import Listing
+from engine.settings import Settings
 from starters.cli.audits import audits
-from starters.cli.audits.claims import Snapshot, findings, kinds_named
+from starters.cli.audits.claims import Snapshot, audit, findings, kinds_named
 
 Json = dict[str, Any]
 DELETED = {"deletionTimestamp": "2026-11-21T12:00:00Z"}
@@ -159,6 +165,31 @@ def test_kinds_are_those_of_handles_watches_and_providers_but_no_templates() -> 
         ("v1", "Namespace"),
         ("example.com/v1", "Lab"),
     }
+
+
+class Cluster:
+    """A session with a cluster that has no objects, and may not list one kind or does not serve it."""
+
+    settings = Settings()
+
+    def __init__(self, refusal: ApiError) -> None:
+        self.refusal = refusal
+        self.kube = self.temporal = self
+
+    async def list(self, kind: Kind, *_: object) -> Listing:
+        if kind is RESOURCE_WATCH:
+            raise self.refusal
+        return Listing([], "1")
+
+    async def list_workflows(self, _: str) -> AsyncGenerator[Any, None]:
+        for row in ():
+            yield row
+
+
+@pytest.mark.parametrize("refusal", [Absent("404 page not found"), Denied("forbidden")])
+async def test_resource_watches_are_not_needed(refusal: ApiError, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("starters.cli.audits.claims.APART_SECONDS", 0.0)
+    assert await audit(cast(Any, Cluster(refusal)), thorough=False) == []
 
 
 def test_the_area_has_joined() -> None:
