@@ -18,7 +18,7 @@ from typing import cast
 
 from domain.claims import RESOURCE_HANDLE, RESOURCE_WATCH
 from domain.relations import Scope
-from engine.errors import ApiError, Conflict
+from engine.errors import ApiError, Conflict, Invalid
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, text
 from engine.settings import Settings
@@ -103,3 +103,5 @@ async def _make(api: KubeApi, namespace: str, name: str, spec: JsonObject) -> No
         await api.create(RESOURCE_WATCH, {"metadata": {"name": name, "labels": MANAGED_BY}, "spec": spec}, namespace)
     except Conflict:
         logger.debug("ResourceWatch %s exists already", name)
+    except Invalid as error:  # the namespace is from a claim's template
+        logger.info("ResourceWatch %s is not created: %s", name, error)

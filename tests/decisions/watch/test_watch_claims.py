@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, cast
 
 import pytest
@@ -15,8 +16,10 @@ from edited_documents import edited
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION, RESOURCE_FIELD_MANAGER
 from domain.control_annotations import PAUSED
 from domain.identity import Key
-from engine.kube.api import KubeApi
+from engine.errors import Invalid
+from engine.kube.api import KubeApi, Listing
 from engine.settings import Settings
+from starters.watch import resource_watches
 from starters.watch.claims import watched_for
 from starters.watch.gauges import families
 from starters.watch.projection import Projection
@@ -612,6 +615,30 @@ def test_a_view_is_wanted_for_each_kind_and_namespace_with_resources() -> None:
         watch_name("v1", "ConfigMap", "things"): {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "things"},
         watch_name("example.com/v1", "Thing"): {"apiVersion": "example.com/v1", "kind": "Thing"},
     }
+
+
+async def test_a_view_that_the_api_server_finds_invalid_blocks_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource_watches, "ROUND", 0.0)
+    monkeypatch.setattr(resource_watches, "BETWEEN_WRITES", 0.0)
+    made: list[str] = []
+
+    class Cluster:
+        async def list(self, *_: object) -> Listing:
+            return Listing([], "1")
+
+        async def create(self, kind: object, obj: Obj, *_: object) -> None:
+            made.append(obj["spec"]["namespace"])
+            if made == ["Not a name"]:
+                raise Invalid("metadata.name: Invalid value")
+
+    references = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "namespace": where, "name": "a"} for where in ("Not a name", "things")
+    ]
+    index = Scene(handle(*(entry("base", reference=reference) for reference in references))).watcher.index
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await resource_watches.keep_views("poolboy", cast(Any, Cluster()), index)
+    assert made == ["Not a name", "things"]
 
 
 # Numbers.
