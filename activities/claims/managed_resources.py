@@ -23,7 +23,7 @@ from engine import kube
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
 from engine.kube import KubeApi
 from engine.kube.discovery import Discovery, Served
-from engine.kube.errors import NO_SUCH_KIND
+from engine.kube.errors import METHOD_NOT_ALLOWED, NO_SUCH_KIND
 
 # After this many refused deletions, an object is left to the next pass.
 MOST_DELETIONS = 3
@@ -182,6 +182,9 @@ class Managed:
             if served := await self._in_any_version(reference):
                 with suppress(Absent):
                     await delete(served.kind)
+        except Invalid as invalid:
+            if invalid.code != METHOD_NOT_ALLOWED:  # else objects of this kind can be read or deleted by nobody
+                raise
 
     async def _delete_as(
         self,

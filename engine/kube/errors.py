@@ -15,6 +15,7 @@ from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled
 from engine.kube.json import at, mapping, sequence, text
 
 NO_SUCH_KIND = "NoSuchKind"
+METHOD_NOT_ALLOWED = "MethodNotAllowed"
 NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 _LONGEST_MESSAGE = 1000

@@ -10,7 +10,7 @@ from claim_domain import NAMES
 
 from activities.claims.cache import ClaimCache
 from activities.claims.managed_resources import Managed
-from engine.errors import Absent, ApiError, Conflict, Unavailable
+from engine.errors import Absent, ApiError, Conflict, Invalid, Unavailable
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.discovery import Discovery
 from engine.kube.errors import NO_SUCH_KIND
@@ -40,8 +40,11 @@ class Cluster:
         self.elsewhere: bool | ApiError = False
         self.forgotten: list[str] = []
         self.moved = False
+        self.unreadable: ApiError | None = None
 
     async def get(self, kind: object, namespace: str, name: str) -> Json:
+        if self.unreadable:
+            raise self.unreadable
         if self.moved and not self.forgotten:
             raise Absent(name, code=NO_SUCH_KIND)
         if name not in self.objects:
@@ -164,3 +167,10 @@ async def test_an_object_that_may_still_exist_keeps_its_handle() -> None:
     cluster.unserved, cluster.elsewhere = {"v1"}, Unavailable("read the group: 503")
     (refused,) = await deleted(cluster, "it")
     assert refused.message == "read the group: 503"
+
+
+@pytest.mark.parametrize(("code", "refusals"), [("MethodNotAllowed", 0), ("BadRequest", 1)])
+async def test_a_kind_that_can_only_be_created_keeps_no_handle(code: str, refusals: int) -> None:
+    cluster = Cluster(HANDLE)
+    cluster.unreadable = Invalid("the server does not allow this method on the requested resource", code=code)
+    assert len(await deleted(cluster, "it")) == refusals
