@@ -19,6 +19,7 @@ from domain.claims import RESOURCE_POOL, phases
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.domain_names import DomainNames
 from domain.claims.evaluator_interface import Fault
+from domain.claims.events import fault_events
 from domain.claims.finalizers import in_hand
 from domain.claims.ignore_label import is_left_alone
 from domain.claims.json_objects import GivenObject, JsonObject, is_deleting, object_at
@@ -160,7 +161,8 @@ def decide(world: Pool, now: datetime) -> Decision:
         begins_at=planned.begins_at,
         look_at=earliest([now + world.interval if world.fault or _has_no_turn(world) else None, planned.gives_up_at]),
     )
-    return decision.doing(*_actions(world, planned, now))
+    notices = tuple(fault_events(None, world.pool, (world.fault,) if world.fault else ()))
+    return decision.doing(*_actions(world, planned, now)).model_copy(update={"notices": notices})
 
 
 def _leaving(world: Pool, now: datetime) -> Decision:

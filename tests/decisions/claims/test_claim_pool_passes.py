@@ -27,6 +27,7 @@ from domain.claims.references import reference_to
 from domain.control_annotations import PAUSED
 from domain.identity import Key, Kind
 from domain.resource import timestamp
+from domain.writes import RecordEvents
 from engine.errors import ApiError, Conflict, Denied, Invalid, Unavailable
 from engine.settings import Settings
 
@@ -60,6 +61,7 @@ class Cluster:
         self.refusal: ApiError | None = None  # the API server's answer to each new handle
         self.disturbed = 0  # how often another client writes a handle while it is being deleted
         self.scalings: dict[str, Json] = {}
+        self.events: list[tuple[str, str]] = []
         self.status_refusal: ApiError | None = None  # the API server's answer to each write of a status
         self.owner_refused = False  # whether this worker may not make the pool the owner of its scalings
 
@@ -141,6 +143,9 @@ class Cluster:
     async def let_go(self, kind: object, pool: Json) -> None:
         self.let_go_with = [*self.handles, *self.unseen]
 
+    async def record(self, action: RecordEvents) -> None:
+        self.events += [(notice.reason, notice.message) for notice in action.notices]
+
     async def look(self, known: PoolMemory | None = None, activity: str = "1", **user_claim: Any) -> PoolWorld:
         """One pass, within an activity of that id."""
 
@@ -148,7 +153,7 @@ class Cluster:
             pass
 
         part = cast(Any, self)
-        self.effects = effects_of(*WriteActivities(part).all())
+        self.effects = effects_of(*WriteActivities(part).all()) | {RecordEvents.activity: self.record}
         tools = Tools(part, part, part, part, Settings())
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, activity_id=activity)
@@ -193,6 +198,16 @@ async def test_a_pool_that_can_make_no_handle_looks_again_by_itself(cluster: Clu
     (world,) = await looks(cluster, timedelta(seconds=1))
     assert world.decision.phase == "Stalled"
     assert world.decision.deadline == datetime(2026, 1, 1, tzinfo=UTC) + Settings().claims_interval
+
+
+async def test_a_pools_fault_is_reported_once_by_an_event(cluster: Cluster) -> None:
+    cluster.fault = Fault(reason="ProviderMissing", message="ResourceProvider lab: not found")
+    for activity in ("1", "2"):
+        await cluster.look(activity=activity)
+    assert cluster.events == [("ProviderMissing", "ResourceProvider lab: not found")]
+    cluster.fault = None
+    await cluster.look(activity="3")
+    assert (len(cluster.events), "conditions" in cluster.pool["status"]) == (1, False)
 
 
 @pytest.mark.parametrize("refusal", [Denied("exceeded quota: handles"), Invalid("denied by a policy")])
