@@ -17,7 +17,7 @@ from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_binding import Created, CreateHandle, TakeHandle, Taken, decide, wanted_of
 from domain.claims.claim_preparation import Claim
 from domain.claims.evaluator_interface import BindingQuestion
-from domain.claims.faults import FAULTS, Faulty, fault_of, handle_refused
+from domain.claims.faults import FAULTS, HANDLE_REFUSED, Faulty, fault_of, handle_refused
 from domain.claims.handle_creation import claim_labels, new_handle
 from domain.claims.handle_names import claim_handle_name
 from domain.claims.json_objects import JsonObject, is_deleting, text_at, with_added
@@ -108,6 +108,8 @@ class Binding(Activities):
         except (Absent, Conflict):
             metrics.bind_missed()
             return await self._there_for(action.key, name)
+        except (Denied, Invalid) as error:
+            raise Unusable(HANDLE_REFUSED, f"{name} cannot be bound: {error.message}") from error
         except ApiError:
             if (there := await self._there_for(action.key, name)) is None:
                 raise

@@ -19,6 +19,7 @@ from domain.claims.update_filters import BadPattern
 
 # Hundreds of resources may each contribute a message.
 LONGEST_MESSAGE = 4_000
+HANDLE_REFUSED = "HandleRefused"
 
 
 class Faulty(Exception):  # noqa: N818 - says what the object is
@@ -48,7 +49,7 @@ def fault_of(error: Exception, where: str = "") -> Fault:
 
 
 def handle_refused(message: str) -> Fault:
-    return Fault(reason="HandleRefused", message=f"no ResourceHandle can be created: {message}")
+    return Fault(reason=HANDLE_REFUSED, message=f"no ResourceHandle can be created: {message}")
 
 
 @contextmanager

@@ -20,7 +20,15 @@ from activities.claims.object_writes import Writer
 from activities.claims.tools import Tools
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
 from domain.claims.claim_evaluation import plan_claim
-from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, HandlePlan, HandleQuestion
+from domain.claims.evaluator_interface import (
+    BindingQuestion,
+    ClaimPlan,
+    ClaimQuestion,
+    HandleBody,
+    HandlePlan,
+    HandleQuestion,
+)
+from domain.claims.handle_binding import plan_binding
 from domain.claims.json_objects import text_at, value_at
 from domain.identity import Key, Kind
 from domain.operator_domain import DEFAULT
@@ -211,6 +219,48 @@ async def test_a_claim_shows_that_the_api_server_refuses_its_handle(monkeypatch:
     (stalled,) = (await binder.look())["status"]["conditions"]
     reported = "no ResourceHandle can be created: exceeded quota: handles"
     assert (stalled["reason"], reported in stalled["message"]) == ("HandleRefused", True)
+
+
+class Policy(Served):
+    """The API server refuses each write of the handles in `kept`."""
+
+    kept: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bind, self.binding = self.binding.bind, cast(Any, self.evaluated)
+
+    async def evaluated(self, question: BindingQuestion) -> HandleBody:
+        return plan_binding(question)
+
+    async def look(self, now: datetime = NOW) -> Json:
+        await ActivityEnvironment().run(self.bind, KEY)
+        return self.there["mine"]
+
+    async def replace(self, kind: Kind, namespace: str, name: str, obj: Json, subresource: str = "") -> Json:
+        if name in self.kept:
+            raise Denied(f"update ResourceHandle poolboy/{name}: denied by a policy")
+        return await super().replace(kind, namespace, name, obj, subresource)
+
+
+@pytest.mark.parametrize(("kept", "gets"), [(("guid-1",), "guid-2"), (("guid-1", "guid-2"), None)])
+async def test_a_free_handle_that_the_api_server_lets_nobody_bind_is_passed_over(
+    kept: tuple[str, ...], gets: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    binder = Policy()
+    for module in ("claims.binding", "inline_driver"):
+        monkeypatch.setattr(f"activities.{module}.now", lambda: binder.now)
+    binder.kept = kept
+    binder.has(RESOURCE_PROVIDER, provider(override={"kind": "ConfigMap"}, disableCreation=True))
+    for name in ("guid-1", "guid-2"):
+        held = handle(entry("base", "base"))
+        binder.has(RESOURCE_HANDLE, {**held, "metadata": {**held["metadata"], "name": name}})
+    binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
+    status = (await binder.look())["status"]
+    assert value_at(status, "resourceHandle", "name") == gets
+    stalled = [(each["reason"], each["message"]) for each in status.get("conditions", [])]
+    refusal = "guid-1 cannot be bound: update ResourceHandle poolboy/guid-1: denied by a policy"
+    assert stalled == ([] if gets else [("HandleRefused", refusal)])
 
 
 @pytest.mark.parametrize(
