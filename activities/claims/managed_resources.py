@@ -20,7 +20,7 @@ from domain.claims.references import recorded_reference, reference_of
 from domain.claims.resource_adoption import other_owner, owned_by_another, owner_of
 from domain.identity import Kind
 from engine import kube
-from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, unless_absent
 from engine.kube import KubeApi
 from engine.kube.discovery import Discovery, Served
 from engine.kube.errors import METHOD_NOT_ALLOWED, NO_SUCH_KIND
@@ -110,9 +110,8 @@ class Managed:
                 made = await self._api.create(kind, definition, namespace, field_manager=RESOURCE_FIELD_MANAGER)
                 return _seen(made)
             except Conflict as taken:
-                if taken.code != "AlreadyExists":
+                if taken.code != "AlreadyExists" or (there := await self._found(kind, namespace, name)) is None:
                     raise
-            there = _seen(await self._api.get(kind, namespace, name))
             owner = await self._other_owner(handle, there)
             return owned_by_another(where, owner) if owner else there
         except Absent as error:
@@ -121,6 +120,10 @@ class Managed:
             return Fault(reason="ResourceNotCreated", message=_error_text(error, definition))
         except (Denied, Invalid) as error:
             return _refused(error, definition)
+
+    async def _found(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        found = await unless_absent(self._api.get(kind, namespace, name))
+        return None if found is None else _seen(found)
 
     async def update(self, state: JsonObject, operations: Operations) -> JsonObject | Fault:
         """Patch the object; returns it or a fault. Raises Conflict if it has changed since it was read."""

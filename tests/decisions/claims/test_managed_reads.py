@@ -78,6 +78,18 @@ async def test_a_live_object_is_seen_without_what_only_machines_read() -> None:
     assert before == LIVE
 
 
+async def test_an_object_that_goes_while_its_name_is_taken_is_created_at_once() -> None:
+    """A conflict makes the pass observe again; a fault would last until the next periodic pass."""
+
+    class Going(Cluster):
+        async def get(self, *_: object) -> Json:
+            raise Absent("gone")
+
+    cluster = cast(Any, Going())
+    with pytest.raises(Conflict):
+        await Managed(cluster, cluster, cluster).create(holding(), {**BARE, "metadata": {"name": "taken"}})
+
+
 @pytest.mark.parametrize("live", [{}, {"metadata": None, "status": "text"}, {"status": {}}])
 async def test_a_live_object_of_any_shape_is_seen(live: Json) -> None:
     assert await managed(live).states(holding("a")) == States((live,))
