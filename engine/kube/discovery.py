@@ -77,8 +77,9 @@ class Discovery:
 
     def forget(self, api_version: str, kind: str) -> None:
         """Drop the cached kind; for a caller whose request found no such path."""
-        if version := self._versions.get(api_version):
-            version.kinds.pop(kind, None)
+        version = self._versions.get(api_version)
+        if version and version.kinds.pop(kind, None):
+            version.read_at = None  # the kind may be served all the same, and others must not take it for missing
 
     async def _read(self, api_version: str) -> list[Served]:
         if not _is_possible(api_version):

@@ -76,3 +76,23 @@ async def test_an_api_version_that_cannot_be_is_not_asked_for(api_version: str) 
         await discovery.served(api_version, "Gadget")
     assert absent.value.code == NO_SUCH_KIND
     assert await discovery.in_any_version(api_version, "Gadget") is None
+
+
+async def test_a_kind_that_was_forgotten_is_looked_up_at_once() -> None:
+    """Until then it would count as missing, and another handle's object of this kind as gone."""
+    discovery = Discovery(cast(KubeApi, Server(apis__things__v2=GADGETS)))
+    for _ in range(3):
+        assert (await discovery.served("things/v2", "Gadget")).kind.plural == "gadgets"
+        discovery.forget("things/v2", "Gadget")
+
+
+async def test_a_missing_kind_is_not_looked_up_for_each_caller() -> None:
+    server = Server(apis__things__v2=OTHERS)
+    discovery = Discovery(cast(KubeApi, server))
+    with pytest.raises(Absent):
+        await discovery.served("things/v2", "Gadget")
+    server.down = "apis/things/v2"
+    for _ in range(3):
+        discovery.forget("things/v2", "Gadget")
+        with pytest.raises(Absent):
+            await discovery.served("things/v2", "Gadget")
