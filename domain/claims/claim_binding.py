@@ -27,7 +27,7 @@ from domain.claims.handle_reconciliation import begun_with, reconciled
 from domain.claims.ignore_label import is_left_alone, is_managed
 from domain.claims.json_objects import GivenObject, JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.lifespan_end import bound_status
-from domain.claims.references import reference_to
+from domain.claims.references import handle_name, reference_to
 from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.timestamps import born, end_of_handle
 from domain.claims.writes import ClaimsAction, PutStatus
@@ -141,6 +141,9 @@ def decide(world: Claim, now: datetime) -> Decision:
         return phases.GONE
     if world.hold:
         return phases.awaiting_binder(now).model_copy(update={"deadline": None, "planned": (BIND,)})
+    if not world.handle and handle_name(world.own):
+        # Bound before, but the handle is being deleted: the claim's own workflow decides, and deletes the claim.
+        return phases.awaiting_binder(now).model_copy(update={"phase": "Bound", "why": "its handle is being deleted"})
     if (waiting := not_begun(claim, now)) is not None:
         return waiting
     if first := to_validate(world):

@@ -221,6 +221,34 @@ async def test_a_claim_shows_that_the_api_server_refuses_its_handle(monkeypatch:
     assert (stalled["reason"], reported in stalled["message"]) == ("HandleRefused", True)
 
 
+async def test_a_claim_whose_handle_is_deleted_while_it_is_bound_gets_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    created: list[str] = []
+
+    class Creating(Served):
+        async def create(self, kind: Any, obj: Json, *_: object) -> None:
+            created.append(kind.name)
+            raise Denied("created another one")
+
+    binder = Creating()
+    for module in ("claims.binding", "inline_driver"):
+        monkeypatch.setattr(f"activities.{module}.now", lambda: binder.now)
+    binder.has(RESOURCE_PROVIDER, provider(override={"kind": "ConfigMap"}))
+    binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
+    holder = {"resourceClaim": {"namespace": "user-ada", "name": "mine"}}
+    held = binder.has(RESOURCE_HANDLE, handle(entry("base"), **holder))
+
+    def deleted() -> None:
+        binder.meanwhile = None
+        metadata = {**held["metadata"], "deletionTimestamp": timestamp(NOW), "finalizers": [DEFAULT]}
+        binder.has(RESOURCE_HANDLE, {**held, "metadata": metadata})
+
+    binder.meanwhile = deleted
+    status = (await binder.look())["status"]
+    assert (created, value_at(status, "resourceHandle", "name")) == ([], held["metadata"]["name"])
+
+
 class Policy(Served):
     """The API server refuses each write of the handles in `kept`."""
 
