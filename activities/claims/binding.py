@@ -73,6 +73,7 @@ class Binding(Activities):
             claim_observed=claim,
             hold=tools.hold(claim),
             handle_hold=tools.hold(handle) if handle else "",
+            fresh=fresh,
             binds=True,
             cadence=tools.cadence,
         )

@@ -21,7 +21,7 @@ from domain.claims.claim_preparation import Claim, notices, to_validate
 from domain.claims.delayed_start import not_begun
 from domain.claims.durations import UnreadableDuration, parse_duration
 from domain.claims.evaluator_interface import ClaimPlan, Fault, HandlePlan
-from domain.claims.handle_lifecycle import RECONCILING, disturbed
+from domain.claims.handle_lifecycle import RECONCILING, ObserveAgain, disturbed
 from domain.claims.handle_matching import Wanted
 from domain.claims.handle_reconciliation import begun_with, reconciled
 from domain.claims.ignore_label import is_left_alone, is_managed
@@ -142,6 +142,8 @@ def decide(world: Claim, now: datetime) -> Decision:
     if world.hold:
         return phases.awaiting_binder(now).model_copy(update={"deadline": None, "planned": (BIND,)})
     if not world.handle and handle_name(world.own):
+        if not world.fresh:
+            return RECONCILING.doing(ObserveAgain())
         # Bound before, but the handle is being deleted: the claim's own workflow decides, and deletes the claim.
         return phases.awaiting_binder(now).model_copy(update={"phase": "Bound", "why": "its handle is being deleted"})
     if (waiting := not_begun(claim, now)) is not None:

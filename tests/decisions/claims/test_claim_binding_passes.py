@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import pytest
 from claim_scenes import Parts, claim, entry, handle, provider
@@ -53,6 +53,7 @@ class Binder(Parts):
         queue = unwatched_queue(self.woken, self)
         self.cache = queue.cache
         self.there: dict[str, Json] = {}
+        self.read: list[str] = []
         self.written: list[str] = []
         self.now = NOW
         self.meanwhile: Callable[[], None] | None = None
@@ -94,6 +95,7 @@ class Binder(Parts):
         """An Event."""
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Json:
+        self.read.append(name)
         return self.there[name]
 
     # The evaluator.
@@ -136,12 +138,18 @@ class Shown(Exception):  # noqa: N818 - ends the look
         self.claim = claim
 
 
+B = TypeVar("B", bound=Binder)
+
+
 @pytest.fixture
 def binder(monkeypatch: pytest.MonkeyPatch) -> Binder:
-    made = Binder()
+    return timed(Binder(), monkeypatch)
+
+
+def timed(binder: B, monkeypatch: pytest.MonkeyPatch) -> B:
     for module in ("claims.binding", "inline_driver"):
-        monkeypatch.setattr(f"activities.{module}.now", lambda: made.now)
-    return made
+        monkeypatch.setattr(f"activities.{module}.now", lambda: binder.now)
+    return binder
 
 
 def asking(size: object) -> Json:
@@ -167,13 +175,13 @@ async def test_a_claim_in_list_mode_that_waits_shows_its_providers(binder: Binde
     assert [each["provider"]["name"] for each in status["resources"]] == ["base"]
 
 
-async def test_a_look_that_finds_nothing_new_writes_nothing(binder: Binder) -> None:
+async def test_a_look_that_finds_nothing_new_only_reads_the_cache(binder: Binder) -> None:
     binder.has(RESOURCE_PROVIDER, provider(parameters=SIZES, disableCreation=True, override={"kind": "ConfigMap"}))
     binder.has(RESOURCE_CLAIM, asking(3))
     await binder.look()
     assert binder.written == ["mine", "mine status"]
     await binder.look(NOW + timedelta(minutes=1))
-    assert binder.written == ["mine", "mine status"]
+    assert (binder.read, binder.written) == ([], ["mine", "mine status"])
 
 
 async def test_a_fault_found_late_overwrites_nothing_that_others_have_written(binder: Binder) -> None:
@@ -211,9 +219,7 @@ async def test_a_claim_shows_that_the_api_server_refuses_its_providers_labels(bi
 
 
 async def test_a_claim_shows_that_the_api_server_refuses_its_handle(monkeypatch: pytest.MonkeyPatch) -> None:
-    binder = Quota()
-    for module in ("claims.binding", "inline_driver"):
-        monkeypatch.setattr(f"activities.{module}.now", lambda: binder.now)
+    binder = timed(Quota(), monkeypatch)
     binder.has(RESOURCE_PROVIDER, provider(override={"kind": "ConfigMap"}))
     binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
     (stalled,) = (await binder.look())["status"]["conditions"]
@@ -231,9 +237,7 @@ async def test_a_claim_whose_handle_is_deleted_while_it_is_bound_gets_no_other(
             created.append(kind.name)
             raise Denied("created another one")
 
-    binder = Creating()
-    for module in ("claims.binding", "inline_driver"):
-        monkeypatch.setattr(f"activities.{module}.now", lambda: binder.now)
+    binder = timed(Creating(), monkeypatch)
     binder.has(RESOURCE_PROVIDER, provider(override={"kind": "ConfigMap"}))
     binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
     holder = {"resourceClaim": {"namespace": "user-ada", "name": "mine"}}
@@ -271,13 +275,22 @@ class Policy(Served):
         return await super().replace(kind, namespace, name, obj, subresource)
 
 
+async def test_a_claim_that_names_a_handle_only_in_an_outdated_cache_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    binder = timed(Policy(), monkeypatch)
+    binder.has(RESOURCE_PROVIDER, provider(override={"kind": "ConfigMap"}, disableCreation=True))
+    outdated = {**claim(provider={"name": "base"}), "status": {"resourceHandle": {"name": "guid-gone"}}}
+    released = {**binder.has(RESOURCE_CLAIM, outdated), "status": {}}
+    binder.there["mine"] = {**released, "metadata": {**released["metadata"], "resourceVersion": "7"}}
+    held = binder.has(RESOURCE_HANDLE, handle(entry("base", "base")))
+    status = (await binder.look())["status"]
+    assert status["resourceHandle"]["name"] == held["metadata"]["name"]
+
+
 @pytest.mark.parametrize(("kept", "gets"), [(("guid-1",), "guid-2"), (("guid-1", "guid-2"), None)])
 async def test_a_free_handle_that_the_api_server_lets_nobody_bind_is_passed_over(
     kept: tuple[str, ...], gets: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    binder = Policy()
-    for module in ("claims.binding", "inline_driver"):
-        monkeypatch.setattr(f"activities.{module}.now", lambda: binder.now)
+    binder = timed(Policy(), monkeypatch)
     binder.kept = kept
     binder.has(RESOURCE_PROVIDER, provider(override={"kind": "ConfigMap"}, disableCreation=True))
     for name in ("guid-1", "guid-2"):
@@ -343,9 +356,7 @@ async def test_a_claim_is_woken_if_a_provider_was_edited_while_it_was_bound(
 ) -> None:
     """The watcher may have seen the edit before the claim named the provider."""
     monkeypatch.setattr("activities.claims.cache.LONGEST_BEHIND", MOMENT)
-    binder = Served()
-    for module in ("claims.binding", "inline_driver"):
-        monkeypatch.setattr(f"activities.{module}.now", lambda: binder.now)
+    binder = timed(Served(), monkeypatch)
     binder.has(RESOURCE_PROVIDER, provider())
     binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
     holder = {"resourceClaim": {"namespace": "user-ada", "name": "mine"}}
