@@ -124,7 +124,7 @@ class Inline(Generic[W]):
             await asyncio.sleep((until - now()).total_seconds())
 
     async def _act(self, state: State[W], actions: Sequence[Action]) -> State[W]:
-        """Run independent actions concurrently, and fold their results in the decision's order.
+        """Run actions concurrently, except those in turn, and fold their results in the decision's order.
 
         Events come first: another action's change of the world would remove the reason to record them.
         """

@@ -93,7 +93,7 @@ class Action(Model):
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.CANCELLED
     # Started only when no other action of the object runs, because the lifecycle ends afterwards.
     last: ClassVar[bool] = False
-    # Within a pass, started after the actions of this kind before it, because it may depend on them.
+    # Such actions of a pass run one after the other, in order, because a later one may depend on an earlier one.
     in_turn: ClassVar[bool] = False
     # A local activity: the workflow's own worker runs it within the workflow task. It is quick and costs one event.
     local: ClassVar[bool] = False

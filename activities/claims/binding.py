@@ -62,8 +62,9 @@ class Binding(Activities):
         # Not from the cache: a claim created again must not get its predecessor's handle, and be deleted with it.
         handle: JsonObject = {}
         for each in cache.handles_of_claim(key.namespace, key.name):
-            if not handle and not is_deleting(each):
-                handle = await self._there_for(key, text_at(each, "metadata", "name")) or {}
+            if not is_deleting(each) and (there := await self._there_for(key, text_at(each, "metadata", "name"))):
+                handle = there
+                break
         return Claim.of(
             key,
             now=moment,

@@ -110,8 +110,11 @@ class Managed:
                 made = await self._api.create(kind, definition, namespace, field_manager=RESOURCE_FIELD_MANAGER)
                 return _seen(made)
             except Conflict as taken:
-                if taken.code != "AlreadyExists" or (there := await self._found(kind, namespace, name)) is None:
+                if taken.code != "AlreadyExists":
                     raise
+                if (found := await unless_absent(self._api.get(kind, namespace, name))) is None:
+                    raise  # it has gone meanwhile
+            there = _seen(found)
             owner = await self._other_owner(handle, there)
             return owned_by_another(where, owner) if owner else there
         except Absent as error:
@@ -120,10 +123,6 @@ class Managed:
             return Fault(reason="ResourceNotCreated", message=_error_text(error, definition))
         except (Denied, Invalid) as error:
             return _refused(error, definition)
-
-    async def _found(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        found = await unless_absent(self._api.get(kind, namespace, name))
-        return None if found is None else _seen(found)
 
     async def update(self, state: JsonObject, operations: Operations) -> JsonObject | Fault:
         """Patch the object; returns it or a fault. Raises Conflict if it has changed since it was read."""
@@ -186,7 +185,7 @@ class Managed:
                 with suppress(Absent):
                     await delete(served.kind)
         except Invalid as invalid:
-            if invalid.code != METHOD_NOT_ALLOWED:  # else objects of this kind can be read or deleted by nobody
+            if invalid.code != METHOD_NOT_ALLOWED:  # some kinds, such as reviews of access, can only be created
                 raise
 
     async def _delete_as(

@@ -1,4 +1,4 @@
-"""Events of claims and handles: refused values, faults, and changes of the lifespan's end.
+"""Events of claims, handles and pools: refused values, faults, and changes of the lifespan's end.
 
 Faults already in the object's conditions are not reported again.
 """

@@ -79,7 +79,7 @@ class Discovery:
         """Drop the cached kind; for a caller whose request found no such path."""
         version = self._versions.get(api_version)
         if version and version.kinds.pop(kind, None):
-            version.read_at = None  # the kind may be served all the same, and others must not take it for missing
+            version.read_at = None  # if the kind is served after all, other callers must not take it for missing
 
     async def _read(self, api_version: str) -> list[Served]:
         if not _is_possible(api_version):
