@@ -252,8 +252,12 @@ async def test_a_scaling_adds_handles_once(ground: Ground) -> None:
     await ground.until("it is done", lambda: state(ground, name) == ("done", 2), PROMPT)
     labelled = [obj for obj in free(ground) if label_of(obj, "resource-pool-scaling-name") == name]
     assert len(labelled) == 2
-    owner = look(ground.one(RESOURCE_POOL_SCALING, name), "metadata.ownerReferences.0")
-    assert (owner["kind"], owner["name"]) == ("ResourcePool", ground.named("pool"))
+
+    def owner() -> Any:
+        return look(ground.one(RESOURCE_POOL_SCALING, name), "metadata.ownerReferences.0")
+
+    await ground.until("it has its owner, which is written after the status", owner, PROMPT)
+    assert (owner()["kind"], owner()["name"]) == ("ResourcePool", ground.named("pool"))
     # Once only: what is taken of them is not made again beyond the minimum.
     for number in range(3):
         await ground.ask(f"claim-{number}", provider="lab")
