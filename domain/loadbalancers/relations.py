@@ -23,9 +23,12 @@ def _shown_to_service(balancer: LoadBalancer) -> Hashable:
     return balancer.status.external_ip or "", answers
 
 
-def _service_of(balancer: LoadBalancer) -> Iterable[Hashable]:
+def _services_of(balancer: LoadBalancer) -> Iterable[Hashable]:
+    """The Service that the LoadBalancer serves, and all Services whose names yield its name."""
     namespace, _, name = balancer.service.partition("/")
-    return [(namespace, name)]
+    own = balancer.metadata.name
+    named = {(own[:at], own[at + 2 :]) for at in range(len(own)) if own.startswith("--", at)}
+    return sorted({(namespace, name)} | named)
 
 
 def _balancer_of(machine_set: LoadBalancerSet) -> Iterable[Hashable]:
@@ -67,7 +70,7 @@ def _health(machine: LoadBalancerMachine) -> Hashable:
 _BALANCER_TO_SERVICE = Relation(
     of=LoadBalancer,
     to=Service,
-    by=_service_of,
+    by=_services_of,
     news=News(lambda each: (each.metadata.generation, _shown_to_service(each), each.metadata.deleting)),
 )
 

@@ -165,6 +165,13 @@ def test_a_load_balancer_that_is_gone_or_new_wakes_its_service() -> None:
     assert OURS in ENTRIES[LOAD_BALANCER.name].relatives(None, seen_balancer(), index(seen()))
 
 
+def test_a_load_balancer_that_is_gone_wakes_each_service_whose_name_it_had() -> None:
+    theirs = {"name": "a--b--c", "annotations": {"yawol.stackit.cloud/serviceName": "a/b--c"}}
+    waiting = seen(metadata={"namespace": "a--b", "name": "c"})
+    gone = seen_balancer(metadata=theirs)
+    assert waiting.key in ENTRIES[LOAD_BALANCER.name].relatives(gone, None, index(waiting))
+
+
 def test_other_cloud_fields_than_the_address_do_not_concern_the_service() -> None:
     known = index(seen())
     assert (
