@@ -59,8 +59,8 @@ class ServiceActivities(Activities):
 
         passed = await Inline(decide_service, self._effects, observe).carry_out(look, look.memory)
         world = passed.world
-        if world.balancer is not None and not (world.hold or look.dry_run):
-            await self._events.forward(world.service.metadata, world.balancer)
+        if world.own is not None and not (world.hold or look.dry_run):
+            await self._events.forward(world.service.metadata, world.own)
             world = world.with_balancer(world.balancer)
         # `exists` is about the Service only: without our load balancer, the workflow still handles a wake as it ends.
         return passed.as_world(LoadBalancerWorld, exists=world.exists, known=world.known)

@@ -37,8 +37,8 @@ def decide_service(world: ServiceWorld, now: datetime) -> Decision:
         return gone()
     if world.installation is None:
         return Decision(phase="Held", outcome=Outcome.WAITING, why=NOT_SERVED, waits_for=("the settings",))
-    service, balancer = world.service, world.balancer
-    work = work_for(service, balancer, world.nodes, world.installation)
+    service, balancer = world.service, world.own
+    work = work_for(service, world.balancer, world.nodes, world.installation)
     done: tuple[Notice, ...] = ()
     acts = _balancer_actions(world, work, world.installation)
     refused = world.refused(BALANCER) if acts else None

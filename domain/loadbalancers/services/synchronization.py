@@ -76,7 +76,7 @@ class ServiceWork(Model):
 def work_for(
     service: Service, balancer: LoadBalancer | None, nodes: Iterable[Node], installation: Installation
 ) -> ServiceWork:
-    stranger = _other_service(service, balancer)
+    stranger = other_service(service, balancer)
     if not wants_balancer(installation, service):
         return _release(service, None if stranger else balancer, release=drops_finalizer(installation, service))
     if stranger:
@@ -104,7 +104,7 @@ def _release(service: Service, balancer: LoadBalancer | None, *, release: bool) 
     return ServiceWork(clear_ingress=bool(service.ingress), drop_finalizer=True)
 
 
-def _other_service(service: Service, balancer: LoadBalancer | None) -> str:
+def other_service(service: Service, balancer: LoadBalancer | None) -> str:
     if balancer is None or balancer.service in ("", service_name(service.metadata)):
         return ""
     namespace, _, name = balancer.service.partition("/")

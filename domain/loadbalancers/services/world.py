@@ -6,6 +6,7 @@ from domain.decision import Action, Queue
 from domain.loadbalancers.object_world import ObjectWorld
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Installation, Node, Service
+from domain.loadbalancers.services.synchronization import other_service
 from domain.model import Model
 from domain.notices import Notice
 from domain.schema import Document
@@ -16,13 +17,17 @@ class ServiceWorld(ObjectWorld):
     about: ClassVar[str] = "service"
 
     service: Service = Service()
-    balancer: LoadBalancer | None = None  # its LoadBalancer, found by name; None if absent
+    balancer: LoadBalancer | None = None  # the LoadBalancer of its name; None if absent
     nodes: tuple[Node, ...] = ()  # every node of the cluster, if the Service needs a load balancer
     installation: Installation | None = None  # the settings for all Services; None if no Services are served
 
+    @property
+    def own(self) -> LoadBalancer | None:
+        return None if other_service(self.service, self.balancer) else self.balancer
+
     def with_balancer(self, balancer: LoadBalancer | None) -> Self:
-        generation = balancer.metadata.generation if balancer else 0
-        return self.model_copy(update={"balancer": balancer}).learn(balancer_generation=generation)
+        world = self.model_copy(update={"balancer": balancer})
+        return world.learn(balancer_generation=world.own.metadata.generation if world.own else 0)
 
 
 class FoundBalancer(Model):

@@ -54,7 +54,8 @@ class DeadlyKube(MemoryKube):
 class Installed:
     """One Service, in a cluster of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "shop") -> None:
+        self.name = name
         self.kube, self.served = DeadlyKube(), MemoryKube()
         self._memory, self._recorded = ObjectMemory(), dict[str, datetime | None]()
         self.restart()
@@ -69,18 +70,17 @@ class Installed:
         await self.served.create(SERVICE, self.body(annotations), "web")
         await self.passed()
 
-    @staticmethod
-    def body(annotations: dict[str, str]) -> dict[str, Any]:
+    def body(self, annotations: dict[str, str]) -> dict[str, Any]:
         port = {"name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080, "nodePort": 30080}
         return {
-            "metadata": {"name": "shop", "annotations": annotations},
+            "metadata": {"name": self.name, "annotations": annotations},
             "spec": {"type": "LoadBalancer", "loadBalancerClass": "stackit.cloud/yawol", "ports": [port]},
         }
 
     async def passed(self, attempt: int = 1) -> Counter[tuple[str, str]]:
         """How often each Event, by reason and message, was recorded on the Service after one more pass."""
-        uid = (await self.served.get(SERVICE, "web", "shop"))["metadata"]["uid"]
-        key = Key(kind=SERVICE.name, namespace="web", name="shop", uid=uid)
+        uid = (await self.served.get(SERVICE, "web", self.name))["metadata"]["uid"]
+        key = Key(kind=SERVICE.name, namespace="web", name=self.name, uid=uid)
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, started_time=datetime.now(UTC), attempt=attempt)
         look = PassService(key=key, memory=self._memory, recorded=self._recorded)
@@ -127,6 +127,15 @@ async def test_notices_of_only_its_load_balancer_reach_the_service_once() -> Non
     assert {what: events[what] for what in wanted} == dict.fromkeys(wanted, 1)
     on.restart()
     assert await on.passed() == events
+
+
+async def test_events_of_a_load_balancer_that_serves_another_service_stay_there() -> None:
+    on = Installed("a--shop")
+    await on.create()
+    theirs = {"annotations": {"yawol.stackit.cloud/serviceName": "web--a/shop"}}
+    await on.kube.patch(LOAD_BALANCER, "lbs", "web--a--shop", {"metadata": theirs})
+    await on.record_on_balancer(warning("Failed", "Quota exceeded"))
+    assert ("Failed", "Quota exceeded") not in await on.passed()
 
 
 CREATED = ("creation", "LoadBalancer is in creation")

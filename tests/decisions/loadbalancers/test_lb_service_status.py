@@ -222,3 +222,9 @@ def test_planned_actions_are_listed_in_order() -> None:
     assert new.summaries == ("add the finalizer", "create its LoadBalancer")
     gone = decide_service(service_world(service(metadata=DELETING)), NOW)
     assert gone.summaries == ("write its status", "remove the finalizer")
+
+
+def test_a_service_without_a_type_does_not_wait_for_a_load_balancer_of_another() -> None:
+    theirs = balancer(metadata={"name": "a--b--c", "annotations": {"yawol.stackit.cloud/serviceName": "a/b--c"}})
+    plain = {"metadata": {"namespace": "a--b", "name": "c", "finalizers": None}, "spec": {"type": "ClusterIP"}}
+    assert decide_service(service_world(service(**plain), theirs), NOW).outcome is Outcome.GONE
