@@ -76,11 +76,7 @@ class Project:
         version: str = "",
     ) -> object:
         """The object or list that the answer `holds`; raises Absent if it does not exist."""
-        call = self._call(api, kind, operation, what)
-        found = self._object(_Request(call, "GET", path, query, version=version)).get(holds)
-        if not isinstance(found, list) and not text(found, "id"):
-            raise unreadable(call, f"it has no {holds}")
-        return found
+        return self._held(_Request(self._call(api, kind, operation, what), "GET", path, query, version=version), holds)
 
     def pages(self, api: Api, kind: str, path: str, plural: str, *, query: Query = ()) -> list[JsonObject]:
         """All objects, counted as one call. A query to Neutron names the project, because Neutron shows administrators
@@ -104,13 +100,14 @@ class Project:
             rest = tuple(parse_qsl(urlsplit(following).query, keep_blank_values=True))
 
     def post(
-        self, api: Api, kind: str, path: str, body: Mapping[str, object], *, what: str, version: str = ""
-    ) -> JsonObject:
-        call = self._call(api, kind, "create", what)
-        return self._object(_Request(call, "POST", path, body=body, version=version))
+        self, api: Api, kind: str, path: str, body: Mapping[str, object], *, what: str, holds: str, version: str = ""
+    ) -> object:
+        return self._held(
+            _Request(self._call(api, kind, "create", what), "POST", path, body=body, version=version), holds
+        )
 
-    def put(self, api: Api, kind: str, path: str, body: Mapping[str, object], *, what: str) -> JsonObject:
-        return self._object(_Request(self._call(api, kind, "update", what), "PUT", path, body=body))
+    def put(self, api: Api, kind: str, path: str, body: Mapping[str, object], *, what: str, holds: str) -> object:
+        return self._held(_Request(self._call(api, kind, "update", what), "PUT", path, body=body), holds)
 
     def delete(self, api: Api, kind: str, path: str, *, what: str) -> bool:
         """Delete the object; False if it was gone already."""
@@ -122,6 +119,12 @@ class Project:
 
     def _call(self, api: Api, kind: str, operation: str, what: str) -> Call:
         return Call(api=api.value, object=kind, operation=operation, what=what, project=self.name)
+
+    def _held(self, request: _Request, holds: str) -> object:
+        found = self._object(request).get(holds)
+        if not isinstance(found, list) and not text(found, "id"):
+            raise unreadable(request.call, f"it has no {holds}")
+        return found
 
     def _object(self, request: _Request) -> JsonObject:
         answer = self._send(request)

@@ -82,8 +82,8 @@ def _create_security_group(project: Project, step: steps.CreateSecurityGroup) ->
         if made := _made_before(named, step.description):
             return Brought(security_group=made)
     body = {"security_group": {"name": step.name, "description": step.description}}
-    answer = project.post(Api.NEUTRON, "group", "/security-groups", body, what=step.name)
-    return Brought(security_group=responses.security_group(answer.get("security_group")))
+    made = project.post(Api.NEUTRON, "group", "/security-groups", body, what=step.name, holds="security_group")
+    return Brought(security_group=responses.security_group(made))
 
 
 def _change_rules(project: Project, step: steps.ChangeRules) -> Brought:
@@ -110,14 +110,14 @@ def _create_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGr
     if not step.create:
         return ()
     group = step.security_group_id
-    body = {"security_group_rules": [_rule_body(group, each) for each in step.create]}
+    kind, what = "security_group_rules", f"of group {group}"
+    body = {kind: [_rule_body(group, each) for each in step.create]}
     try:
-        answer = project.post(Api.NEUTRON, "rule", "/security-group-rules", body, what=f"of group {group}")
+        made = project.post(Api.NEUTRON, "rule", "/security-group-rules", body, what=what, holds=kind)
     except Conflict as error:
         if error.code != _RULE_EXISTS:
             raise
         return _mend_rules(project, step)
-    made = answer.get("security_group_rules")
     return tuple(map(responses.rule, made)) if isinstance(made, list) else ()
 
 
@@ -129,14 +129,15 @@ def _mend_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGrou
     for wanted in step.create:
         if meaning(wanted) in there:
             continue
-        body = {"security_group_rule": _rule_body(group, wanted)}
+        kind, what = "security_group_rule", f"of group {group}"
+        body = {kind: _rule_body(group, wanted)}
         try:
-            made = project.post(Api.NEUTRON, "rule", "/security-group-rules", body, what=f"of group {group}")
+            made = project.post(Api.NEUTRON, "rule", "/security-group-rules", body, what=what, holds=kind)
         except Conflict as error:
             if error.code != _RULE_EXISTS:
                 raise
             continue  # Neutron considers it equal to another rule
-        there[meaning(wanted)] = responses.rule(made.get("security_group_rule"))
+        there[meaning(wanted)] = responses.rule(made)
     requested = {meaning(each) for each in step.create}
     return tuple(each for key, each in there.items() if key in requested)
 
@@ -166,8 +167,8 @@ def _create_port(project: Project, step: steps.CreatePort) -> Brought:
         body["allowed_address_pairs"] = _pairs(step.allowed_addresses)
     # The subnet first: Neutron's message for a subnet of another network names both.
     with _chosen({"subnetID": step.subnet_id, "networkID": step.network_id}):
-        answer = project.post(Api.NEUTRON, "port", "/ports", {"port": body}, what=step.name)
-    return Brought(port=responses.port(answer.get("port")))
+        made = project.post(Api.NEUTRON, "port", "/ports", {"port": body}, what=step.name, holds="port")
+    return Brought(port=responses.port(made))
 
 
 def _update_port(project: Project, step: steps.UpdatePort) -> Brought:
@@ -176,8 +177,9 @@ def _update_port(project: Project, step: steps.UpdatePort) -> Brought:
         body["security_groups"] = list(step.security_groups)
     if step.allowed_addresses is not None:
         body["allowed_address_pairs"] = _pairs(step.allowed_addresses)
-    answer = project.put(Api.NEUTRON, "port", f"/ports/{step.port_id}", {"port": body}, what=step.port_id)
-    return Brought(port=responses.port(answer.get("port")))
+    path = f"/ports/{step.port_id}"
+    updated = project.put(Api.NEUTRON, "port", path, {"port": body}, what=step.port_id, holds="port")
+    return Brought(port=responses.port(updated))
 
 
 def _delete_port(project: Project, step: steps.DeletePort) -> Brought:
@@ -239,14 +241,16 @@ def _create_floating_ip(project: Project, step: steps.CreateFloatingIp) -> Broug
     }
     try:
         with _chosen({"floatingNetID": step.network_id}):
-            answer = project.post(Api.NEUTRON, "floatingip", "/floatingips", body, what=step.description)
+            made = project.post(
+                Api.NEUTRON, "floatingip", "/floatingips", body, what=step.description, holds="floatingip"
+            )
     except Conflict:
         # A port has one floating IP: an earlier attempt of this step may just have created it.
         found = _floating_ip_of(project, step)
         if found is None:
             raise
         return Brought(floating_ip=found)
-    return Brought(floating_ip=responses.floating_ip(answer.get("floatingip")))
+    return Brought(floating_ip=responses.floating_ip(made))
 
 
 def _floating_ip_of(project: Project, step: steps.CreateFloatingIp) -> FloatingIp | None:
@@ -260,9 +264,9 @@ def _update_floating_ip(project: Project, step: steps.UpdateFloatingIp) -> Broug
         body["port_id"] = step.port_id or None
     if step.description is not None:
         body["description"] = step.description
-    path = f"/floatingips/{step.floating_ip_id}"
-    answer = project.put(Api.NEUTRON, "floatingip", path, {"floatingip": body}, what=step.floating_ip_id)
-    return Brought(floating_ip=responses.floating_ip(answer.get("floatingip")))
+    id_, change = step.floating_ip_id, {"floatingip": body}
+    updated = project.put(Api.NEUTRON, "floatingip", f"/floatingips/{id_}", change, what=id_, holds="floatingip")
+    return Brought(floating_ip=responses.floating_ip(updated))
 
 
 # --- server groups and servers ---
@@ -274,8 +278,9 @@ def _create_server_group(project: Project, step: steps.CreateServerGroup) -> Bro
             if each.name == step.name and each.policy == step.policy and not each.members:
                 return Brought(server_group=each)
     body = {"server_group": {"name": step.name, "policies": [step.policy]}}
-    answer = project.post(Api.NOVA, "servergroup", "/os-server-groups", body, what=step.name, version=SERVER_GROUPS)
-    return Brought(server_group=responses.server_group(answer.get("server_group")))
+    path, holds = "/os-server-groups", "server_group"
+    made = project.post(Api.NOVA, "servergroup", path, body, what=step.name, holds=holds, version=SERVER_GROUPS)
+    return Brought(server_group=responses.server_group(made))
 
 
 def _create_server(project: Project, step: steps.CreateServer, user_data: Callable[[], str]) -> Brought:
@@ -283,14 +288,14 @@ def _create_server(project: Project, step: steps.CreateServer, user_data: Callab
         return Brought(server=found)
     body = _server_body(project, step, user_data())
     try:
-        answer = project.post(Api.NOVA, "server", "/servers", body, what=step.name)
+        made = project.post(Api.NOVA, "server", "/servers", body, what=step.name, holds="server")
     except Conflict:
         # A port has one server: an earlier attempt of this step may just have created it.
         found = _server_of(project, step)
         if found is None:
             raise
         return Brought(server=found)
-    return Brought(server=Server(id=text(answer, "server", "id"), name=step.name, status="BUILD", uid=step.uid))
+    return Brought(server=Server(id=text(made, "id"), name=step.name, status="BUILD", uid=step.uid))
 
 
 def _server_of(project: Project, step: steps.CreateServer) -> Server | None:

@@ -131,7 +131,7 @@ def port(project: Project) -> object:
 
 
 def create(project: Project) -> object:
-    return project.post(Api.NEUTRON, "port", "/ports", {"port": {}}, what="lbs/web")
+    return project.post(Api.NEUTRON, "port", "/ports", {"port": {}}, what="lbs/web", holds="port")
 
 
 # The token.
@@ -148,7 +148,7 @@ def test_all_threads_share_one_token_and_nothing_is_discovered(cloud: Cloud, pro
 def test_a_token_that_is_refused_is_renewed_once_and_the_call_repeated(cloud: Cloud, project: Project) -> None:
     port(project)
     cloud.answers = [(401, "no"), (201, PORT)]
-    assert create(project) == PORT
+    assert create(project) == PORT["port"]
     assert cloud.tokens == 2
     assert [headers["X-Auth-Token"] for headers in cloud.headers] == ["token-1", "token-1", "token-2"]
 

@@ -102,6 +102,30 @@ def test_a_disturbed_creation_makes_exactly_one(cloud: SmallCloud, project: Proj
 
 
 @pytest.mark.parametrize("what", MAKING)
+def test_an_empty_answer_to_a_creation_counts_as_lost(cloud: SmallCloud, project: Project, what: str) -> None:
+    kind, number, making = MAKING[what]
+    step = making(cloud)
+    cloud.trouble = lambda call: "unsaid" if call.startswith("POST") else ""
+    with pytest.raises(Unavailable, match="cannot be parsed"):
+        attempt(project, step)
+    cloud.trouble = lambda call: ""
+    assert ids(attempt(project, step, 2)) <= set(cloud.objects[kind])
+    assert len(cloud.objects[kind]) == number
+
+
+def test_an_empty_answer_to_a_change_counts_as_lost(cloud: SmallCloud, project: Project) -> None:
+    port = port_of(cloud)
+    floating = cloud.put("floatingips", description="lbs/web", port_id=None)
+    cloud.trouble = lambda call: "unsaid"
+    for step in (
+        steps.UpdatePort(port_id=port, security_groups=("sg",)),
+        steps.UpdateFloatingIp(floating_ip_id=floating, port_id=port),
+    ):
+        with pytest.raises(Unavailable, match="cannot be parsed"):
+            attempt(project, step)
+
+
+@pytest.mark.parametrize("what", MAKING)
 def test_the_successor_of_a_killed_process_adopts_what_it_made(cloud: SmallCloud, project: Project, what: str) -> None:
     kind, number, making = MAKING[what]
     step = making(cloud)

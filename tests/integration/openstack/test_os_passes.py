@@ -211,7 +211,7 @@ def test_one_sweep_of_the_project_finds_drift_and_wakes_no_other(lab: Lab, passe
     project.delete(Api.NEUTRON, "floatingip", f"/floatingips/{changed.status.floating_id}", what="test")
     (machine,) = passes.machines(names[2])
     lost: dict[str, object] = {"port": {"security_groups": []}}
-    project.put(Api.NEUTRON, "port", f"/ports/{machine.status.default_port_id}", lost, what="test")
+    project.put(Api.NEUTRON, "port", f"/ports/{machine.status.default_port_id}", lost, what="test", holds="port")
     world = passes.sweep()
     assert ", 2 of " in world.decision.why, world.decision.why
     lab.control.reset_ledger()
@@ -255,9 +255,16 @@ def test_objects_left_by_yawol_are_adopted_without_a_change_in_the_cloud(lab: La
     (machine,) = passes.machines(name)
     group, port = balancer.status.group_id, balancer.status.port_id
     unmarked = {"description": ""}
-    project.put(Api.NEUTRON, "group", f"/security-groups/{group}", {"security_group": unmarked}, what="test")
+    project.put(
+        Api.NEUTRON,
+        "group",
+        f"/security-groups/{group}",
+        {"security_group": unmarked},
+        what="test",
+        holds="security_group",
+    )
     for id_ in (port, machine.status.default_port_id):
-        project.put(Api.NEUTRON, "port", f"/ports/{id_}", {"port": unmarked}, what="test")
+        project.put(Api.NEUTRON, "port", f"/ports/{id_}", {"port": unmarked}, what="test", holds="port")
     former = {"portID": machine.status.default_port_id, "defaultPortID": None}
     passes.patch(LOAD_BALANCER_MACHINE, machine.metadata.name, {"status": former}, status=True)
     passes.forget()
