@@ -85,6 +85,7 @@ class Project:
         call = self._call(api, kind, "list", ", ".join(f"{name}={value}" for name, value in query)[:200])
         found: list[JsonObject] = []
         rest, first = query, True
+        asked: set[str] = set()
         while True:
             own = first and api is Api.NEUTRON
             answer = self._object(_Request(call, "GET", path, rest, counted=first, own=own))
@@ -96,6 +97,9 @@ class Project:
             following = _next(answer, plural)
             if not following or not objects:
                 return found
+            if following in asked:
+                raise unreadable(call, "its pages repeat")
+            asked.add(following)
             # Only the link's query is used: a service behind a proxy may link to its internal host.
             rest = tuple(parse_qsl(urlsplit(following).query, keep_blank_values=True))
 

@@ -304,6 +304,14 @@ def test_a_list_is_read_page_after_page_of_the_tokens_project(cloud: Cloud, proj
     ]
 
 
+def test_pages_that_repeat_end_the_list_as_unreadable(cloud: Cloud, project: Project) -> None:
+    following = "https://inner.example/v2.0/ports?marker=1"
+    cloud.answers = [(200, {"ports": [{"id": "1"}], "ports_links": [{"rel": "next", "href": following}]})]
+    with pytest.raises(Unavailable, match="its pages repeat"):
+        project.pages(Api.NEUTRON, "port", "/ports", "ports")
+    assert len(cloud.calls) == 2
+
+
 def test_images_are_read_page_after_page(cloud: Cloud, project: Project) -> None:
     cloud.answers = [
         (200, {"images": [{"id": "1"}], "next": "/v2/images?marker=1"}),
