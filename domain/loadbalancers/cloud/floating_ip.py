@@ -11,7 +11,7 @@ from __future__ import annotations
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, LoadBalancerCloud
 from domain.loadbalancers.cloud.ownership import Selection, select
 from domain.loadbalancers.cloud.parts import Part, keeps, owner_of
-from domain.loadbalancers.cloud.steps import CreateFloatingIp, DeleteFloatingIp, Step, UpdateFloatingIp
+from domain.loadbalancers.cloud.steps import CreateFloatingIp, DeleteFloatingIp, UpdateFloatingIp
 from domain.loadbalancers.constants import KEEP_FLOATING_IP_ANNOTATION
 from domain.loadbalancers.ip_addresses import same_address
 from domain.loadbalancers.names import cloud_name
@@ -64,7 +64,9 @@ def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clou
     return select(named, owner_of(balancer, recorded, balancer.status.floating_name), mark)
 
 
-def deleted_floating_ips(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> tuple[Step, ...]:
+def deleted_floating_ips(
+    balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None
+) -> tuple[DeleteFloatingIp, ...]:
     users = balancer.spec.existing_floating_ip
     ours = (each for each in floating_ips_of(balancer, cloud, port).ours if _described(balancer, each))
     return tuple(DeleteFloatingIp(id=each.id) for each in ours if not (users and same_address(each.address, users)))
@@ -103,18 +105,18 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
 
 
 def _none(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Part:
-    """The steps for an internal LoadBalancer, which needs no floating IP: delete Perdure's floating IP, or detach one
-    that the user owns or wants to keep.
+    """The steps for an internal LoadBalancer, which needs no floating IP: delete Perdure's floating IP, detach any
+    other.
     """
-    address, users = port.address if port else balancer.status.port_ip, balancer.spec.existing_floating_ip
     retained = keeps(balancer, KEEP_FLOATING_IP_ANNOTATION)
-    detached = (
+    deleted = () if retained else deleted_floating_ips(balancer, cloud, port)
+    going = {step.id for step in deleted}
+    detached = tuple(
         UpdateFloatingIp(floating_ip_id=each.id, port_id="")
         for each in cloud.floating_ips
-        if port is not None and each.port_id == port.id and (retained or (users and same_address(each.address, users)))
+        if port is not None and each.port_id == port.id and each.id not in going
     )
-    deleted = () if retained else deleted_floating_ips(balancer, cloud, port)
-    # The recorded id is the only proof that a detached floating IP is ours, so the id is cleared only after the
-    # deletion.
-    forgotten = {} if deleted else {"floating_id": None, "floating_name": None}
-    return Part(steps=(*deleted, *detached), status={**forgotten, "external_ip": address or None})
+    steps, address = (*deleted, *detached), port.address if port else balancer.status.port_ip
+    # The recorded id may be the only way to find the floating IP, so the id is cleared only after the last step.
+    forgotten = {} if steps else {"floating_id": None, "floating_name": None}
+    return Part(steps=steps, status={**forgotten, "external_ip": address or None})

@@ -343,6 +343,20 @@ def test_an_internal_load_balancer_lets_go_of_the_users_floating_ip() -> None:
     assert project.floating["users"].port_id == ""
 
 
+@pytest.mark.parametrize("refused", [False, True])
+def test_an_internal_load_balancer_lets_go_of_a_floating_ip_described_otherwise(refused: bool) -> None:
+    project = Project()
+    project.floating["users"] = users_address()
+    of, _ = settle(fresh(existingFloatingIP="198.51.100.9"), project)
+    patch = {"spec": {"options": {"internalLB": True}, "existingFloatingIP": None}}
+    of = LoadBalancer.model_validate(merge(of.model_dump(mode="json"), patch))
+    if refused:  # the status is written while the step waits
+        of = written(of, plan_cloud(of, project.of_balancer(), NOW))
+    of, _ = settle(of, project)
+    assert project.floating["users"].port_id == ""
+    assert (of.status.floating_id, of.status.external_ip) == (None, of.status.port_ip)
+
+
 # --- whose is whose ---
 
 
