@@ -77,7 +77,10 @@ class SweepActivities(Activities):
                 difference = _difference(each, cloud, owners, moment)
                 differing += bool(difference)
                 if difference and not (look.dry_run or context.hold(each.metadata)):
-                    await self._wake(each, moment)
+                    try:
+                        await self._wake(each, moment)
+                    except ApiError as error:
+                        troubles.append(error.message)
             lost = orphans(cloud.security_groups, cloud.ports, cloud.servers, uids)
             found[project.place[-1]] = metrics.Swept(differing=differing, orphans=lost)
         metrics.SWEEPS.swept(found, interval)

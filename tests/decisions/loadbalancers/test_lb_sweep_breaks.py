@@ -1,4 +1,4 @@
-"""A sweep over many objects of one project lets others go on while it compares them."""
+"""A sweep lets others go on while it compares the objects of a project, and a fault in one place stops no other."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from activities.openstack.session import Project
 from domain.identity import Key
 from domain.loadbalancers.passes import SweepProjects
 from domain.loadbalancers.resources import LoadBalancer
+from engine.errors import Denied
 from engine.settings import Settings
 
 MANY = 10
@@ -34,6 +35,8 @@ class Scene:
         self.projects = self
         self.place = ("project",)
         self.runs = [0]
+        self.woken: list[str] = []
+        self.why = ""
 
     async def leads(self, kind: object) -> str:
         return ""
@@ -45,6 +48,14 @@ class Scene:
 
     def project(self, reference: object) -> Project:
         return cast(Project, self)
+
+    def hold(self, meta: object) -> str:
+        return ""
+
+    async def patch(self, kind: object, namespace: str, name: str, patch: object) -> None:
+        if name == "web-0":
+            raise Denied("a webhook refuses it")
+        self.woken.append(name)
 
     def difference(self, *_: Any) -> str:
         self.runs[-1] += 1
@@ -61,7 +72,8 @@ class Scene:
         environment.info = replace(environment.info, started_time=datetime.now(UTC))
         key = Key(kind="Sweep", namespace="", name="projects", uid="")
         others = asyncio.create_task(self.others())
-        await environment.run(SweepActivities(cast(PassContext, self)).sweep_projects, SweepProjects(key=key))
+        sweep = SweepActivities(cast(PassContext, self)).sweep_projects
+        self.why = (await environment.run(sweep, SweepProjects(key=key))).decision.why
         others.cancel()
         return self.runs
 
@@ -73,3 +85,13 @@ async def test_others_go_on_between_the_objects_of_one_project(monkeypatch: pyte
     monkeypatch.setattr(module, "difference_of_balancer", scene.difference)
     monkeypatch.setattr(module, "observe_project", lambda _: ProjectCloud())
     assert [each for each in await scene.swept() if each] == [3, 4, 3]
+
+
+async def test_an_object_that_cannot_be_woken_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene()
+    monkeypatch.setattr(metrics, "SWEEPS", metrics.SweepCount())
+    monkeypatch.setattr(module, "difference_of_balancer", lambda *_: "it differs")
+    monkeypatch.setattr(module, "observe_project", lambda _: ProjectCloud())
+    await scene.swept()
+    assert scene.woken == [f"web-{each}" for each in range(1, MANY)]
+    assert scene.why == f"1 projects were compared, {MANY} of {MANY} objects differed; a webhook refuses it"
