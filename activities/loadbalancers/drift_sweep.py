@@ -35,7 +35,7 @@ from domain.passes import SweptWorld
 from domain.resource import timestamp
 from domain.writes import JsonPatch
 from engine.clock import now
-from engine.errors import ApiError
+from engine.errors import ApiError, Denied
 
 # How many objects are compared before yielding to the event loop.
 TOGETHER = 100
@@ -64,11 +64,9 @@ class SweepActivities(Activities):
         owners = {(each.metadata.namespace, each.metadata.name): each for each in balancers}
         uids = {each.metadata.uid for each in (*balancers, *machines)}
         found: dict[str, metrics.Swept] = {}
-        for project, members in projects.values():
-            try:
-                cloud = await asyncio.to_thread(observe_project, project)
-            except ApiError as error:
-                troubles.append(error.message)
+        for place, (opened, members) in projects.items():
+            cloud = await _observed(opened, troubles)
+            if cloud is None:
                 continue
             differing = 0
             for number, each in enumerate(members, 1):
@@ -82,7 +80,7 @@ class SweepActivities(Activities):
                     except ApiError as error:
                         troubles.append(error.message)
             lost = orphans(cloud.security_groups, cloud.ports, cloud.servers, uids)
-            found[project.place[-1]] = metrics.Swept(differing=differing, orphans=lost)
+            found[place[-1]] = metrics.Swept(differing=differing, orphans=lost)
         metrics.SWEEPS.swept(found, interval)
         differed = sum(each.differing for each in found.values())
         why = f"{len(projects)} projects were compared, {differed} of {len(uids)} objects differed"
@@ -90,12 +88,12 @@ class SweepActivities(Activities):
 
     async def _projects(
         self, objects: Iterable[Owner]
-    ) -> tuple[dict[tuple[str, ...], tuple[Project, list[Owner]]], list[str]]:
+    ) -> tuple[dict[tuple[str, ...], tuple[list[Project], list[Owner]]], list[str]]:
         by_reference: defaultdict[ProjectReference, list[Owner]] = defaultdict(list)
         for each in objects:
             if to_be_compared(each):
                 by_reference[ProjectReference.of(each)].append(each)
-        found: dict[tuple[str, ...], tuple[Project, list[Owner]]] = {}
+        found: dict[tuple[str, ...], tuple[list[Project], list[Owner]]] = {}
         troubles = []
         for reference, members in by_reference.items():
             try:
@@ -103,13 +101,28 @@ class SweepActivities(Activities):
             except ApiError as error:
                 troubles.append(error.message)
                 continue
-            found.setdefault(project.place, (project, []))[1].extend(members)
+            opened, owners = found.setdefault(project.place, ([], []))
+            opened.append(project)
+            owners.extend(members)
         return found, troubles
 
     async def _wake(self, differs: Owner, moment: datetime) -> None:
         meta = differs.metadata
         patch: JsonPatch = {"metadata": {"annotations": {DRIFT_ANNOTATION: timestamp(moment)}}}
         await self._context.patch(differs.kind_of, meta.namespace, meta.name, patch)
+
+
+async def _observed(opened: Iterable[Project], troubles: list[str]) -> ProjectCloud | None:
+    """The project, with the first credentials that are accepted."""
+    for project in opened:
+        try:
+            return await asyncio.to_thread(observe_project, project)
+        except Denied as error:
+            troubles.append(error.message)
+        except ApiError as error:
+            troubles.append(error.message)
+            break
+    return None
 
 
 def _difference(each: Owner, cloud: ProjectCloud, owners: dict[tuple[str, str], LoadBalancer], moment: datetime) -> str:

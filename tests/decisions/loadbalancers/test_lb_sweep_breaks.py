@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pytest
 from lb_objects import ago, balancer
@@ -20,11 +20,19 @@ from activities.openstack.observation import ProjectCloud
 from activities.openstack.session import Project
 from domain.identity import Key
 from domain.loadbalancers.passes import SweepProjects
+from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer
 from engine.errors import Denied
 from engine.settings import Settings
 
 MANY = 10
+
+
+class Opened(NamedTuple):
+    """A project by the Secret that opens it; both Secrets here open the same one."""
+
+    secret: str
+    place: tuple[str, ...] = ("project",)
 
 
 class Scene:
@@ -33,7 +41,6 @@ class Scene:
     def __init__(self) -> None:
         self.settings = Settings()
         self.projects = self
-        self.place = ("project",)
         self.runs = [0]
         self.woken: list[str] = []
         self.why = ""
@@ -44,10 +51,14 @@ class Scene:
     async def everywhere(self, model: type) -> tuple[LoadBalancer, ...]:
         names = range(MANY) if model is LoadBalancer else ()
         status = {"lastOpenstackReconcile": ago(minutes=1)}
-        return tuple(balancer(metadata={"name": f"web-{each}", "uid": f"uid-{each}"}, status=status) for each in names)
+        spec = {"infrastructure": {"authSecretRef": {"name": "former"}}}
+        return tuple(
+            balancer(metadata={"name": f"web-{each}", "uid": f"uid-{each}"}, status=status, spec={} if each else spec)
+            for each in names
+        )
 
-    def project(self, reference: object) -> Project:
-        return cast(Project, self)
+    def project(self, reference: ProjectReference) -> Project:
+        return cast(Project, Opened(reference.secret))
 
     def hold(self, meta: object) -> str:
         return ""
@@ -95,3 +106,17 @@ async def test_an_object_that_cannot_be_woken_stops_no_other(monkeypatch: pytest
     await scene.swept()
     assert scene.woken == [f"web-{each}" for each in range(1, MANY)]
     assert scene.why == f"1 projects were compared, {MANY} of {MANY} objects differed; a webhook refuses it"
+
+
+async def test_credentials_that_are_refused_hide_no_project_that_others_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def observe(project: Opened) -> ProjectCloud:
+        if project.secret == "former":
+            raise Denied("Keystone rejects these credentials")
+        return ProjectCloud()
+
+    scene = Scene()
+    monkeypatch.setattr(metrics, "SWEEPS", metrics.SweepCount())
+    monkeypatch.setattr(module, "difference_of_balancer", scene.difference)
+    monkeypatch.setattr(module, "observe_project", observe)
+    assert sum(await scene.swept()) == MANY
+    assert scene.why.endswith("0 of 10 objects differed; Keystone rejects these credentials")
