@@ -85,9 +85,11 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     known = LoadBalancer.model_validate(merge(today.model_dump(mode="json"), plan.status))
     waits = problem or ("" if settled else "waits until the cloud is up to date")
     rollout = plan_rollout(known, own, now, frozen=waits)
+    if not waits:
+        blocked = blocked_step(world, _sets(world, rollout, whole=True))
+        problem = rollout.problem or blocked.problem
     refused = blocked.notices(problem if blocked.blocker else "", now)
     notices = (*plan.notices, *refused, *_frozen(rollout, waits))
-    problem = problem or ("" if waits else rollout.problem)
     patch = combined(spec_migration(balancer), rollout.revise, _without_outdated(world, settled=settled))
     under_way = any(not world.refused(each.slot) for each in (*observations, *steps))
     status: JsonPatch = {}

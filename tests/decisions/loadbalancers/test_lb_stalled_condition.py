@@ -9,7 +9,7 @@ from lb_objects import INSTALLATION, NOW, ago, balancer, balancer_world, refusal
 
 from activities.kube.writes import dropped_fields
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
-from domain.loadbalancers.balancer_world import BalancerWorld, WriteStatus
+from domain.loadbalancers.balancer_world import BalancerWorld, CreateSet, WriteStatus
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.steps import CreateSecurityGroup
 from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, NOTHING_MADE_ANNOTATION
@@ -58,6 +58,19 @@ def with_condition(reason: str, message: str) -> LoadBalancer:
 )
 def test_an_error_for_a_person_is_a_condition(hindrance: Refusal | None, shown: object) -> None:
     assert stalled(balancer(metadata=OURS), hindrance) == shown
+
+
+def test_a_set_that_the_api_server_refuses_is_a_condition_and_is_tried_again() -> None:
+    refused = refusal(ErrorType.INVALID, "metadata.name: must be no more than 253 characters")
+    seen = balancer_world(balancer(metadata=OURS))
+    world = seen.model_copy(update={"refusals": {CreateSet.activity: refused}})
+    (write,) = decide_balancer(world, NOW).actions
+    decision = decide_balancer(write.fold(world, Written()), NOW)
+    assert [type(each) for each in decision.actions] == [CreateSet]
+    assert (decision.phase, decision.why) == ("Waiting", refused.message)
+    assert [(each.reason, each.message) for each in decision.notices] == [("Failed", refused.message)]
+    (condition,) = write.fold(world, Written()).balancer.status.conditions
+    assert (condition.type, condition.reason, condition.message) == ("Stalled", "Refused", refused.message)
 
 
 def test_the_next_refusal_writes_nothing_though_its_request_has_another_id() -> None:
