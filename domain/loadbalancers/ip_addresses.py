@@ -26,7 +26,7 @@ def same_address(one: str, other: str) -> bool:
 
 def source_range(text: str) -> Network | None:
     """The network with its host bits set to zero; None if the text is invalid or has no prefix length."""
-    if "/" not in text:
+    if "/" not in text or "%" in text:  # like Go, Neutron knows no zones
         return None
     address, _, length = text.partition("/")
     if not (length.isascii() and length.isdigit()):

@@ -53,10 +53,13 @@ def test_each_port_is_open_to_the_source_ranges_only() -> None:
 
 
 def test_a_bad_range_is_left_out_and_reported_and_only_bad_ones_admit_no_client() -> None:
-    of = balancer(spec={"ports": [HTTP], "options": {"loadBalancerSourceRanges": ["all", "192.0.2.0/24"]}})
+    of = balancer(
+        spec={"ports": [HTTP], "options": {"loadBalancerSourceRanges": ["all", "fe80::%1/64", "192.0.2.0/24"]}}
+    )
     wanted = wanted_rules(of, "sg-1")
     assert wanted.rules[-1].remote_ip_prefix == "192.0.2.0/24"
-    assert [notice.message for notice in wanted.notices] == ["Could not parse LoadBalancerSourceRange: all"]
+    found = [notice.message for notice in wanted.notices]
+    assert found == [f"Could not parse LoadBalancerSourceRange: {bad}" for bad in ("all", "fe80::%1/64")]
     assert lines(ports=[HTTP], options={"loadBalancerSourceRanges": ["all"]}) == BASIC
 
 
