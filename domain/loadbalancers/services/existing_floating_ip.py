@@ -1,13 +1,14 @@
 """The annotation `existingFloatingIP`: a floating IP of the user's as the address (`cloud/floating_ip.py` attaches it).
 
-With an unreadable address no LoadBalancer is created, because it would keep another address for good. Later, the
-spec gets only the address that the Service already has; any other causes a warning.
+With an unreadable address no LoadBalancer is created, because it would keep another address for good. Later, only an
+address that does not exist yet can be corrected, and the spec gets the Service's own address; others cause a warning.
 """
 
 from __future__ import annotations
 
 from domain.loadbalancers.constants import GROUP
 from domain.loadbalancers.ip_addresses import ip_version, same_address
+from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Service
 from domain.notices import Notice, warning
 
@@ -28,11 +29,13 @@ def ignored(unreadable: str) -> tuple[Notice, ...]:
 
 
 def address_to_store(
-    service: Service, stored: str | None, requested: str | None
+    service: Service, balancer: LoadBalancer, requested: str | None
 ) -> tuple[str | None, tuple[Notice, ...]]:
+    stored = balancer.spec.existing_floating_ip
     if requested is None or requested == stored:
         return stored, ()
     addresses = [ingress.ip for ingress in service.ingress if ingress.ip]
     if addresses and not any(same_address(requested, address) for address in addresses):
         return stored, (warning("Failed", "adding a different ExistingFloatingIP is not supported after LB creation"),)
-    return (requested, ()) if addresses else (stored, ())
+    missing = stored and not balancer.status.external_ip
+    return (requested, ()) if addresses or missing else (stored, ())

@@ -161,7 +161,7 @@ def _synchronization(
     stored = balancer.spec
     annotations = keeping(annotations, stored)
     infrastructure, refused = _infrastructure(stored.infrastructure, annotations.infrastructure)
-    existing, doubts = address_to_store(service, stored.existing_floating_ip, annotations.existing_floating_ip)
+    existing, doubts = address_to_store(service, balancer, annotations.existing_floating_ip)
     wanted = stored.model_copy(
         update={
             "ports": service.spec.ports,

@@ -477,6 +477,13 @@ def test_an_address_named_from_the_beginning_is_stored_and_stays() -> None:
     assert work(service(), made).patch == {}
 
 
+@pytest.mark.parametrize(("has", "stored"), [(None, "203.0.113.9"), ("203.0.113.8", None)])
+def test_a_named_address_can_be_corrected_until_there_is_one(has: str | None, stored: str | None) -> None:
+    made = balancer(spec={"existingFloatingIP": "203.0.113.8"}, status={"externalIP": has})
+    of = service({"existingFloatingIP": "203.0.113.9"}, status={"loadBalancer": None})
+    assert work(of, made).patch == ({"spec": {"existingFloatingIP": stored}} if stored else {})
+
+
 # --- letting go ---
 
 DELETING = {"deletionTimestamp": "2026-05-01T11:00:00Z"}
