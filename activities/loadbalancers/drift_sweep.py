@@ -113,7 +113,6 @@ class SweepActivities(Activities):
 
 
 async def _observed(opened: Iterable[Project], troubles: list[str]) -> ProjectCloud | None:
-    """The project, with the first credentials that are accepted."""
     for project in opened:
         try:
             return await asyncio.to_thread(observe_project, project)
