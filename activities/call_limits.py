@@ -59,7 +59,7 @@ class CallGuard:
         with self._lock:
             if (delay := self._breaker.delay(self._calling)) is not None:
                 raise Throttled(
-                    f"{self._whom}: {self.silences} calls in a row had no answer, so nothing is sent for a while. "
+                    f"{self._whom}: several calls in a row had no answer, so nothing is sent for a while. "
                     f"Check the network between this process and {self.cloud}, and {self.cloud}'s health.",
                     code=self.silent,
                     delay=delay,

@@ -77,11 +77,13 @@ def test_after_the_pause_one_call_tries_whether_there_are_answers_again(guard: C
     call(guard, clock)
 
 
-def test_a_trial_without_an_answer_pauses_again(guard: CallGuard, clock: Clock) -> None:
+def test_a_trial_without_an_answer_pauses_again_with_the_same_message(guard: CallGuard, clock: Clock) -> None:
     silence(guard, clock)
+    first = refusal(guard, clock)
     clock.now += PAUSE.total_seconds()
     silence(guard, clock, 1)
-    assert refusal(guard, clock).delay == PAUSE
+    again = refusal(guard, clock)
+    assert (again.delay, again.message) == (PAUSE, first.message), "another message would be another Event"
 
 
 @pytest.mark.parametrize(
