@@ -2,7 +2,7 @@
 
     finalizer --> LoadBalancer --> Events, status: address and condition --deleted--> LoadBalancer gone --> finalizer
 
-Each step waits for the previous one. If the API server refuses a LoadBalancer as invalid, its Service shows the error.
+Each step waits for the previous one. If the API server refuses a LoadBalancer, its Service shows the error.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def decide_service(world: ServiceWorld, now: datetime) -> Decision:
     done: tuple[Notice, ...] = ()
     acts = _balancer_actions(world, work, world.installation)
     refused = world.refused(BALANCER) if acts else None
-    if refused and refused.type is ErrorType.INVALID:
+    if refused and refused.type in (ErrorType.INVALID, ErrorType.DENIED):
         work = _without_success(work, f"the LoadBalancer could not be written: {refused.message}")
     elif world.unsure and balancer is not None:
         done = done_since(balancer, world.known.balancer_generation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lb_objects import ADDED_BY_YAWOL, INSTALLATION, NOW, balancer, service
+from lb_objects import ADDED_BY_YAWOL, INSTALLATION, NOW, balancer, refusal, service
 from test_lb_services import DELETING, NODES, after, work
 
 from domain.decision import Outcome
@@ -16,7 +16,8 @@ from domain.loadbalancers.services.objects import Service
 from domain.loadbalancers.services.service_annotations import parse_annotations
 from domain.loadbalancers.services.service_status import MISCONFIGURED, ShownStatus, shown_status
 from domain.loadbalancers.services.synchronization import ServiceWork
-from domain.loadbalancers.services.world import ServiceWorld
+from domain.loadbalancers.services.world import BALANCER, ServiceWorld
+from domain.refusal import ErrorType
 from domain.writes import merge
 
 Json = dict[str, Any]
@@ -228,3 +229,14 @@ def test_a_service_without_a_type_does_not_wait_for_a_load_balancer_of_another()
     theirs = balancer(metadata={"name": "a--b--c", "annotations": {"yawol.stackit.cloud/serviceName": "a/b--c"}})
     plain = {"metadata": {"namespace": "a--b", "name": "c", "finalizers": None}, "spec": {"type": "ClusterIP"}}
     assert decide_service(service_world(service(**plain), theirs), NOW).outcome is Outcome.GONE
+
+
+@pytest.mark.parametrize("type_", [ErrorType.INVALID, ErrorType.DENIED])
+def test_a_service_shows_why_the_api_server_refuses_its_load_balancer(type_: ErrorType) -> None:
+    world = service_world(service(status={"loadBalancer": None}))
+    refused = world.model_copy(update={"refusals": {BALANCER: refusal(type_, "a webhook refuses it")}})
+    decision = decide_service(refused, NOW)
+    message = "the LoadBalancer could not be written: a webhook refuses it"
+    assert (decision.phase, decision.why) == ("Unservable", message)
+    assert [(each.reason, each.message) for each in decision.notices] == [("Failed", message)]
+    assert [type(each).__name__ for each in decision.actions] == ["CreateBalancer", "Patch"]
