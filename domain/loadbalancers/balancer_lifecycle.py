@@ -128,7 +128,7 @@ def _observations(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[Look
     return (
         LookAtBalancer(
             project=world.project,
-            balancer=world.balancer,
+            balancer=migrated(world.balancer),
             groups_only=world.only_rules and not world.stale,
             changes=world.changes,
         ),

@@ -16,9 +16,12 @@ from activities.openstack.observation import (
 )
 from activities.openstack.session import Project
 from activities.openstack.steps import carry_out
+from domain.loadbalancers.balancer_lifecycle import decide_balancer
+from domain.loadbalancers.balancer_world import BalancerWorld, LookAtBalancer
 from domain.loadbalancers.cloud.deletion import remove_load_balancer
 from domain.loadbalancers.cloud.folded_results import changed
 from domain.loadbalancers.cloud.load_balancer import plan_cloud
+from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER
 from domain.loadbalancers.resources import Flavor, LoadBalancer, LoadBalancerMachine
 from domain.resource import timestamp
 from domain.writes import merge
@@ -131,6 +134,18 @@ def test_the_users_of_a_group_are_observed_only_before_its_deletion(cloud: Small
     removed(project, owner)
     assert cloud.objects["security-groups"] == {}
     assert cloud.objects["ports"][user]["security_groups"] == ["other"]
+
+
+def test_the_users_of_a_group_recorded_under_its_former_name_are_observed(cloud: SmallCloud, project: Project) -> None:
+    group = cloud.put("security-groups", name="lbs/web--shop", description="")
+    user = cloud.put("ports", name="foreign", description="", security_groups=[group])
+    former = {"security_group_id": group, "security_group_name": "lbs/web--shop"}
+    going = patched(
+        balancer(**NOTHING), {"metadata": {**DELETED, "finalizers": [LOAD_BALANCER_FINALIZER]}, "status": former}
+    )
+    (look,) = decide_balancer(BalancerWorld(key=going.key, balancer=going), NOW).actions
+    assert isinstance(look, LookAtBalancer)
+    assert [each.id for each in observe_load_balancer(project, look.balancer).group_users] == [user]
 
 
 def born(owner: LoadBalancer, **changes: Any) -> LoadBalancerMachine:
