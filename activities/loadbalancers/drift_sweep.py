@@ -25,6 +25,7 @@ from domain.loadbalancers.cloud.drift_sweep import (
     difference_of_balancer,
     difference_of_machine,
     orphans,
+    owned_by,
     to_be_compared,
 )
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
@@ -60,9 +61,10 @@ class SweepActivities(Activities):
         machines = await context.everywhere(LoadBalancerMachine)
         if not balancers and not machines:
             return look.swept("there is no load balancer", None)
-        projects, troubles = await self._projects((*balancers, *machines))
+        objects = (*balancers, *machines)
+        projects, troubles = await self._projects(objects)
         owners = {(each.metadata.namespace, each.metadata.name): each for each in balancers}
-        uids = {each.metadata.uid for each in (*balancers, *machines)}
+        owned = owned_by(objects)
         found: dict[str, metrics.Swept] = {}
         for place, (opened, members) in projects.items():
             cloud = await _observed(opened, troubles)
@@ -79,11 +81,11 @@ class SweepActivities(Activities):
                         await self._wake(each, moment)
                     except ApiError as error:
                         troubles.append(error.message)
-            lost = orphans(cloud.security_groups, cloud.ports, cloud.servers, uids)
+            lost = orphans(cloud.security_groups, cloud.ports, cloud.servers, owned)
             found[place[-1]] = metrics.Swept(differing=differing, orphans=lost)
         metrics.SWEEPS.swept(found, interval)
         differed = sum(each.differing for each in found.values())
-        why = f"{len(projects)} projects were compared, {differed} of {len(uids)} objects differed"
+        why = f"{len(projects)} projects were compared, {differed} of {len(objects)} objects differed"
         return look.swept("; ".join((why, *sorted(set(troubles)))), moment + interval)
 
     async def _projects(

@@ -6,7 +6,7 @@ Perdure's mark (`ownership.py`) can be orphans; an object without the mark may b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Set
 from datetime import datetime, timedelta
 
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud
@@ -60,15 +60,18 @@ def _difference(plan: CloudPlan | MachinePlan) -> str:
     return plan.problem or planned or ("its status is not up to date" if plan.status else "")
 
 
+def owned_by(owners: Iterable[LoadBalancer | LoadBalancerMachine]) -> set[str]:
+    # By uid or record: an owner that was restored from a backup has another uid.
+    return {name for each in owners for name in (each.metadata.uid, *each.outside)}
+
+
 def orphans(
     security_groups: Iterable[SecurityGroup],
     ports: Iterable[CloudPort],
     servers: Iterable[Server],
-    uids: Collection[str],
+    owned: Set[str],
 ) -> tuple[Orphan, ...]:
-    """Cloud objects with Perdure's mark whose owner is not in `uids`. If clusters share the project, objects of the
-    other clusters count as orphans, too.
-    """
+    """Objects with Perdure's mark that are not `owned`, among them objects of other clusters in the project."""
     found = [
         *(("security group", each.id, each.name, marked_for(each.description)) for each in security_groups),
         *(("port", each.id, each.name, marked_for(each.description)) for each in ports),
@@ -77,5 +80,5 @@ def orphans(
     return tuple(
         Orphan(kind=kind, id=id_, name=name, owner=owner)
         for kind, id_, name, owner in found
-        if owner and owner not in uids
+        if owner and owned.isdisjoint({owner, f"{kind} {id_}"})
     )

@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 from lb_world import World, started
 
-from domain.loadbalancers.cloud.drift_sweep import difference_of_balancer, difference_of_machine, orphans
+from domain.loadbalancers.cloud.drift_sweep import difference_of_balancer, difference_of_machine, orphans, owned_by
 from domain.loadbalancers.cloud.objects import CloudPort, SecurityGroup, Server
 from domain.loadbalancers.names import cloud_name
+from domain.writes import merge
 
 
 @pytest.fixture
@@ -27,8 +28,10 @@ def differences(world: World) -> list[str]:
     return found
 
 
-def uids(world: World) -> set[str]:
-    return {world.balancer().metadata.uid, *(machine.metadata.uid for machine in world.machines())}
+def owned(world: World, **metadata: str) -> set[str]:
+    owners = (world.balancer(), *world.machines())
+    restored = (merge(each.model_dump(mode="json"), {"metadata": metadata}) for each in owners)
+    return owned_by(type(each).model_validate(body) for each, body in zip(owners, restored, strict=True))
 
 
 def test_nothing_differs_where_all_is_settled(world: World) -> None:
@@ -69,16 +72,22 @@ def test_an_object_that_is_being_deleted_differs_from_nothing(world: World) -> N
     assert differences(world) == ["", "", ""]
 
 
+def test_objects_that_a_restored_owner_records_are_no_orphans(world: World) -> None:
+    project = world.project
+    everything = (project.groups.values(), project.ports.values(), project.servers.values())
+    assert orphans(*everything, owned(world, uid="another")) == ()
+
+
 def test_only_an_object_with_a_mark_of_no_owner_is_an_orphan(world: World) -> None:
     project = world.project
     everything = (project.groups.values(), project.ports.values(), project.servers.values())
-    assert orphans(*everything, uids(world)) == ()
+    assert orphans(*everything, owned(world)) == ()
     strangers = (
         [SecurityGroup(id="g", name="a/b", description="perdure:gone"), SecurityGroup(id="x", name="a/b")],
         [CloudPort(id="p", name="a/b", description="perdure:gone"), CloudPort(id="y", description="by hand")],
         [Server(id="s", name="b", uid="gone"), Server(id="z", name="b")],
     )
-    assert [str(each) for each in orphans(*strangers, uids(world))] == [
+    assert [str(each) for each in orphans(*strangers, owned(world))] == [
         "security group g (a/b), made for gone",
         "port p (a/b), made for gone",
         "server s (b), made for gone",

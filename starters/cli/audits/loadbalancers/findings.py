@@ -11,7 +11,7 @@ from activities.openstack.observation import ProjectCloud
 from domain.control_annotations import paused
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
-from domain.loadbalancers.cloud.drift_sweep import difference_of_balancer, difference_of_machine, orphans
+from domain.loadbalancers.cloud.drift_sweep import difference_of_balancer, difference_of_machine, orphans, owned_by
 from domain.loadbalancers.cloud.floating_ip import floating_ips_of
 from domain.loadbalancers.cloud.load_balancer import ports_of, security_groups_of
 from domain.loadbalancers.cloud.machine import machine_ports, machine_servers
@@ -51,8 +51,8 @@ class Owners:
     def references(self) -> set[ProjectReference]:
         return {ProjectReference.of(each) for each in self.objects}
 
-    def uids(self) -> set[str]:
-        return {*(each.metadata.uid for each in self.objects), *(each.key.uid for each in self.malformed)}
+    def owned(self) -> set[str]:
+        return {*owned_by(self.objects), *(each.key.uid for each in self.malformed)}
 
     def names(self) -> set[str]:
         unreadable = (f"{each.key.namespace}/{each.key.name}" for each in self.malformed)
@@ -110,9 +110,9 @@ def without_project(found: Snapshot) -> Iterator[Finding]:
 
 
 def marked_without_owner(found: Snapshot) -> Iterator[Finding]:
-    uids = found.owners.uids() | found.before.uids()
+    owned = found.owners.owned() | found.before.owned()
     for reference, cloud in found.read:
-        for orphan in orphans(cloud.security_groups, cloud.ports, cloud.servers, uids):
+        for orphan in orphans(cloud.security_groups, cloud.ports, cloud.servers, owned):
             problem = f"created for {orphan.owner}, which does not exist"
             yield _finding(f"{orphan.kind} {orphan.id} ({orphan.name}), {reference.where}", problem, _ORPHAN)
 
