@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, LoadBalancerCloud
 from domain.loadbalancers.cloud.ownership import Selection, select
-from domain.loadbalancers.cloud.parts import Part, keeps, owner_of
+from domain.loadbalancers.cloud.parts import Part, address_of, keeps, owner_of
 from domain.loadbalancers.cloud.steps import CreateFloatingIp, DeleteFloatingIp, UpdateFloatingIp
 from domain.loadbalancers.constants import KEEP_FLOATING_IP_ANNOTATION
 from domain.loadbalancers.ip_addresses import same_address
@@ -116,7 +116,7 @@ def _none(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | No
         for each in cloud.floating_ips
         if port is not None and each.port_id == port.id and each.id not in going
     )
-    steps, address = (*deleted, *detached), port.address if port else balancer.status.port_ip
+    steps = (*deleted, *detached)
     # The recorded id may be the only way to find the floating IP, so the id is cleared only after the last step.
     forgotten = {} if steps else {"floating_id": None, "floating_name": None}
-    return Part(steps=steps, status={**forgotten, "external_ip": address or None})
+    return Part(steps=steps, status={**forgotten, "external_ip": address_of(balancer, port)})

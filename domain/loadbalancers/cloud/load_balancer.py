@@ -15,7 +15,7 @@ from datetime import datetime
 from domain.loadbalancers.cloud.floating_ip import plan_floating_ip
 from domain.loadbalancers.cloud.objects import CloudPort, LoadBalancerCloud, SecurityGroup, ServerGroup
 from domain.loadbalancers.cloud.ownership import Selection, mark_of, marked_for, select
-from domain.loadbalancers.cloud.parts import Part, contested, owner_of
+from domain.loadbalancers.cloud.parts import Part, address_of, contested, owner_of
 from domain.loadbalancers.cloud.security_group_rules import changed_rules, wanted_rules
 from domain.loadbalancers.cloud.steps import (
     CreatePort,
@@ -147,7 +147,7 @@ def _port(balancer: LoadBalancer, group: SecurityGroup | None, found: Selection[
         steps.append(UpdatePort(port_id=port.id, security_groups=(group.id,)))
     return Part(
         steps=tuple(steps),
-        status={"port_id": port.id, "port_name": name, "port_ip": port.address or None},
+        status={"port_id": port.id, "port_name": name, "port_ip": address_of(balancer, port)},
         problem=_moved(balancer, port),
     )
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from domain.loadbalancers.cloud.objects import CloudPort
 from domain.loadbalancers.cloud.ownership import Owner
 from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.go_formats import parse_bool
@@ -21,6 +22,14 @@ def owner_of(balancer: LoadBalancer, recorded: str | None, name: str | None) -> 
 
 def keeps(balancer: LoadBalancer, annotation: str) -> bool:
     return bool(parse_bool(balancer.metadata.annotations.get(annotation, "")))
+
+
+def address_of(balancer: LoadBalancer, port: CloudPort | None) -> str | None:
+    # Neutron may list a port's addresses in another order later; clients use the recorded one.
+    recorded = balancer.status.port_ip
+    if port is None or any(each.address == recorded for each in port.fixed_ips):
+        return recorded or None
+    return port.address or None
 
 
 def contested(what: str, name: str) -> Part:

@@ -176,6 +176,18 @@ def test_a_floating_ip_that_is_down_is_left_alone() -> None:
     assert plan_cloud(of, project.of_balancer(), NOW).steps == ()
 
 
+def test_the_address_stays_when_neutron_lists_those_of_the_port_in_another_order() -> None:
+    project = Project()
+    of, _ = settle(fresh(options={"internalLB": True}), project)
+    (port,) = project.ports.values()
+    other = FixedIp(address="fd00::5", subnet_id="sub6")
+    project.ports[port.id] = port.model_copy(update={"fixed_ips": (other, *port.fixed_ips)})
+    assert plan_cloud(of, project.of_balancer(), NOW) == CloudPlan(settled=True)
+    project.ports[port.id] = port.model_copy(update={"fixed_ips": (other,)})
+    of, _ = settle(of, project)
+    assert (of.status.port_ip, of.status.external_ip) == ("fd00::5", "fd00::5")
+
+
 @pytest.mark.parametrize("gone", ["groups", "ports"])
 def test_an_object_deleted_outside_perdure_is_created_again(gone: str) -> None:
     of, project = taken_over()
