@@ -154,15 +154,13 @@ def _port(balancer: LoadBalancer, group: SecurityGroup | None, found: Selection[
 
 def _moved(balancer: LoadBalancer, port: CloudPort) -> str:
     """The problem if the port is in a wrong network or subnet, where machines cannot serve its address; else empty."""
-    infrastructure = balancer.spec.infrastructure
-    if port.network_id and port.network_id != infrastructure.network:
-        was, wanted = f"network {port.network_id}", f"network {infrastructure.network}"
-    elif (
-        infrastructure.subnet
-        and port.fixed_ips
-        and all(each.subnet_id != infrastructure.subnet for each in port.fixed_ips)
-    ):
-        was, wanted = f"subnet {port.fixed_ips[0].subnet_id}", f"subnet {infrastructure.subnet}"
+    network, subnet = balancer.spec.infrastructure.network, balancer.spec.infrastructure.subnet
+    subnets = [each.subnet_id for each in port.fixed_ips]
+    # Neutron's usual database finds ids in any case.
+    if port.network_id and port.network_id.lower() != network.lower():
+        was, wanted = f"network {port.network_id}", f"network {network}"
+    elif subnet and subnets and subnet.lower() not in map(str.lower, subnets):
+        was, wanted = f"subnet {subnets[0]}", f"subnet {subnet}"
     else:
         return ""
     return f"the virtual address is in {was} and cannot be moved to {wanted}: create another LoadBalancer there"

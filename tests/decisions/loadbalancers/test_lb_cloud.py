@@ -288,6 +288,14 @@ def test_the_virtual_address_cannot_move_to_another_network(change: dict[str, st
     assert (plan.steps, plan.settled) == ((), False)
 
 
+def test_the_case_of_network_and_subnet_ids_does_not_matter() -> None:
+    """MySQL, and so Neutron, compares ids without their case, and answers with the stored one."""
+    of, project = taken_over()
+    patch = {"spec": {"infrastructure": {"defaultNetwork": {"networkID": "NET", "subnetID": "SUB"}}}}
+    spelt = LoadBalancer.model_validate(merge(of.model_dump(mode="json"), patch))
+    assert plan_cloud(spelt, project.of_balancer(), NOW).settled
+
+
 # --- the user's floating IP ---
 
 
