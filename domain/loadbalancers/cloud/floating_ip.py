@@ -79,9 +79,10 @@ def _described(balancer: LoadBalancer, floating: FloatingIp) -> bool:
 def _leading_to(port: CloudPort, floating: FloatingIp, name: str, description: str | None = None) -> Part:
     target = None if floating.port_id == port.id else port.id
     step = UpdateFloatingIp(floating_ip_id=floating.id, port_id=target, description=description)
+    found = {"floating_id": floating.id, "floating_name": name, "external_ip": floating.address}
     return Part(
         steps=(step,) if target is not None or description is not None else (),
-        status={"floating_id": floating.id, "floating_name": name, "external_ip": floating.address},
+        status=found if target is None else {},  # before it leads to the port, no client can use the address
     )
 
 

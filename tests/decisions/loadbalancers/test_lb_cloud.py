@@ -314,6 +314,19 @@ def test_the_users_floating_ip_is_led_to_the_port_and_never_deleted() -> None:
     assert project.floating["users"].port_id == ""
 
 
+def test_the_users_floating_ip_is_no_address_before_it_leads_to_the_port() -> None:
+    project = Project()
+    of, _ = settle(fresh(options={"internalLB": True}), project)
+    project.floating["users"] = users_address()
+    patch = {"spec": {"existingFloatingIP": "198.51.100.9", "options": {"internalLB": False}}}
+    of = LoadBalancer.model_validate(merge(of.model_dump(mode="json"), patch))
+    # Nothing is attached, as of a cloud that refuses; all that the plan says of the status is written.
+    waiting = written(of, plan_cloud(of, project.of_balancer(), NOW))
+    assert (waiting.status.floating_id, waiting.status.external_ip) == (None, of.status.port_ip)
+    after, _ = settle(waiting, project)
+    assert (after.status.floating_id, after.status.external_ip) == ("users", "198.51.100.9")
+
+
 def test_the_users_floating_ip_is_not_taken_from_another_port() -> None:
     """W24."""
     project = Project()
