@@ -30,6 +30,7 @@ _SLOW = timedelta(seconds=5)
 _LONGEST_MESSAGE = 500
 # User data, tokens and keys: longer than any identifier.
 _BLOB = re.compile(r"[A-Za-z0-9+/=_-]{80,}")
+_USER_OF_ADDRESS = re.compile(r"(?<=://)[^/\s]*@")
 _SPACE = re.compile(r"\s+")
 
 _HINTS: Mapping[str, str] = {
@@ -80,7 +81,7 @@ def unreadable(call: Call, why: str) -> Unavailable:
 
 
 def shortened(words: str) -> str:
-    text = _BLOB.sub("(...)", _SPACE.sub(" ", words).strip())
+    text = _BLOB.sub("(...)", _USER_OF_ADDRESS.sub("", _SPACE.sub(" ", words)).strip())
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
 
 

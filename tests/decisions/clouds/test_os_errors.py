@@ -12,6 +12,7 @@ from domain.loadbalancers.refused_calls import QUOTA
 from engine.errors import LONGEST_ASKED, Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
 
 CALL = Call(api="neutron", object="port", operation="create", what="lbs/web", project="project shop")
+ADDRESS = "https://me:topsecret@keystone.example:5000/v3"
 QUOTA_TEXT = "Quota exceeded for instances: Requested 1, but already used 1 of 1 instances"
 
 
@@ -97,3 +98,9 @@ def test_no_answer_leaves_open_what_has_happened() -> None:
     error = no_answer(CALL, TimeoutError("read timed out"))
     assert isinstance(error, Unavailable)
     assert "finds out whether the call took effect" in error.message
+
+
+def test_credentials_in_an_address_are_left_out() -> None:
+    for error in (no_answer(CALL, OSError(ADDRESS)), refusal(CALL, 502, f"no route to {ADDRESS}", {})):
+        assert "topsecret" not in error.message
+        assert "keystone.example:5000" in error.message
