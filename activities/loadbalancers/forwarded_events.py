@@ -13,7 +13,7 @@ from domain.loadbalancers.resources import LoadBalancer
 from domain.notices import NoticeType
 from domain.resource import ObjectMeta
 from engine.clock import now
-from engine.errors import Denied
+from engine.errors import ApiError
 from engine.kube import EVENT, KubeApi
 from engine.kube.events import EventContent, Subject, event, lasting_name, named, record
 from engine.kube.json import JsonObject, text
@@ -35,8 +35,8 @@ class ForwardedEvents:
         selector = f"involvedObject.uid={meta.uid},source={LOAD_BALANCER_COMPONENT}"
         try:
             listing = await self._kube.list(EVENT, meta.namespace, field_selector=selector)
-        except Denied as error:
-            log.info("no Events are forwarded to Services: %s", error.message)
+        except ApiError as error:
+            log.info("no Events are forwarded to the Service: %s", error.message)
             return
         subject = Subject.with_metadata(SERVICE, service)
         for found in listing.items:

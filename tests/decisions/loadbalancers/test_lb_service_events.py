@@ -22,6 +22,7 @@ from domain.loadbalancers.ip_addresses import bad_source_range
 from domain.loadbalancers.object_world import ObjectMemory
 from domain.loadbalancers.passes import PassService
 from domain.notices import Notice, normal, warning
+from engine.errors import Unavailable
 from engine.kube import EVENT, KubeApi
 from engine.kube.events import EventContent, Subject, event, named, record
 from engine.settings import Settings
@@ -37,6 +38,12 @@ class DeadlyKube(MemoryKube):
     """Kills the worker right after a write of a LoadBalancer, if that is asked for."""
 
     deadly = False
+    lists_events = True
+
+    async def list(self, kind: Kind, *args: Any, **more: Any) -> Any:
+        if kind == EVENT and not self.lists_events:
+            raise Unavailable("list events: 500")
+        return await super().list(kind, *args, **more)
 
     async def create(self, kind: Kind, *args: Any, **more: Any) -> Any:
         return self._answer(kind, await super().create(kind, *args, **more))
@@ -170,3 +177,15 @@ async def test_a_lost_attempt_that_changed_nothing_reports_no_success() -> None:
     events = await on.passed()
     on.restart()
     assert await on.passed(attempt=2) == events
+
+
+async def test_a_pass_whose_events_cannot_be_listed_ends_and_the_next_forwards_them() -> None:
+    on = Installed()
+    await on.served.create(SERVICE, on.body({}), "web")
+    on.kube.lists_events = False
+    events = await on.passed()
+    assert (events[CREATED], events[PORTS_SYNCED]) == (1, 1)
+    await on.record_on_balancer(warning("Failed", "Quota exceeded"))
+    assert await on.passed() == events
+    on.kube.lists_events = True
+    assert (await on.passed())["Failed", "Quota exceeded"] == 1
