@@ -61,7 +61,7 @@ class SweepActivities(Activities):
         machines = await context.everywhere(LoadBalancerMachine)
         if not balancers and not machines:
             return look.swept("there is no load balancer", None)
-        objects = (*balancers, *machines)
+        objects: tuple[Owner, ...] = (*balancers, *machines)
         projects, troubles = await self._projects(objects)
         owners = {(each.metadata.namespace, each.metadata.name): each for each in balancers}
         owned = owned_by(objects)

@@ -82,8 +82,8 @@ def _create_security_group(project: Project, step: steps.CreateSecurityGroup) ->
         if made := _made_before(named, step.description):
             return Brought(security_group=made)
     body = {"security_group": {"name": step.name, "description": step.description}}
-    made = project.post(Api.NEUTRON, "group", "/security-groups", body, what=step.name, holds="security_group")
-    return Brought(security_group=responses.security_group(made))
+    answer = project.post(Api.NEUTRON, "group", "/security-groups", body, what=step.name, holds="security_group")
+    return Brought(security_group=responses.security_group(answer))
 
 
 def _change_rules(project: Project, step: steps.ChangeRules) -> Brought:
@@ -167,8 +167,8 @@ def _create_port(project: Project, step: steps.CreatePort) -> Brought:
         body["allowed_address_pairs"] = _pairs(step.allowed_addresses)
     # The subnet first: Neutron's message for a subnet of another network names both.
     with _chosen({"subnetID": step.subnet_id, "networkID": step.network_id}):
-        made = project.post(Api.NEUTRON, "port", "/ports", {"port": body}, what=step.name, holds="port")
-    return Brought(port=responses.port(made))
+        answer = project.post(Api.NEUTRON, "port", "/ports", {"port": body}, what=step.name, holds="port")
+    return Brought(port=responses.port(answer))
 
 
 def _update_port(project: Project, step: steps.UpdatePort) -> Brought:
@@ -241,7 +241,7 @@ def _create_floating_ip(project: Project, step: steps.CreateFloatingIp) -> Broug
     }
     try:
         with _chosen({"floatingNetID": step.network_id}):
-            made = project.post(
+            answer = project.post(
                 Api.NEUTRON, "floatingip", "/floatingips", body, what=step.description, holds="floatingip"
             )
     except Conflict:
@@ -250,7 +250,7 @@ def _create_floating_ip(project: Project, step: steps.CreateFloatingIp) -> Broug
         if found is None:
             raise
         return Brought(floating_ip=found)
-    return Brought(floating_ip=responses.floating_ip(made))
+    return Brought(floating_ip=responses.floating_ip(answer))
 
 
 def _floating_ip_of(project: Project, step: steps.CreateFloatingIp) -> FloatingIp | None:
@@ -279,8 +279,8 @@ def _create_server_group(project: Project, step: steps.CreateServerGroup) -> Bro
                 return Brought(server_group=each)
     body = {"server_group": {"name": step.name, "policies": [step.policy]}}
     path, holds = "/os-server-groups", "server_group"
-    made = project.post(Api.NOVA, "servergroup", path, body, what=step.name, holds=holds, version=SERVER_GROUPS)
-    return Brought(server_group=responses.server_group(made))
+    answer = project.post(Api.NOVA, "servergroup", path, body, what=step.name, holds=holds, version=SERVER_GROUPS)
+    return Brought(server_group=responses.server_group(answer))
 
 
 def _create_server(project: Project, step: steps.CreateServer, user_data: Callable[[], str]) -> Brought:
@@ -288,14 +288,14 @@ def _create_server(project: Project, step: steps.CreateServer, user_data: Callab
         return Brought(server=found)
     body = _server_body(project, step, user_data())
     try:
-        made = project.post(Api.NOVA, "server", "/servers", body, what=step.name, holds="server")
+        answer = project.post(Api.NOVA, "server", "/servers", body, what=step.name, holds="server")
     except Conflict:
         # A port has one server: an earlier attempt of this step may just have created it.
         found = _server_of(project, step)
         if found is None:
             raise
         return Brought(server=found)
-    return Brought(server=Server(id=text(made, "id"), name=step.name, status="BUILD", uid=step.uid))
+    return Brought(server=Server(id=text(answer, "id"), name=step.name, status="BUILD", uid=step.uid))
 
 
 def _server_of(project: Project, step: steps.CreateServer) -> Server | None:
