@@ -26,12 +26,14 @@ from domain.loadbalancers.cloud.folded_results import Brought, RuleChange
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, SecurityGroup, SecurityGroupRule, Server
 from domain.loadbalancers.cloud.ownership import Owner, marked_for, select
 from domain.loadbalancers.cloud.security_group_rules import meaning
+from domain.loadbalancers.ip_addresses import bare_addresses
 from domain.loadbalancers.refused_calls import QUOTA
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled
 from engine.kube.json import JsonObject, text
 
 STILL_HELD = "StillHeld"
 NOT_DELETED = "NotDeleted"
+NO_EFFECT = "NoEffect"
 _RULE_EXISTS = "SecurityGroupRuleExists"
 
 # Checks become rarer the longer a deletion takes.
@@ -73,6 +75,12 @@ def _made_before(found: Iterable[M], description: str) -> M | None:
     return select(found, Owner(uid=marked_for(description)), lambda each: marked_for(each.description)).selected
 
 
+def _check_effect(shown: bool, step: steps.Step) -> None:
+    # The plan would want the same step again at once, without end.
+    if not shown:
+        raise Conflict(f"{step.summary}: OpenStack accepts this, but it has no effect", code=NO_EFFECT)
+
+
 # --- security groups ---
 
 
@@ -97,8 +105,9 @@ def _change_rules(project: Project, step: steps.ChangeRules) -> Brought:
         made = _mend_rules(project, step)
     else:
         _delete_rules(project, step)
-    change = RuleChange(security_group_id=step.security_group_id, made=made, gone=step.delete)
-    return Brought(rules=change)
+    there = {meaning(each) for each in made}
+    _check_effect(all(meaning(each) in there for each in step.create), step)
+    return Brought(rules=RuleChange(security_group_id=step.security_group_id, made=made, gone=step.delete))
 
 
 def _delete_rules(project: Project, step: steps.ChangeRules) -> None:
@@ -179,7 +188,12 @@ def _update_port(project: Project, step: steps.UpdatePort) -> Brought:
         body["allowed_address_pairs"] = _pairs(step.allowed_addresses)
     path = f"/ports/{step.port_id}"
     updated = project.put(Api.NEUTRON, "port", path, {"port": body}, what=step.port_id, holds="port")
-    return Brought(port=responses.port(updated))
+    port = responses.port(updated)
+    grouped = step.security_groups is None or {*port.security_groups} == {*step.security_groups}
+    addresses = step.allowed_addresses
+    allowed = addresses is None or bare_addresses(port.allowed_addresses) == bare_addresses(addresses)
+    _check_effect(grouped and allowed, step)
+    return Brought(port=port)
 
 
 def _delete_port(project: Project, step: steps.DeletePort) -> Brought:
@@ -250,7 +264,12 @@ def _create_floating_ip(project: Project, step: steps.CreateFloatingIp) -> Broug
         if found is None:
             raise
         return Brought(floating_ip=found)
-    return Brought(floating_ip=responses.floating_ip(answer))
+    floating = responses.floating_ip(answer)
+    if floating.port_id != step.port_id:
+        # Only its port proves that it is ours, so nobody would find it again.
+        project.delete(Api.NEUTRON, "floatingip", f"/floatingips/{floating.id}", what=floating.id)
+    _check_effect(floating.port_id == step.port_id, step)
+    return Brought(floating_ip=floating)
 
 
 def _floating_ip_of(project: Project, step: steps.CreateFloatingIp) -> FloatingIp | None:
@@ -266,7 +285,10 @@ def _update_floating_ip(project: Project, step: steps.UpdateFloatingIp) -> Broug
         body["description"] = step.description
     id_, change = step.floating_ip_id, {"floatingip": body}
     updated = project.put(Api.NEUTRON, "floatingip", f"/floatingips/{id_}", change, what=id_, holds="floatingip")
-    return Brought(floating_ip=responses.floating_ip(updated))
+    floating = responses.floating_ip(updated)
+    led, described = step.port_id in (None, floating.port_id), step.description in (None, floating.description)
+    _check_effect(led and described, step)
+    return Brought(floating_ip=floating)
 
 
 # --- server groups and servers ---
@@ -280,7 +302,9 @@ def _create_server_group(project: Project, step: steps.CreateServerGroup) -> Bro
     body = {"server_group": {"name": step.name, "policies": [step.policy]}}
     path, holds = "/os-server-groups", "server_group"
     answer = project.post(Api.NOVA, "servergroup", path, body, what=step.name, holds=holds, version=SERVER_GROUPS)
-    return Brought(server_group=responses.server_group(answer))
+    group = responses.server_group(answer)
+    _check_effect(group.policy == step.policy, step)
+    return Brought(server_group=group)
 
 
 def _create_server(project: Project, step: steps.CreateServer, user_data: Callable[[], str]) -> Brought:

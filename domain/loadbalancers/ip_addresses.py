@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 
 from domain.notices import Notice, warning
 
@@ -22,6 +23,11 @@ def same_address(one: str, other: str) -> bool:
         return ipaddress.ip_address(one) == ipaddress.ip_address(other)
     except ValueError:
         return one == other
+
+
+def bare_addresses(texts: Iterable[str]) -> set[str]:
+    # Neutron may return addresses with a prefix length.
+    return {str(ipaddress.ip_interface(each).ip) if ip_version(each.partition("/")[0]) else each for each in texts}
 
 
 def source_range(text: str) -> Network | None:

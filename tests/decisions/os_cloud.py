@@ -116,6 +116,7 @@ class SmallCloud:
         self.trouble: Callable[[str], str] = lambda call: ""
         self.missing: set[str] = set()  # ids that creations are refused for because there is no such object
         self.most_rules = 1000  # the project's quota of security group rules
+        self.ignored: set[str] = set()  # fields of requests that have no effect
         self.deletions_take = 0  # looks at a deleted server before it is gone
         self._numbers = count(1)
         self._lock = threading.Lock()
@@ -149,6 +150,8 @@ class SmallCloud:
         if parts.path == "/v3/auth/tokens":
             return 201, self._token()
         call = f"{method} {parts.path}"
+        if isinstance(body, dict):
+            body = {kind: self._heeded(given) for kind, given in body.items()}
         self.calls.append(call)
         self.bodies.append(body)
         trouble = self.trouble(call)
@@ -161,6 +164,13 @@ class SmallCloud:
         except RefusedError as error:
             return error.status, {"NeutronError": {"type": error.type, "message": error.message}}
         return {"after": (504, "lost"), "unsaid": (200, {})}.get(trouble, answer)
+
+    def _heeded(self, given: Any) -> Any:
+        if isinstance(given, list):
+            return [self._heeded(each) for each in given]
+        if not isinstance(given, dict):
+            return given
+        return {name: None if name in self.ignored else value for name, value in given.items()}
 
     def _answer(self, method: str, path: list[str], query: list[tuple[str, str]], body: Any) -> tuple[int, Any]:
         kind, id_ = path[0], path[1] if len(path) > 1 else ""

@@ -9,13 +9,12 @@ In all other states of the server, only the agent's reports decide whether the m
 
 from __future__ import annotations
 
-import ipaddress
 from enum import StrEnum
 
 from domain.loadbalancers.cloud.objects import CloudPort, MachineCloud, Server
 from domain.loadbalancers.cloud.ownership import Owner, Selection, mark_of, marked_for, select
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer, DeletePort, DeleteServer, Step, UpdatePort
-from domain.loadbalancers.ip_addresses import ip_version
+from domain.loadbalancers.ip_addresses import bare_addresses, ip_version
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.resources import DebugSettings, LoadBalancer, LoadBalancerMachine
 from domain.model import Model
@@ -161,7 +160,7 @@ def _port_steps(
         )
         return (create,)
     grouped = port.security_groups == (security_group_id,)
-    may_answer = _addresses(port.allowed_addresses) == _addresses(allowed)
+    may_answer = bare_addresses(port.allowed_addresses) == bare_addresses(allowed)
     if grouped and may_answer:
         return ()
     update = UpdatePort(
@@ -170,11 +169,6 @@ def _port_steps(
         allowed_addresses=None if may_answer else allowed,
     )
     return (update,)
-
-
-def _addresses(texts: tuple[str, ...]) -> set[str]:
-    # Neutron may return addresses with a prefix length.
-    return {str(ipaddress.ip_interface(each).ip) if ip_version(each.partition("/")[0]) else each for each in texts}
 
 
 def _creation(machine: LoadBalancerMachine, port: CloudPort, address: str, debug: DebugSettings) -> CreateServer:

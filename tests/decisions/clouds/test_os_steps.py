@@ -34,6 +34,9 @@ def rule(port: int) -> SecurityGroupRule:
     )
 
 
+NARROW = rule(80).model_copy(update={"remote_ip_prefix": "10.0.0.0/8"})
+
+
 def group_of(cloud: SmallCloud) -> str:
     return cloud.put("security-groups", name="other", description="")
 
@@ -123,6 +126,43 @@ def test_an_empty_answer_to_a_change_counts_as_lost(cloud: SmallCloud, project: 
     ):
         with pytest.raises(Unavailable, match="cannot be parsed"):
             attempt(project, step)
+
+
+CHANGING: dict[str, tuple[str, Making]] = {
+    "security groups": (
+        "security_groups",
+        lambda cloud: steps.UpdatePort(port_id=port_of(cloud), security_groups=("sg",)),
+    ),
+    "allowed addresses": (
+        "allowed_address_pairs",
+        lambda cloud: steps.UpdatePort(port_id=port_of(cloud), allowed_addresses=("10.0.0.9",)),
+    ),
+    "the port of a floating IP": (
+        "port_id",
+        lambda cloud: steps.UpdateFloatingIp(floating_ip_id=cloud.put("floatingips"), port_id=port_of(cloud)),
+    ),
+    "the description of a floating IP": (
+        "description",
+        lambda cloud: steps.UpdateFloatingIp(floating_ip_id=cloud.put("floatingips"), description="lbs/web"),
+    ),
+    "rules": ("remote_ip_prefix", lambda cloud: steps.ChangeRules(security_group_id=group_of(cloud), create=(NARROW,))),
+    "the port of a new floating IP": ("port_id", MAKING["floating IP"][2]),
+    "the policy of a server group": ("policies", MAKING["server group"][2]),
+}
+
+
+@pytest.mark.parametrize("what", CHANGING)
+def test_a_change_that_the_cloud_accepts_and_ignores_is_no_success(
+    cloud: SmallCloud, project: Project, what: str
+) -> None:
+    """Else the same step would be wanted again at once, without end."""
+    field, making = CHANGING[what]
+    step = making(cloud)
+    cloud.ignored = {field}
+    with pytest.raises(Conflict, match="has no effect"):
+        attempt(project, step)
+    if isinstance(step, steps.CreateFloatingIp):
+        assert cloud.objects["floatingips"] == {}, "nothing proves whose it is"
 
 
 @pytest.mark.parametrize("what", MAKING)
