@@ -107,7 +107,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "Stalled": (
             "LoadBalancer",
-            "OpenStack or the API server refuses something that the load balancer needs; the message names the field and the object",
+            "OpenStack or the API server refuses something that is needed; the message names the field and the object",
         ),
         "perdure.dev/Misconfigured": ("Service", "a setting cannot be fulfilled; the message says which"),
     },
