@@ -97,17 +97,23 @@ def _create_security_group(project: Project, step: steps.CreateSecurityGroup) ->
 def _change_rules(project: Project, step: steps.ChangeRules) -> Brought:
     try:
         made = _mend_rules(project, step) if attempt.repeated() else _create_rules(project, step)
+        _check_rules(made, step)  # before the deletion, so that clients keep the rules that they use
     except Throttled as error:
         if error.code != QUOTA or not step.delete:
             raise
         # The outdated rules count against the quota. If it is still too low, as many new rules as fit are created.
         _delete_rules(project, step)
         made = _mend_rules(project, step)
+        _check_rules(made, step)
     else:
         _delete_rules(project, step)
+    change = RuleChange(security_group_id=step.security_group_id, made=made, gone=step.delete)
+    return Brought(rules=change)
+
+
+def _check_rules(made: Iterable[SecurityGroupRule], step: steps.ChangeRules) -> None:
     there = {meaning(each) for each in made}
     _check_effect(all(meaning(each) in there for each in step.create), step)
-    return Brought(rules=RuleChange(security_group_id=step.security_group_id, made=made, gone=step.delete))
 
 
 def _delete_rules(project: Project, step: steps.ChangeRules) -> None:
@@ -264,12 +270,15 @@ def _create_floating_ip(project: Project, step: steps.CreateFloatingIp) -> Broug
         if found is None:
             raise
         return Brought(floating_ip=found)
-    floating = responses.floating_ip(answer)
-    if floating.port_id != step.port_id:
-        # Only its port proves that it is ours, so nobody would find it again.
-        project.delete(Api.NEUTRON, "floatingip", f"/floatingips/{floating.id}", what=floating.id)
-    _check_effect(floating.port_id == step.port_id, step)
-    return Brought(floating_ip=floating)
+    made = responses.floating_ip(answer)
+    if made.port_id == step.port_id:
+        return Brought(floating_ip=made)
+    found = observation.get_floating_ip(project, made.id)  # the answer may be incomplete
+    if found is not None and not found.port_id and found.description == step.description:
+        # Only its port would prove later that it is ours.
+        project.delete(Api.NEUTRON, "floatingip", f"/floatingips/{found.id}", what=found.id)
+    _check_effect(found is not None and found.port_id == step.port_id, step)
+    return Brought(floating_ip=found)
 
 
 def _floating_ip_of(project: Project, step: steps.CreateFloatingIp) -> FloatingIp | None:

@@ -165,6 +165,34 @@ def test_a_change_that_the_cloud_accepts_and_ignores_is_no_success(
         assert cloud.objects["floatingips"] == {}, "nothing proves whose it is"
 
 
+def test_a_new_floating_ip_stays_although_the_answer_lacks_its_port(cloud: SmallCloud, project: Project) -> None:
+    step = MAKING["floating IP"][2](cloud)
+    assert isinstance(step, steps.CreateFloatingIp)
+    cloud.trouble = lambda call: "curt" if call.startswith("POST") else ""
+    floating = attempt(project, step).floating_ip
+    assert floating is not None
+    assert (floating.port_id, set(cloud.objects["floatingips"])) == (step.port_id, {floating.id})
+
+
+def test_a_floating_ip_that_is_not_described_as_ours_is_not_deleted(cloud: SmallCloud, project: Project) -> None:
+    step = MAKING["floating IP"][2](cloud)
+    cloud.ignored = {"port_id", "description"}
+    with pytest.raises(Conflict, match="has no effect"):
+        attempt(project, step)
+    assert len(cloud.objects["floatingips"]) == 1
+
+
+def test_outdated_rules_stay_while_the_new_ones_have_no_effect(cloud: SmallCloud, project: Project) -> None:
+    group = group_of(cloud)
+    outdated = tuple(cloud.objects["security-group-rules"])
+    cloud.ignored = {"remote_ip_prefix"}
+    step = steps.ChangeRules(security_group_id=group, create=(NARROW,), delete=outdated)
+    for number in (1, 2):
+        with pytest.raises(Conflict, match="has no effect"):
+            attempt(project, step, number)
+    assert set(outdated) <= set(cloud.objects["security-group-rules"])
+
+
 @pytest.mark.parametrize("what", MAKING)
 def test_the_successor_of_a_killed_process_adopts_what_it_made(cloud: SmallCloud, project: Project, what: str) -> None:
     kind, number, making = MAKING[what]
