@@ -118,11 +118,10 @@ async def _observed(opened: Iterable[Project], troubles: list[str]) -> ProjectCl
     for project in opened:
         try:
             return await asyncio.to_thread(observe_project, project)
-        except Denied as error:
-            troubles.append(error.message)
         except ApiError as error:
             troubles.append(error.message)
-            break
+            if not isinstance(error, Denied):
+                break
     return None
 
 
