@@ -65,7 +65,7 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
 
 
 def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
-    """Raises Pending while AWS creates the account, and always in the first attempt; Temporal retries."""
+    """Raises Pending while AWS creates the account, and always in the first attempt."""
     if not attempt.repeated():
         raise _under_way(action, "requested just now")
     organizations = sessions.organizations()
@@ -90,7 +90,7 @@ def _under_way(action: AwaitAccount, state: str) -> Pending:
 
 
 def tag_account(sessions: Sessions, action: TagAccount) -> None:
-    """A refusal, or a fifth failure, is only logged: no lifecycle stops for a tag."""
+    """A refusal, or a fifth failure, is only logged."""
     sessions.refuse_protected(action.account_id)
     try:
         wanted = action.tags if action.fresh else _left_to_tag(sessions, action)

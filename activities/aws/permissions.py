@@ -18,7 +18,7 @@ class Role(StrEnum):
 
 
 class Permission(Model):
-    """A right. `resource`: ARN patterns where IAM can narrow the action, else `*`."""
+    """`resource`: ARN patterns where IAM can narrow the action, else `*`."""
 
     role: Role
     action: str

@@ -75,7 +75,7 @@ class AskActivities(Activities):
 
     @activity.defn(name=BeatHook.activity)
     async def heartbeat(self, beat: BeatHook) -> Done:
-        """Send a heartbeat. If the instance no longer waits for the hook, the next query shows that."""
+        """If the instance no longer waits for the hook, the next query shows that."""
         caller, region = self._caller(beat.key)
         await asyncio.to_thread(send_heartbeat, caller, region, beat.group, beat.hook, beat.token)
         return Done(at=now())

@@ -77,8 +77,6 @@ async def ask_about_groups(
 ) -> BulkGroups:
     """Query the groups. A group that Auto Scaling does not know has no instances. Groups outside the served accounts
     and regions are left out.
-
-    `progress` is called before each call.
     """
     found: dict[GroupKey, dict[str, str]] = {}
     troubles: set[str] = set()

@@ -53,7 +53,7 @@ class NotificationActivities(Activities):
 
     @activity.defn(name=Notify.activity)
     async def notify(self, notice: Notify) -> Done:
-        """Send the notification. A final failure is not raised, but reported by Events."""
+        """A final failure is not raised, but reported by Events."""
         await self._cache.ready()
         policy = self._cache.policy(notice.policy)
         channels = policy.spec.notify if policy else ()

@@ -103,7 +103,6 @@ def creation_timed_out(world: AccountWorld, entered: datetime, now: datetime) ->
 
 
 def discard(world: AccountWorld, why: str) -> Decision:
-    """The pool then creates another Account."""
     return world.working(f"delete: {why}", Delete(key=world.key, dependent=_pool(world)))
 
 

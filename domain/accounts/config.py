@@ -43,7 +43,7 @@ class Features(Model):
 
 
 class OperatorConfig(Model):
-    """The operator's ConfigMap. Absent keys are None or empty. `problems` says, by key, what is unreadable."""
+    """Absent keys are None or empty. `problems` says, by key, what is unreadable."""
 
     present: bool = True
     account_limit: int | None = None

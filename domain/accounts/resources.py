@@ -160,7 +160,7 @@ class Account(CustomResource):
 
     @property
     def customers(self) -> bool:
-        """Whether the account is a customer's. Deletion removes only what Perdure created in it."""
+        """Whether the account is a customer's."""
         return self.spec.byoc or self.spec.manual_sts_mode
 
     @property

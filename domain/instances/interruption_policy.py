@@ -111,8 +111,6 @@ class Channel(Model):
 
 
 class ReactionPolicy(Model):
-    """The reaction to each cause, and limits."""
-
     name: str = ""  # the name of the InterruptionPolicy; empty if the policy comes from the settings
     terminated: Reaction = Reaction.LABEL
     stopped: Reaction = Reaction.LABEL

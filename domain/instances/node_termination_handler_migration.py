@@ -395,9 +395,7 @@ class _Values:
         raise ValueError(f"{name}: {value!r} is neither true nor false")
 
     def seconds(self, name: str, allowed: tuple[int, int] = (0, LONGEST_SECONDS)) -> int | None:
-        """The number of seconds; None if the value is absent or negative. The handler treats a negative number as
-        absent.
-        """
+        """None if the value is absent or negative: the handler treats both alike."""
         value = self.given.get(name, -1)
         lowest, highest = allowed
         range_ = f"allowed are {lowest} to {highest} seconds, and a negative number, which counts as absent"
@@ -423,7 +421,6 @@ class _Values:
         raise ValueError(f"{name}: {value!r} is not one of {', '.join(TaintEffect)}")
 
     def address(self, name: str) -> str:
-        """An error does not repeat the value, because it may hold a password or a token."""
         value = self.given.get(name, "")
         if not isinstance(value, str):
             raise ValueError(f"{name}: it is not a string")
@@ -437,7 +434,7 @@ class _Values:
         return value
 
     def headers(self, name: str) -> dict[str, str]:
-        """The default content type is left out. An error does not show the headers' values."""
+        """The default content type is left out."""
         value = self.given.get(name, {})
         try:
             found = json.loads(value) if isinstance(value, str) else value

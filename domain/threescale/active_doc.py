@@ -57,7 +57,7 @@ class ObservedDocument(ObservedOne):
         return fetched_again(decision, document.spec.active_doc_open_api_ref, now)
 
     def read(self, read: Read, body: object) -> Self:
-        """Read the answer. A document with the former name is not deleted if another ActiveDoc has that name now."""
+        """A document with the former name is not deleted if another ActiveDoc has that name now."""
         found = read_document(self.found, read, body, self.resource)
         return self.beside({"found": found.model_copy(update={"former": 0}) if self.wanted else found})
 
@@ -82,8 +82,8 @@ def is_document(found: FoundDocument, document: ActiveDoc) -> bool:
 
 
 def read_document(found: One[FoundDocument], read: Read, answer: object, document: ActiveDoc) -> One[FoundDocument]:
-    """Return the result of the search. A document that has the remembered id but another system name is the former
-    document; its id is stored in `former`.
+    """A document that has the remembered id but another system name is the former document; its id is stored in
+    `former`.
     """
     former = found.former or (found.item.id if found.item and _is_former(found.item, document) else 0)
     known = read_one(FoundDocument, read, answer, lambda each: is_document(each, document))

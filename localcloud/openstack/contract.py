@@ -21,7 +21,7 @@ class FaultKind(StrEnum):
 
 
 class Fault(Model):
-    """A fault of calls. Empty matchers match all calls; the first applicable fault wins."""
+    """Empty matchers match all calls; the first applicable fault wins."""
 
     id: str = ""
     kind: FaultKind = FaultKind.BEFORE

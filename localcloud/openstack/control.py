@@ -20,8 +20,6 @@ from localcloud.openstack.contract import BootFaults, Call, CallCount, Fault, Fa
 
 
 class OpenStackControl(Closing):
-    """Its calls block and are not counted in the ledger."""
-
     def __init__(self, urls: Mapping[str, str], timeout_seconds: float = 30) -> None:
         self._services = {name: ControlClient(url, timeout_seconds) for name, url in urls.items()}
 

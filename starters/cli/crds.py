@@ -1,4 +1,4 @@
-"""`perdure crds`: the CustomResourceDefinitions as YAML, on the terminal or as one file per kind."""
+"""`perdure crds`: the CustomResourceDefinitions as YAML."""
 
 from __future__ import annotations
 

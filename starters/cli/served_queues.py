@@ -14,8 +14,8 @@ from starters.cli.session import ClusterSession, perform_on_cluster
 
 
 async def places_of(session: ClusterSession) -> tuple[Place, ...]:
-    """The accounts, regions and queues. Raises CommandError if the setting is malformed, ApiError if the
-    clusters cannot be listed or an account is not known.
+    """Raises CommandError if the setting is malformed, ApiError if the clusters cannot be listed or an account is not
+    known.
     """
     texts = session.settings.instances_queues
     try:

@@ -1,5 +1,3 @@
-"""`perdure settings`: the settings in effect, and where each comes from."""
-
 from __future__ import annotations
 
 import os
@@ -62,7 +60,7 @@ def settings(only_set: SetOption = False, output: FormatOption = Format.TEXT, st
 
 
 def effective(state: Path | None, *, only_set: bool) -> EffectiveSettings:
-    """The settings in effect. Raises InvalidSettings if a value is unusable."""
+    """Raises InvalidSettings if a value is unusable."""
     current = read_settings()
     of_state = exports((state / "env").read_text()) if state else {}
     rows = []

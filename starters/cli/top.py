@@ -1,5 +1,3 @@
-"""`perdure top`: shows lifecycle counts by area, the backlog, and the ten worst lifecycles."""
-
 from __future__ import annotations
 
 import asyncio

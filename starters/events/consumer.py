@@ -49,7 +49,6 @@ class Consumer:
     Args:
         pollers: the number of concurrent receives.
         most: the maximum number of messages in progress.
-        visibility: the visibility timeout of received messages.
         drain: how long messages in progress may take to end once the consumer stops.
         patience: the longest backoff, in seconds.
         missing: called, at most once a minute, if the queue does not exist.

@@ -72,7 +72,7 @@ def pool(obj: JsonObject) -> Holder:
 
 
 def node(obj: JsonObject) -> Holder:
-    """The search keys of a Node. It never counts as waiting for an instance, because it may belong to another cloud."""
+    """A Node never counts as waiting for an instance, because it may belong to another cloud."""
     provider_id = text(obj, "spec", "providerID")
     instance = instance_of_node(provider_id)
     return Holder(

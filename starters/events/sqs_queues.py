@@ -29,7 +29,7 @@ TextAttributes = dict[str, dict[str, str]]
 
 
 class Queue(Protocol):
-    """A queue. Each call raises an ApiError if it fails as a whole."""
+    """Each call raises an ApiError if it fails as a whole."""
 
     @property
     def name(self) -> str:
@@ -61,8 +61,8 @@ class _Api(Protocol):
 
 
 class SqsQueue:
-    """An SQS queue. A receive occupies one of the `threads` for up to `wait`, a long poll's duration. `name` selects
-    another queue of the account and region, such as the dead letters.
+    """A receive occupies one of the `threads` for up to `wait`, a long poll's duration. `name` selects another queue of
+    the account and region, such as the dead letters.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
 """Which lifecycles a change wakes, derived from the areas' relations (`domain/relations.py`).
 
-A projection contains, for each relation, the names by which the other end finds the object, and hashes of the values
-that the other end depends on. The projection of an object that cannot be parsed contains neither.
+A projection contains a `Shown` for each relation of its object, and none if the object cannot be parsed.
 """
 
 from __future__ import annotations

@@ -55,7 +55,6 @@ class Reading:
         )
 
     def lives(self, known: Projection, index: Index) -> bool:
-        """Whether the Service needs, or still has, a load balancer of ours."""
         key = known.key
         if known.fact("concerns us"):
             return True

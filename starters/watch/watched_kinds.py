@@ -1,7 +1,6 @@
-"""The watched kinds of all areas, as a table.
+"""The watched kinds of all areas, as a table. `areas.py` says how an area joins.
 
-An area's module joins by defining `WATCHED`, or `watched_for` if the watched kinds depend on the settings. If the
-workflow of object A does the work of object B, then A is B's *delegate* and gets B's wakes.
+If the workflow of object A does the work of object B, then A is B's *delegate* and gets B's wakes.
 """
 
 from __future__ import annotations
@@ -82,8 +81,8 @@ class Watched:
         lives: whether an object has a lifecycle. An object that no longer has a lifecycle is treated as gone.
         ending: whether a change is a step of a deletion in progress. The object's workflow is then woken only seconds
             later.
-        silent_at: if the status is a heartbeat, the expiry of the last report, in seconds since 1970. Only a missed
-            report, and the first report after a missed one, wake lifecycles.
+        silent_at: if the status is a heartbeat, the expiry of the last report, in seconds since 1970
+            (`missed_heartbeats.py`).
     """
 
     followed: Followed

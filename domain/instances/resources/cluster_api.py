@@ -32,8 +32,6 @@ class NodeReference(KubeModel):
 
 
 class MachineSpec(KubeModel):
-    """The Machine's cluster and instance."""
-
     cluster_name: str = ""
     provider_id: str = Field("", alias="providerID")
 
@@ -113,15 +111,11 @@ class Machine(HeldObject):
 
 
 class MachineDeploymentSpec(KubeModel):
-    """The desired number of Machines."""
-
     replicas: int | None = None
     paused: bool = False
 
 
 class MachineDeploymentStatus(ObservedStatus):
-    """Counts of Machines."""
-
     replicas: int = 0
     updated_replicas: int = 0  # made from the current template
 
@@ -153,8 +147,6 @@ class AWSMachineSpec(KubeModel):
 
 
 class AWSMachine(HeldObject):
-    """An EC2 instance, managed by Cluster API's AWS provider."""
-
     kind_of: ClassVar[Kind] = AWS_MACHINE
 
     spec: AWSMachineSpec = AWSMachineSpec()
@@ -170,15 +162,11 @@ class AWSMachine(HeldObject):
 
 
 class AWSMachinePoolSpec(KubeModel):
-    """The part of the spec that identifies the group and its instances."""
-
     provider_id: str = Field("", alias="providerID", description="The ARN of the Auto Scaling group.")
     provider_id_list: tuple[str, ...] = Field((), alias="providerIDList")
 
 
 class AWSMachinePool(HeldObject):
-    """A group of instances, managed by Cluster API's AWS provider."""
-
     kind_of: ClassVar[Kind] = AWS_MACHINE_POOL
 
     spec: AWSMachinePoolSpec = AWSMachinePoolSpec()

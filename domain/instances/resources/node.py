@@ -17,8 +17,6 @@ _READY = "Ready"
 
 
 class NodeSpec(KubeModel):
-    """What the Node runs on, and whether it is cordoned."""
-
     provider_id: str = Field("", alias="providerID")
     unschedulable: bool = False
 
@@ -30,8 +28,6 @@ class NodeStatus(ObservedStatus):
 
 
 class Node(CustomResource):
-    """A Node of Perdure's own cluster."""
-
     kind_of: ClassVar[Kind] = NODE
 
     spec: NodeSpec = NodeSpec()

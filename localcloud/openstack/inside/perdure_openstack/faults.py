@@ -28,9 +28,7 @@ _NOVA_KINDS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of calls. `before`: the call fails without effect; `after`: it has its effect and fails; `cut`: it has
-    its effect, and the answer is cut off; `delay`: it is answered late. `delay_seconds` applies to all kinds.
-    """
+    """`localcloud/openstack/contract.py` explains the kinds. `delay_seconds` applies to all of them."""
 
     id: str = ""
     kind: str = "before"
@@ -56,7 +54,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class BootFaults:
-    """Patterns are searched for in a server's name; empty ones match none."""
+    """`localcloud/openstack/contract.py` explains the patterns."""
 
     boot_delay: float = 0.0
     """How many seconds a server stays in BUILD."""
