@@ -151,11 +151,11 @@ class NodeActivities(Activities):
             await self._force(api, node, pods, left)
             return Emptied(at=now())
         if node.how.budgets is not Budgets.FORCE:
-            return _given_up(node, f"time is over, with Pods left on {node.node}", left)
-        activity.logger.warning("node %s: time is over, %d pods are deleted", node.node, len(left))
+            return _given_up(node, f"the drain's time is over, with Pods left on {node.node}", left)
+        activity.logger.warning("node %s: the drain's time is over, %d Pods are deleted", node.node, len(left))
         metrics.reacted("drain", node.because, Outcome.FORCED)
         names = _names(left)
-        message = f"time is over, and these Pods of {node.node} are deleted: {names}"
+        message = f"the drain's time is over, and these Pods of {node.node} are deleted: {names}"
         after = begun.model_copy(update={"forced": True})
         return Emptied(at=now(), delayed=after, notices=_on_each(node, warning, "DrainForced", message))
 

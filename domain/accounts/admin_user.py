@@ -58,8 +58,8 @@ def recreated_user(world: AccountWorld) -> Decision | None:
 
 
 def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
-    """The failure that a refusal causes, with the replaced operator's conditions. None without a refusal, or if it is
-    temporary, such as a bug of ours or a conflict over the key's Secret.
+    """The Account's failure, with condition types and reasons of the replaced operator. None without a refusal, or if
+    it does not fail the Account: our own refusal or bug, an account not entered, a conflict over the key's Secret.
     """
     refusal = world.refused(EnsureAdminUser.activity)
     if refusal is None or refusal.type is ErrorType.BUG or refusal.ours or refusal.code == NOT_ENTERED:

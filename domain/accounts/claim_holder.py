@@ -10,8 +10,8 @@ from domain.identity import Key
 
 
 def holds(claim: AccountClaim, account: Account) -> bool:
-    """If no uid is recorded, the Account's legal entity must be empty or the claim's, because a new claim may have the
-    name of an earlier one.
+    """Whether the Account belongs to the claim. If it records no claim's uid, its legal entity must be empty or the
+    claim's, because a new claim may have the name of an earlier one.
     """
     entity, recorded = account.spec.legal_entity.id, CLAIM_UID_ANNOTATION in account.metadata.annotations
     if unclean(account) and not recorded:  # a release that the replaced operator has begun

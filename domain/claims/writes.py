@@ -1,4 +1,4 @@
-"""Actions that write the area's objects as a whole, with the decision's resourceVersion as precondition."""
+"""Actions that replace one object, or its status, in full, with the decision's resourceVersion as precondition."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class AskReplacement(_MachineAction, _TakesTurn):
 
     @property
     def most_attempts(self) -> int:
-        """A few attempts only: once the wait is over, the Machine is deleted without a replacement."""
+        """Few: the decision learns of the error, and deletes the Machine at the deadline without a replacement."""
         return 3
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]

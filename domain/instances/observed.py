@@ -186,8 +186,8 @@ class InstanceWorld(World):
 
     @property
     def node_sought(self) -> bool:
-        """Whether the wanted Node may still be found. An outage of its cluster ends, but a refusal by its cluster
-        lasts.
+        """Whether the wanted Node may still be found: not if its cluster has refused the search since the latest
+        hook.
         """
         lasting = self._refused_since_hooks(self.refused(FIND_NODE, ErrorType.INVALID, ErrorType.DENIED))
         return self.node_wanted and self.known.node is None and not lasting

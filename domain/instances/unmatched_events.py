@@ -27,7 +27,7 @@ def waits_for_machine(handled: Handled, now: datetime) -> bool:
 
 
 def unmatched_delay(waiting: Sequence[Handled], receives: int, now: datetime) -> timedelta:
-    """How long to hide the message; `receives` includes this time."""
+    """How long to hide the message. `receives` is how often it has been received, including now."""
     return _FIRST_DELAY if receives <= 1 else max(_LATER_DELAY, *(_by_age(each, now) for each in waiting))
 
 

@@ -4,9 +4,10 @@ Keys are not rendered, and results are not rendered again. A string is typed onl
 one line, without outer blanks, that ends with a typing filter (`bool`, `int`, `float`, `object`). An entry or item that
 renders to `omit` is left out; a whole value that does so becomes null.
 
-With `newer`, an installation's default, the rules are those of Poolboy 1.13 and later: values that cannot be converted
-stay text, `bool` treats unknown words as false, `| list }}` gives a list, and vars in `lazy` are rendered when used. In
-1.12 such values are null, unknown words are errors, `| list }}` gives text, and vars with Jinja tags are plain text.
+With `newer`, the default unless `PERDURE_CLAIMS_OLDER_TEMPLATES` is set, the rules are those of Poolboy 1.13 and later:
+values that cannot be converted stay text, `bool` treats unknown words as false, `| list }}` gives a list, and vars in
+`lazy` are rendered when used. In 1.12 such values are null, unknown words are errors, `| list }}` gives text, and vars
+with Jinja tags are plain text.
 """
 
 from __future__ import annotations
