@@ -78,7 +78,7 @@ def refused(status: int, reason: str) -> Response:
     return Response(status, json.dumps({"kind": "Status", "reason": reason, "message": reason}))
 
 
-CLAIM: Json = {"metadata": {"name": "one"}}
+CLAIM: Json = {"kind": RESOURCE_CLAIM.name, "metadata": {"name": "one"}}
 MADE = Response(200, json.dumps(CLAIM))
 AWAY = None
 TAKEN = refused(409, "AlreadyExists")
