@@ -14,7 +14,7 @@ from domain.instances.event_verification import Facts, Verdict, verify_scheduled
 from domain.instances.events import HealthNotice
 from domain.instances.scheduled_event_types import Effect, effect_of, expedited
 
-# A scheduled event without an end counts as over after this time.
+# A scheduled event counts as over after this time, unless its notice has an end that is later than its start.
 _LONGEST_WINDOW = timedelta(hours=24)
 
 
@@ -54,5 +54,7 @@ def verdict_of(planned: Planned, effect: Effect, facts: Facts | None, now: datet
 
 
 def end_of(planned: Planned) -> datetime | None:
-    notice = planned.notice
-    return notice.end or (notice.start + _LONGEST_WINDOW if notice.start else None)
+    start, end = planned.notice.start, planned.notice.end
+    if start is None:
+        return end
+    return end if end is not None and end > start else start + _LONGEST_WINDOW

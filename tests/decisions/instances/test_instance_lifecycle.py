@@ -615,6 +615,18 @@ def test_a_node_drained_for_a_reboot_is_used_again_afterwards() -> None:
     assert work(known, 200, policy=DRAINING, facts=asked_before).steps == (ReleaseNode(**NODE),)
 
 
+@pytest.mark.parametrize("end", [at(DAY + 100), at(60)], ids=["at its start", "before its start"])
+def test_a_notice_that_ends_no_later_than_it_starts_lasts_for_a_day(end: datetime) -> None:
+    """Else the Node of an instance that AWS is about to stop is used again, or is never drained."""
+    known = record(scheduled(5, at(DAY + 100), end=end))
+    policy, answer = ReactionPolicy(ending=Reaction.DRAIN), facts(109, scheduled=(STOP,))
+    (cordon,) = work(known, 110, policy=policy, facts=answer).steps
+    assert isinstance(cordon, CordonNode)
+    drained = cordoned(known, cordon.cause, "node-0", at(200))
+    assert effects(work(drained, DAY + 200, policy=policy, facts=answer)) == []
+    assert effects(work(drained, 2 * DAY + 100, policy=policy, facts=answer)) == ["uncordon"]
+
+
 CODE = "INSTANCE_REBOOT_MAINTENANCE_SCHEDULED"
 LATER = at(30 * DAY)
 
