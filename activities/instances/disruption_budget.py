@@ -166,5 +166,5 @@ def readiness(obj: JsonObject) -> str:
 def _alike(node: Node) -> str:
     if node.control_plane:
         return NODE_CONTROL_PLANE_LABEL
-    name = next((name for name in NODE_GROUP_LABELS if name in node.metadata.labels), "")
+    name = node.pool_label
     return f"{name}={node.pool}" if name else ",".join(f"!{each}" for each in NODE_GROUP_LABELS)

@@ -24,6 +24,8 @@ from domain.model import Model
 
 LONGEST_DISRUPTION = timedelta(hours=1)
 ASK_FOR_TURN_AGAIN = timedelta(seconds=20)
+# Node pools and node groups may have the same name.
+_NODE_GROUPS = {"karpenter.sh/nodepool": "node pool", "kops.k8s.io/instancegroup": "instance group"}
 # How many Machines a reason for waiting names at most. Lists show the reason, so it has to be short.
 _MOST_NAMED = 3
 
@@ -92,7 +94,8 @@ def node_group(machine: Machine | Node) -> str:
     if isinstance(machine, Node):
         if machine.control_plane:
             return "control plane"
-        return f"node group {machine.pool}" if machine.pool else "Nodes without a group"
+        kind = _NODE_GROUPS.get(machine.pool_label, "node group")
+        return f"{kind} {machine.pool}" if machine.pool else "Nodes without a group"
     labels, namespace = machine.metadata.labels, machine.metadata.namespace
     if machine.control_plane:
         return f"control plane {namespace}/{machine.cluster}"

@@ -45,9 +45,13 @@ class Node(CustomResource):
         return ""
 
     @property
+    def pool_label(self) -> str:
+        return next((name for name in NODE_GROUP_LABELS if name in self.metadata.labels), "")
+
+    @property
     def pool(self) -> str:
         """The node group, node pool or instance group; empty if no label names one."""
-        return next((self.metadata.labels[name] for name in NODE_GROUP_LABELS if name in self.metadata.labels), "")
+        return self.metadata.labels.get(self.pool_label, "")
 
     @property
     def control_plane(self) -> bool:

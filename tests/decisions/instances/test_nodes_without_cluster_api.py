@@ -505,8 +505,8 @@ CONTROL_PLANE = {NODE_CONTROL_PLANE_LABEL: ""}
     ("labels", "group"),
     [
         (MANAGED, "node group ng-1"),
-        ({"karpenter.sh/nodepool": "spot", "alpha.eksctl.io/nodegroup-name": "x"}, "node group spot"),
-        ({"kops.k8s.io/instancegroup": "nodes-a"}, "node group nodes-a"),
+        ({"karpenter.sh/nodepool": "spot", "alpha.eksctl.io/nodegroup-name": "x"}, "node pool spot"),
+        ({"kops.k8s.io/instancegroup": "nodes-a"}, "instance group nodes-a"),
         ({"alpha.eksctl.io/nodegroup-name": "ng-2"}, "node group ng-2"),
         ({}, "Nodes without a group"),
         ({**MANAGED, **CONTROL_PLANE}, "control plane"),
@@ -553,6 +553,19 @@ class Selecting(MemoryKube):
             ]
             found.items[:] = [each for each, fit in zip(found.items, fits, strict=True) if fit]
         return found
+
+
+async def test_a_node_waits_for_no_namesake_of_its_group() -> None:
+    kube = Selecting()
+    groups = {"a": {EKS: "default"}, "b": {EKS: "default"}, "c": {"karpenter.sh/nodepool": "default"}}
+    for name, found in groups.items():
+        meta, spec = {"name": name, "labels": found, "uid": name}, {"providerID": f"aws:///{REGION}a/i-{name}"}
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        await kube.create(NODE, {"metadata": meta, "spec": spec, "status": ready})
+    for name in "ac":
+        first = Node.model_validate(await kube.get(NODE, "", name))
+        turn = await _begin_turn(Disruptions(cast("KubeApi", kube), "perdure", 1), first, taken=False)
+        assert not turn.why
 
 
 @pytest.mark.parametrize("labels", [MANAGED, {}, CONTROL_PLANE], ids=["a node group", "none", "a control plane"])
@@ -618,9 +631,9 @@ async def test_a_control_plane_node_waits_for_the_etcd_members_of_the_others(rea
     assert turn.why == ("" if ready == "True" else "control plane: Node b has an unhealthy etcd member")
 
 
-async def _begin_turn(disruptions: Disruptions, first: Node) -> Turn:
+async def _begin_turn(disruptions: Disruptions, first: Node, *, taken: bool = True) -> Turn:
     async def begin() -> Turn:
-        return await disruptions.begin(first, taken=True)
+        return await disruptions.begin(first, taken=taken)
 
     turn: Turn = await ActivityEnvironment().run(begin)
     return turn
