@@ -17,7 +17,6 @@ from domain.instances.constants import (
     NODE_GROUP_LABELS,
 )
 from domain.instances.disruption_budget import Disruption, Ledger, Limit, Turn, group_size, node_group, waits_for
-from domain.instances.provider_ids import instance_of_provider_id
 from domain.instances.resources import Machine, Node
 from domain.reading import read_all
 from engine.clock import now
@@ -37,7 +36,9 @@ class Disruptions:
         self._namespace = namespace
         self._most = most
 
-    async def begin(self, machine: Machine | Node, *, taken: bool, most: int | None = None, policy: str = "") -> Turn:
+    async def begin(
+        self, machine: Machine | Node, instance: str, *, taken: bool, most: int | None = None, policy: str = ""
+    ) -> Turn:
         """Enter the machine into the ledger, or return what the machine waits for.
 
         A machine that is already in the ledger may be disrupted; in a control plane only while the other machines are
@@ -45,6 +46,7 @@ class Disruptions:
 
         Args:
             machine: the Machine, or the Node if there is no Machine.
+            instance: its instance, which a young Machine does not name yet.
             taken: whether AWS is reclaiming the instance right now.
             most: the limit; None if the setting applies.
             policy: the name of the InterruptionPolicy that sets `most`.
@@ -55,7 +57,7 @@ class Disruptions:
         """
         limit = Limit(most=most, policy=policy) if most else Limit(most=self._most)
         try:
-            return await self._begin(machine, limit, taken=taken)
+            return await self._begin(machine, instance, limit, taken=taken)
         except ApiError as error:
             if not taken or machine.control_plane:
                 raise
@@ -72,9 +74,8 @@ class Disruptions:
                 return
         raise self._busy()
 
-    async def _begin(self, machine: Machine | Node, limit: Limit, *, taken: bool) -> Turn:
+    async def _begin(self, machine: Machine | Node, instance: str, limit: Limit, *, taken: bool) -> Turn:
         group = node_group(machine)
-        instance = instance_of_provider_id(machine.spec.provider_id)
         for _ in range(_ATTEMPTS):
             lease, ledger = await self._read()
             known = ledger.has(group, machine.metadata.uid, now())

@@ -105,7 +105,9 @@ class MachineActivities(Activities):
             return Taking(
                 turn=Turn(at=now()), notices=await self._taken_earlier(deletion) if attempt.repeated() else ()
             )
-        turn = await self._disruptions.begin(machine, taken=deletion.taken, most=deletion.most, policy=deletion.policy)
+        turn = await self._disruptions.begin(
+            machine, deletion.key.name, taken=deletion.taken, most=deletion.most, policy=deletion.policy
+        )
         if turn.why:
             metrics.reacted("delete-machine", deletion.because, metrics.Outcome.WAITS)
             return Taking(turn=turn)
@@ -196,7 +198,7 @@ class MachineActivities(Activities):
             mark = check_replaceable(machine, machine_set, deployment)
             if turn is None:
                 turn = await self._disruptions.begin(
-                    machine, taken=wanted.taken, most=wanted.most, policy=wanted.policy
+                    machine, key.instance_id, taken=wanted.taken, most=wanted.most, policy=wanted.policy
                 )
             if turn.why or deployment is None:
                 return Asked(turn=turn)

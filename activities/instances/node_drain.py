@@ -92,7 +92,9 @@ class NodeActivities(Activities):
         machine = await self._machine(node) if node.namespace else await self._own(node)
         turn = Turn(at=now())
         if machine and node.disrupts:
-            turn = await self._disruptions.begin(machine, taken=node.taken, most=node.most, policy=node.policy)
+            turn = await self._disruptions.begin(
+                machine, node.key.name, taken=node.taken, most=node.most, policy=node.policy
+            )
         did = "taint" if node.reaction is Reaction.TAINT else "cordon"
         if turn.why:
             metrics.reacted(did, node.because, Outcome.WAITS)

@@ -265,7 +265,7 @@ async def test_a_machine_has_its_turn_once_another_has_ended() -> None:
 
     async def why(turns: Disruptions, each: Machine) -> str:
         async def begin() -> str:
-            return (await turns.begin(each, taken=False)).why
+            return (await turns.begin(each, f"i-{each.metadata.name}", taken=False)).why
 
         message: str = await ActivityEnvironment().run(begin)
         return message
@@ -275,6 +275,15 @@ async def test_a_machine_has_its_turn_once_another_has_ended() -> None:
     assert await why(second, machines[1])
     await first.end("i-a")
     assert not await why(second, machines[1])
+
+
+async def test_young_machines_that_name_no_instance_yet_each_count() -> None:
+    kube = MemoryKube()
+    for name in "ab":
+        await deleted(machines(kube), name, await made(kube, name, WORKERS), taken=True)
+    lease = await kube.get(LEASE, "perdure", disruption_budget.LEASE_NAME)
+    (group,) = json.loads(lease["metadata"]["annotations"][DISRUPTIONS_ANNOTATION])["groups"].values()
+    assert [each["instance"] for each in group] == ["i-a", "i-b"]
 
 
 class Contended(MemoryKube):
@@ -315,7 +324,8 @@ async def reason_to_wait(kube: MemoryKube, name: str, monkeypatch: pytest.Monkey
     """What a Machine waits for, so many seconds after the test's beginning."""
     machine = Machine.model_validate(await kube.get(MACHINE, "c", name))
     monkeypatch.setattr(disruption_budget, "now", lambda: at(seconds))
-    return (await Disruptions(kube, "perdure", 1).begin(machine, taken=False)).why  # type: ignore[arg-type]
+    turns = Disruptions(kube, "perdure", 1)  # type: ignore[arg-type]
+    return (await turns.begin(machine, f"i-{name}", taken=False)).why
 
 
 async def test_a_cordoned_control_plane_machine_stays_while_another_is_unwell(

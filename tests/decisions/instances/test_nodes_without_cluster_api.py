@@ -633,7 +633,7 @@ async def test_a_control_plane_node_waits_for_the_etcd_members_of_the_others(rea
 
 async def _begin_turn(disruptions: Disruptions, first: Node, *, taken: bool = True) -> Turn:
     async def begin() -> Turn:
-        return await disruptions.begin(first, taken=taken)
+        return await disruptions.begin(first, first.instance_id, taken=taken)
 
     turn: Turn = await ActivityEnvironment().run(begin)
     return turn
