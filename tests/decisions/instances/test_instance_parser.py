@@ -509,9 +509,12 @@ def test_each_instance_of_a_health_event_is_an_event() -> None:
         entity("i-1"),
         entity("vol-1"),
         entity(f"arn:aws-cn:ec2:cn-north-1:{ACCOUNT}:instance/i-2"),
+        entity("arn:aws:ec2:eu-central-1a:instance/i-3"),
+        entity("arn:aws:ec2:eu-central-1a:volume/vol-2"),
         entity("i-1"),
     ]
-    assert [event.instance_id for event in read(health(affectedEntities=[*entities, 7, entity(7)]))] == ["i-1", "i-2"]
+    events = read(health(affectedEntities=[*entities, 7, entity(7)]))
+    assert [event.instance_id for event in events] == ["i-1", "i-2", "i-3"]
     assert len(read(health(affectedEntities=[entity(f"i-{number}") for number in range(3000)]))) == 3000
 
 
