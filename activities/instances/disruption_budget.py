@@ -5,6 +5,8 @@ annotation of one Lease in Perdure's own namespace: of two workers that write at
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from pydantic import ValidationError
 
@@ -24,6 +26,8 @@ from engine.errors import Absent, ApiError, Conflict, Unavailable, unless_absent
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, sequence, text
 
+Members = Callable[[], Awaitable[Sequence[Machine] | Sequence[Node]]]
+
 LEASE_NAME = "perdure-instance-disruptions"
 _ATTEMPTS = 10
 
@@ -37,7 +41,14 @@ class Disruptions:
         self._most = most
 
     async def begin(
-        self, machine: Machine | Node, instance: str, *, taken: bool, most: int | None = None, policy: str = ""
+        self,
+        machine: Machine | Node,
+        instance: str,
+        *,
+        taken: bool,
+        most: int | None = None,
+        policy: str = "",
+        members: Members | None = None,
     ) -> Turn:
         """Enter the machine into the ledger, or return what the machine waits for.
 
@@ -50,6 +61,7 @@ class Disruptions:
             taken: whether AWS is reclaiming the instance right now.
             most: the limit; None if the setting applies.
             policy: the name of the InterruptionPolicy that sets `most`.
+            members: lists the group's machines, if they are not in Perdure's cluster.
 
         Raises:
             ApiError: the machines cannot be listed, or the ledger cannot be written. If AWS is reclaiming the machine
@@ -57,7 +69,7 @@ class Disruptions:
         """
         limit = Limit(most=most, policy=policy) if most else Limit(most=self._most)
         try:
-            return await self._begin(machine, instance, limit, taken=taken)
+            return await self._begin(machine, instance, limit, members or partial(self._members, machine), taken=taken)
         except ApiError as error:
             if not taken or machine.control_plane:
                 raise
@@ -74,7 +86,9 @@ class Disruptions:
                 return
         raise self._busy()
 
-    async def _begin(self, machine: Machine | Node, instance: str, limit: Limit, *, taken: bool) -> Turn:
+    async def _begin(
+        self, machine: Machine | Node, instance: str, limit: Limit, listing: Members, *, taken: bool
+    ) -> Turn:
         group = node_group(machine)
         for _ in range(_ATTEMPTS):
             lease, ledger = await self._read()
@@ -85,7 +99,7 @@ class Disruptions:
                 return Turn(at=now())
             # The machines are listed after the ledger was read: if another disruption begins in between, the ledger
             # changes, and the write below conflicts.
-            members = await self._members(machine)
+            members = await listing()
             moment = now()
             why = waits_for(machine, members, ledger.of(group), limit, moment, taken=taken)
             if why or known:

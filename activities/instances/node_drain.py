@@ -26,16 +26,17 @@ from activities.instances.disruption_budget import Disruptions, is_ready
 from activities.instances.metrics import Outcome
 from activities.instances.node_pods import NodePods, delete, evict, instance_of
 from domain.built_in_kinds import NODE
-from domain.instances import MACHINE
+from domain.instances import AWS_MACHINE_POOL, MACHINE
 from domain.instances.actions import CordonNode, Emptied, EmptyNode, FindNode, ReleaseNode, Taking
-from domain.instances.disruption_budget import Turn
+from domain.instances.disruption_budget import Turn, member_of
 from domain.instances.drained_pods import Pod, end_of_drain
 from domain.instances.interruption_policy import Budgets, Reaction
 from domain.instances.node_cordon import MarkedNode, cordon_patch, mark_of, uncordon_patch
 from domain.instances.notices import on_each
 from domain.instances.observed import Emptying, KnownNode
-from domain.instances.resources import Machine, Node
+from domain.instances.resources import AWSMachinePool, Machine, Node
 from domain.notices import Notice, normal, warning
+from domain.reading import read_all
 from domain.refusal import without_request
 from domain.writes import JsonPatch
 from engine.clock import now
@@ -66,9 +67,7 @@ class NodeActivities(Activities):
         try:
             found = await self._named(search) if search.node else None
             if found is None:
-                where = (search.namespace, search.cluster)
-                nodes = self._lists.setdefault(where, SharedReading(partial(self._list, *where)))
-                found = (await nodes.read()).get(search.key.name)
+                found = (await self._nodes(search.namespace, search.cluster)).get(search.key.name)
         except Absent:
             found = None
         return found.model_copy(update={"at": at}) if found else KnownNode(at=at)
@@ -77,6 +76,11 @@ class NodeActivities(Activities):
         async with self._workload(search.namespace, search.cluster) as api:
             found = await _node_of_instance(api, search)
         return _known(found) if found else None
+
+    async def _nodes(self, namespace: str, cluster: str) -> dict[str, KnownNode]:
+        where = (namespace, cluster)
+        nodes = self._lists.setdefault(where, SharedReading(partial(self._list, *where)))
+        return await nodes.read()
 
     async def _list(self, namespace: str, cluster: str) -> dict[str, KnownNode]:
         found: dict[str, KnownNode] = {}
@@ -89,11 +93,15 @@ class NodeActivities(Activities):
 
     @activity.defn(name=CordonNode.activity)
     async def cordon(self, node: CordonNode) -> Taking:
-        machine = await self._machine(node) if node.namespace else await self._own(node)
+        machine: Machine | Node | None = await self._machine(node) if node.namespace else await self._own(node)
+        pool = await self._pool(node) if node.namespace and node.disrupts and machine is None else None
+        if pool is not None:
+            machine = member_of(pool, node.key.name, node.node, ready=True)
         turn = Turn(at=now())
         if machine and node.disrupts:
+            listing = partial(self._pooled, node, pool) if pool else None
             turn = await self._disruptions.begin(
-                machine, node.key.name, taken=node.taken, most=node.most, policy=node.policy
+                machine, node.key.name, taken=node.taken, most=node.most, policy=node.policy, members=listing
             )
         did = "taint" if node.reaction is Reaction.TAINT else "cordon"
         if turn.why:
@@ -188,6 +196,17 @@ class NodeActivities(Activities):
             return None
         found = await unless_absent(self._kube.get(MACHINE, node.namespace, node.machine))
         return Machine.model_validate(found) if found else None
+
+    async def _pool(self, node: CordonNode) -> AWSMachinePool | None:
+        found = await unless_absent(self._kube.list(AWS_MACHINE_POOL, node.namespace))
+        pools = read_all(AWSMachinePool, found.items)[0] if found else ()
+        return next((each for each in pools if node.key.name in each.instance_ids), None)
+
+    async def _pooled(self, node: CordonNode, pool: AWSMachinePool) -> list[Node]:
+        nodes = await self._nodes(node.namespace, node.cluster)
+        absent = KnownNode(at=now())
+        known = ((each, nodes.get(each, absent)) for each in pool.instance_ids)
+        return [member_of(pool, instance, found.name, ready=found.ready) for instance, found in known]
 
     async def _own(self, node: CordonNode) -> Node | None:
         found = await _node_of_instance(self._kube, node)

@@ -19,8 +19,10 @@ from datetime import datetime, timedelta
 
 from domain.instances.constants import DEPLOYMENT_LABEL, POOL_LABEL, SET_LABEL
 from domain.instances.events import Reckonable
-from domain.instances.resources import Machine, Node
+from domain.instances.resources import AWSMachinePool, Machine, Node
+from domain.instances.resources.node import NodeStatus
 from domain.model import Model
+from domain.resource import Condition, ObjectMeta
 
 LONGEST_DISRUPTION = timedelta(hours=1)
 ASK_FOR_TURN_AGAIN = timedelta(seconds=20)
@@ -91,7 +93,7 @@ def node_group(machine: Machine | Node) -> str:
     """The name of the machine's node group, unique in the management cluster. A Machine without a node group is a group
     of its own.
     """
-    if isinstance(machine, Node):
+    if isinstance(machine, Node) and not machine.metadata.namespace:
         if machine.control_plane:
             return "control plane"
         kind = _NODE_GROUPS.get(machine.pool_label, "node group")
@@ -103,6 +105,14 @@ def node_group(machine: Machine | Node) -> str:
         if label in labels:
             return f"{kind} {namespace}/{labels[label]}"
     return f"Machine {namespace}/{machine.metadata.name}"
+
+
+def member_of(pool: AWSMachinePool, instance: str, node: str, *, ready: bool) -> Node:
+    """The Node of a pool's instance that has no Machine; `node` is its name, empty if it has not joined."""
+    labels = {POOL_LABEL: pool.metadata.name}
+    meta = ObjectMeta(namespace=pool.metadata.namespace, name=node or instance, uid=instance, labels=labels)
+    shown = (Condition(type="Ready", status="True"),) if ready else ()
+    return Node(metadata=meta, status=NodeStatus(conditions=shown))
 
 
 def waits_for(

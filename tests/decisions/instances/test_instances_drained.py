@@ -23,7 +23,8 @@ from activities.instances.node_drain import NodeActivities
 from domain.built_in_kinds import NODE as NODES
 from domain.built_in_kinds import POD
 from domain.identity import Key, Kind
-from domain.instances.actions import CordonNode, Emptied, EmptyNode, FindNode, ReleaseNode
+from domain.instances import AWS_MACHINE_POOL
+from domain.instances.actions import CordonNode, Emptied, EmptyNode, FindNode, ReleaseNode, Taking
 from domain.instances.constants import CORDONED_ANNOTATION
 from domain.instances.observed import KnownNode
 from domain.resource import timestamp
@@ -182,6 +183,35 @@ class Nodes(NodeActivities):
 def counted(reaction: str) -> float:
     labels = {"reaction": reaction, "cause": "", "outcome": "done"}
     return REGISTRY.get_sample_value("perdure_instances_reactions_total", labels) or 0
+
+
+@pytest.mark.parametrize("taken", [False, True])
+async def test_of_a_pool_without_machines_one_node_is_cordoned_at_a_time(*, taken: bool) -> None:
+    """Scheduled events may name all its instances; those that AWS takes right now do not wait."""
+    nodes, names = Nodes(), ("i-a", "i-b", "i-c")
+    spec = {"providerIDList": [f"aws:///eu-central-1a/{each}" for each in names]}
+    await nodes.kube.create(AWS_MACHINE_POOL, {"metadata": {"name": "mp"}, "spec": spec}, "c")
+    for each in names:
+        status = {"conditions": [{"type": "Ready", "status": "True"}]}
+        found = {"metadata": {"name": each}, "spec": {"providerID": f"aws:///eu-central-1a/{each}"}, "status": status}
+        await nodes.kube.create(NODES, found, "")
+
+    async def waits(name: str) -> str:
+        key = KEY.lifecycle.model_copy(update={"name": name})
+        which = WHICH | {"key": key, "node": name, "taken": taken}
+        done: Taking = await ActivityEnvironment().run(nodes.cordon, CordonNode(**which))
+        return done.turn.why.partition(";")[0]
+
+    assert [await waits(each) for each in names] == [
+        "",
+        *[("pool c/mp: Node i-a is cordoned or drained", "")[taken]] * 2,
+    ]
+    if not taken:
+        await ActivityEnvironment().run(
+            nodes.uncordon,
+            ReleaseNode(**WHICH | {"key": KEY.lifecycle.model_copy(update={"name": "i-a"}), "node": "i-a"}),
+        )
+        assert [await waits(each) for each in names[1:]] == ["", "pool c/mp: Node i-b is cordoned or drained"]
 
 
 async def test_a_reaction_whose_answer_was_lost_is_counted_once() -> None:
