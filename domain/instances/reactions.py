@@ -290,7 +290,7 @@ def _notices(world: InstanceWorld, cause: Cause) -> tuple[Notify, ...]:
         "deadline": cause.deadline,
         "machine": owner.metadata.name if owner else "",
         "node": world.node_name,
-        "about": _about_all(world)[:1],
+        "about": _machines(world)[:1],
         **world.workload,
     }
     wanted = (channel.name for channel in policy.channels if cause.sort in channel.causes)
@@ -321,7 +321,7 @@ def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImposs
 
 
 def _about_all(world: InstanceWorld) -> tuple[Key, ...]:
-    if not (world.labelled and world.policy.name):
+    if not ((world.labelled or world.pool) and world.policy.name):
         return ()
     node = (about_node(world.node_name),) if world.node_name else ()
     return tuple(dict.fromkeys((*_machines(world), *node)))

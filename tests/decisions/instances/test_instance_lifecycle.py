@@ -36,6 +36,7 @@ from domain.instances.actions import (
     DeleteOwner,
     EmptyNode,
     EndHook,
+    Notify,
     ReleaseNode,
 )
 from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
@@ -53,9 +54,9 @@ from domain.instances.event_verification import Facts, Question, ScheduledEvent
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.hook_timeouts import HookTiming
 from domain.instances.instance_lifecycle import InstancePhase, InstanceWork, decide_instance, work_for_instance
-from domain.instances.interruption_policy import Reaction, ReactionPolicy
+from domain.instances.interruption_policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.machine_labels import interruption_label, label_patch, recalled
-from domain.instances.notices import about
+from domain.instances.notices import about, about_node
 from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.resources import AWSMachinePool, Machine
 from domain.resource import ObjectMeta
@@ -860,6 +861,19 @@ def test_an_instance_of_a_pool_without_machines_is_drained_by_its_node() -> None
     until = at(5 + 48 * 3600 - 60)
     assert begun.steps == (EmptyNode(**NODE | {"node": "node-7"}, cause=hook(5).key, until=until, because=because),)
     assert done.patch == {}
+
+
+def test_a_drain_in_a_pool_without_machines_is_told_on_its_node() -> None:
+    pool = AWSMachinePool.model_validate({"metadata": {"name": GROUP, "namespace": "clusters", "uid": "u-p"}})
+    alone: dict[str, Any] = {"machine": None, "owner": None, "pool": pool, "joined": "node-7"}
+    policy = DRAINING.model_copy(update={"name": "p", "channels": (Channel(name="a", causes=(CauseSort.HOOK,)),)})
+    cordon, notify = hooked(record(hook(5)), 10, policy=policy, **alone).steps
+    assert isinstance(cordon, CordonNode)
+    assert isinstance(notify, Notify)
+    assert (cordon.about, notify.about) == ((about_node("node-7"),), ())
+    (drain,) = hooked(cordoned(record(hook(5)), hook(5).key, "node-7"), 10, policy=policy, **alone).steps[:1]
+    assert isinstance(drain, EmptyNode)
+    assert drain.about == (about_node("node-7"),)
 
 
 @pytest.mark.parametrize(("misses", "seconds"), [(0, 48 * 3600), (3, 3600)])
