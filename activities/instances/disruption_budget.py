@@ -56,12 +56,12 @@ class Disruptions:
         healthy.
 
         Args:
-            machine: the Machine, or the Node if there is no Machine.
+            machine: the Machine, or else the Node.
             instance: its instance, which a young Machine does not name yet.
-            taken: whether AWS is reclaiming the instance right now.
+            taken: whether AWS reclaims it now.
             most: the limit; None if the setting applies.
-            policy: the name of the InterruptionPolicy that sets `most`.
-            members: lists the group's machines, if they are not in Perdure's cluster.
+            policy: the InterruptionPolicy that sets `most`.
+            members: lists a group of another cluster.
 
         Raises:
             ApiError: the machines cannot be listed, or the ledger cannot be written. If AWS is reclaiming the machine

@@ -108,7 +108,7 @@ def node_group(machine: Machine | Node) -> str:
 
 
 def member_of(pool: AWSMachinePool, instance: str, node: str, *, ready: bool) -> Node:
-    """The Node of a pool's instance that has no Machine; `node` is its name, empty if it has not joined."""
+    """A pool's instance without Machine; `node` is empty if it has not joined."""
     labels = {POOL_LABEL: pool.metadata.name}
     meta = ObjectMeta(namespace=pool.metadata.namespace, name=node or instance, uid=instance, labels=labels)
     shown = (Condition(type="Ready", status="True"),) if ready else ()

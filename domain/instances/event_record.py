@@ -67,7 +67,7 @@ class Planned(Model):
 
     @property
     def cause(self) -> str:
-        """The scheduled event's name as a cause. It includes the date: an event with another date is another cause."""
+        """The scheduled event's name as a cause. It includes the date."""
         start = self.notice.start
         return f"{self.notice.arn or self.key}@{int(start.timestamp()) if start else 'now'}"
 
