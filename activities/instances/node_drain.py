@@ -36,7 +36,6 @@ from domain.instances.notices import on_each
 from domain.instances.observed import Emptying, KnownNode
 from domain.instances.resources import AWSMachinePool, Machine, Node
 from domain.notices import Notice, normal, warning
-from domain.reading import read_all
 from domain.refusal import without_request
 from domain.writes import JsonPatch
 from engine.clock import now
@@ -94,7 +93,7 @@ class NodeActivities(Activities):
     @activity.defn(name=CordonNode.activity)
     async def cordon(self, node: CordonNode) -> Taking:
         machine: Machine | Node | None = await self._machine(node) if node.namespace else await self._own(node)
-        pool = await self._pool(node) if node.namespace and node.disrupts and machine is None else None
+        pool = await self._pool(node) if node.disrupts and machine is None else None
         if pool is not None:
             machine = member_of(pool, node.key.name, node.node, ready=True)
         turn = Turn(at=now())
@@ -198,9 +197,10 @@ class NodeActivities(Activities):
         return Machine.model_validate(found) if found else None
 
     async def _pool(self, node: CordonNode) -> AWSMachinePool | None:
-        found = await unless_absent(self._kube.list(AWS_MACHINE_POOL, node.namespace))
-        pools = read_all(AWSMachinePool, found.items)[0] if found else ()
-        return next((each for each in pools if node.key.name in each.instance_ids), None)
+        if not node.pool:
+            return None
+        found = await unless_absent(self._kube.get(AWS_MACHINE_POOL, node.namespace, node.pool))
+        return AWSMachinePool.model_validate(found) if found else None
 
     async def _pooled(self, node: CordonNode, pool: AWSMachinePool) -> list[Node]:
         nodes = await self._nodes(node.namespace, node.cluster)

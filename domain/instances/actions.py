@@ -284,6 +284,7 @@ class CordonNode(_NodeAction, _TakesTurn):
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     machine: str = ""  # the name of the Node's Machine; empty if the Node has no Machine
+    pool: str = ""  # the name of its AWSMachinePool
     reaction: Reaction = Reaction.DRAIN  # taint, cordon or drain; the drain itself is another action
     taint: Taint | None = None
     about: tuple[Key, ...] = ()  # the objects that get an Event about the action; empty without an InterruptionPolicy

@@ -258,6 +258,7 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
         return None
     marking = {
         "machine": owner.metadata.name if owner else "",
+        "pool": world.pool.metadata.name if world.pool else "",
         "reaction": reaction,
         "taint": taint,
         **room,

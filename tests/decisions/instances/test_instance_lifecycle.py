@@ -855,7 +855,8 @@ def test_an_instance_of_a_pool_without_machines_is_drained_by_its_node() -> None
     pool = AWSMachinePool.model_validate({"metadata": {"name": GROUP, "namespace": "clusters", "uid": "u-p"}})
     because = Because(sort="hook", since=at(5))
     done = hooked(record(hook(5)), 10, machine=None, owner=None, pool=pool, joined="node-7")
-    assert done.steps == (CordonNode(**NODE | {"node": "node-7"}, cause=hook(5).key, taken=True, because=because),)
+    which = NODE | {"node": "node-7", "pool": GROUP}
+    assert done.steps == (CordonNode(**which, cause=hook(5).key, taken=True, because=because),)
     known = cordoned(record(hook(5)), hook(5).key, "node-7")
     begun = hooked(known, 10, machine=None, owner=None, pool=pool, joined="node-7")
     until = at(5 + 48 * 3600 - 60)

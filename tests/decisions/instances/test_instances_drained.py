@@ -198,7 +198,7 @@ async def test_of_a_pool_without_machines_one_node_is_cordoned_at_a_time(*, take
 
     async def waits(name: str) -> str:
         key = KEY.lifecycle.model_copy(update={"name": name})
-        which = WHICH | {"key": key, "node": name, "taken": taken}
+        which = WHICH | {"key": key, "node": name, "pool": "mp", "taken": taken}
         done: Taking = await ActivityEnvironment().run(nodes.cordon, CordonNode(**which))
         return done.turn.why.partition(";")[0]
 
