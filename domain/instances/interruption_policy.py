@@ -86,7 +86,6 @@ _NTH_KEYS = {
     "scheduled": "aws-node-termination-handler/scheduled-maintenance",
     "hook": "aws-node-termination-handler/asg-lifecycle-termination",
 }
-_LONGEST = timedelta(days=30)  # as in an InterruptionPolicy
 _UNCONFIRMED = ("capacity_reservation", "rebalance")
 # Only an InterruptionPolicy can set these.
 _OF_POLICIES = frozenset(
@@ -124,11 +123,10 @@ class ReactionPolicy(Model):
     terminating_hook: Reaction = Reaction.LABEL  # with `label`, Perdure never completes the hook
     launching_hook: bool = False  # whether Perdure completes the hook of a launch once the Node is ready
     abandon_failed_launch: bool = False  # whether a launch without a ready Node is abandoned, which terminates it
-    launch_timeout: timedelta = Field(timedelta(minutes=15), ge=timedelta(seconds=10), le=_LONGEST)
-    # How long before its date a scheduled event is acted upon.
-    maintenance_lead: timedelta = Field(timedelta(hours=24), ge=timedelta(0), le=_LONGEST)
+    launch_timeout: timedelta = Field(timedelta(minutes=15), ge=timedelta(seconds=10))
+    maintenance_lead: timedelta = timedelta(hours=24)  # how long before its date a scheduled event is acted upon
     # How long before Auto Scaling's limit a hook is completed, even if the Node is not drained.
-    hook_margin: timedelta = Field(timedelta(seconds=60), ge=timedelta(0), le=timedelta(hours=1))
+    hook_margin: timedelta = timedelta(seconds=60)
     # The longest interval of a hook's heartbeats; None for half of its timeout, at most five minutes.
     heartbeat: timedelta | None = None
     hook_limit: timedelta | None = None  # how long after its beginning a hook is completed; None for AWS's limit
