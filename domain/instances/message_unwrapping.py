@@ -139,10 +139,9 @@ def _parts(value: object, place: str, topic: str, depth: int) -> tuple[Unwrapped
 
 
 def _batch(value: object) -> list[object] | None:
-    listed = value.get("Records") if isinstance(value, dict) else value
-    if not isinstance(listed, list):
-        return None
-    return [each.get("body", each) if isinstance(each, dict) else each for each in listed]
+    if isinstance(value, dict) and isinstance(value.get("Records"), list):
+        return [each.get("body", each) if isinstance(each, dict) else each for each in value["Records"]]
+    return value if isinstance(value, list) else None
 
 
 def _exploded(batch: list[object], place: str, topic: str, depth: int) -> tuple[Unwrapped, ...]:
