@@ -79,7 +79,7 @@ def _entity(value: object) -> tuple[str, str]:
     """
     text = value if isinstance(value, str) else ""
     arn = parse_arn(text)
-    name = text.rpartition("/")[2]
+    name = arn.resource_id if arn else text.rpartition("/")[2]
     if not usable_id(name):
         return "", ""
     if arn is not None:
