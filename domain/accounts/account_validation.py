@@ -16,7 +16,6 @@ from typing import ClassVar
 from domain.accounts.aws_account_tags import wanted_tags
 from domain.accounts.config import OperatorConfig
 from domain.accounts.resources import Account, AccountSpec, AccountState, ServiceQuota
-from domain.control_annotations import paused
 from domain.decision import Queue
 from domain.model import Model
 from domain.passes import Observation, PassedWorld
@@ -118,7 +117,7 @@ def name_of(account: Account) -> str:
 
 def concerned(account: Account, protected: Iterable[str]) -> bool:
     meta = account.metadata
-    return not (meta.deleting or account.paused or paused(meta) or account.spec.aws_account_id in set(protected))
+    return not (meta.deleting or account.on_hold or account.spec.aws_account_id in set(protected))
 
 
 def removable(account: Account) -> bool:

@@ -17,7 +17,6 @@ from domain.accounts.observed import Permit, Verdict
 from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount, OrganizationMemory
 from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountPool, AccountState, oldest_first
-from domain.control_annotations import paused
 from domain.model import Model
 from domain.resource import parse_timestamp, timestamp
 
@@ -58,7 +57,7 @@ def unborn(accounts: Iterable[Account]) -> int:
 
 def wants_account(account: Account) -> bool:
     spec, meta = account.spec, account.metadata
-    served = not (spec.byoc or spec.manual_sts_mode or account.paused or paused(meta) or meta.deleting)
+    served = not (spec.byoc or spec.manual_sts_mode or account.on_hold or meta.deleting)
     return (
         served and not spec.aws_account_id and account.status.state == AccountState.NEW and not account.status.claimed
     )

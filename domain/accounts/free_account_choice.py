@@ -12,7 +12,6 @@ from itertools import chain
 from domain.accounts.claim_holder import holds
 from domain.accounts.constants import UNCLEANED
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, AccountState, oldest_first
-from domain.control_annotations import paused
 
 
 class Candidates:
@@ -54,7 +53,7 @@ class Rejections:
         self._held = sum(bool(a.spec.claim_link or a.status.claimed) for a in accounts)
         self._unready = sum(a.status.state in PROGRESSING_STATES | {""} for a in accounts)
         self._failed = sum(a.failed for a in accounts)
-        self._paused = sum(_paused(a) for a in accounts)
+        self._paused = sum(a.on_hold for a in accounts)
         self._uncleaned = sum(_uncleaned(a) for a in accounts)
 
     def of(self, claim: AccountClaim) -> str:
@@ -73,14 +72,10 @@ class Rejections:
 
 def is_free(account: Account) -> bool:
     spec, status = account.spec, account.status
-    held = status.claimed or spec.claim_link or _paused(account) or account.metadata.deleting or spec.byoc
+    held = status.claimed or spec.claim_link or account.on_hold or account.metadata.deleting or spec.byoc
     held = held or _uncleaned(account)
     return not held and status.state == AccountState.READY and bool(spec.aws_account_id) and bool(spec.iam_user_secret)
 
 
 def _uncleaned(account: Account) -> bool:
     return UNCLEANED in account.metadata.annotations
-
-
-def _paused(account: Account) -> bool:
-    return account.paused or paused(account.metadata)

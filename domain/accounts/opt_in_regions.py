@@ -21,7 +21,6 @@ from domain.accounts.observed import AccountWorld
 from domain.accounts.resources import Account, AccountState, AccountStatus, OptInRegion
 from domain.accounts.state_conditions import with_trouble
 from domain.accounts.unrecorded_regions_and_quotas import with_news
-from domain.control_annotations import paused
 from domain.decision import Decision
 from domain.refusal import ErrorType
 
@@ -68,7 +67,7 @@ def wants_to_opt_in(account: Account, config: OperatorConfig) -> bool:
     spec, meta, status = account.spec, account.metadata, account.status
     if account.customers or not spec.aws_account_id or meta.deleting:
         return False
-    if account.paused or paused(meta) or is_opting_in(account):
+    if account.on_hold or is_opting_in(account):
         return False
     if status.state == AccountState.CREATING:
         return not status.claimed and bool(regions_of(config))

@@ -231,7 +231,7 @@ def _configured(view: PoolView) -> PoolConfig:
 
 
 def _unborn(account: Account) -> bool:
-    held = account.paused or paused(account.metadata) or account.metadata.deleting
+    held = account.on_hold or account.metadata.deleting
     return not (account.spec.aws_account_id or account.failed or held)
 
 

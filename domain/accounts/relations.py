@@ -102,15 +102,10 @@ def _counted_as(account: Account) -> Hashable:
     """What pools count of an Account. The progress of its regions is left out, so it wakes no pool."""
     spec, status, meta = account.spec, account.status, account.metadata
     at_limit = not spec.aws_account_id and any(each.type == AT_LIMIT_CONDITION for each in status.conditions)
-    held = _held(account)
     return (
         *(_state_class(status.state), bool(spec.claim_link), status.claimed, status.reused, spec.legal_entity.id),
-        *(held, spec.byoc, at_limit, meta.deleting, is_free(account)),
+        *(account.on_hold, spec.byoc, at_limit, meta.deleting, is_free(account)),
     )
-
-
-def _held(account: Account) -> bool:
-    return account.paused or control_annotations.paused(account.metadata)
 
 
 def _state_class(state: str) -> str:
@@ -145,7 +140,7 @@ def _held_without_uid(account: Account) -> frozenset[Hashable]:
 def _needs_of_organization(account: Account) -> frozenset[Hashable]:
     spec, status = account.spec, account.status
     if not spec.aws_account_id:
-        return frozenset() if _held(account) else frozenset({("id", status.state, account.metadata.deleting)})
+        return frozenset() if account.on_hold else frozenset({("id", status.state, account.metadata.deleting)})
     pending = status.state == AccountState.PENDING_VERIFICATION and status.support_case_id
     return frozenset({("case", status.support_case_id)}) if pending else frozenset()
 
@@ -157,7 +152,7 @@ def _given_back(account: Account) -> frozenset[Hashable]:
 
 def _validated(account: Account) -> frozenset[Hashable]:
     spec, status = account.spec, account.status
-    if account.metadata.deleting or _held(account) or status.state not in {AccountState.READY, AccountState.FAILED}:
+    if account.metadata.deleting or account.on_hold or status.state not in {AccountState.READY, AccountState.FAILED}:
         return frozenset()
     return frozenset({(status.state, spec.legal_entity.id, bool(spec.aws_account_id), status.claimed)})
 

@@ -11,6 +11,7 @@ from typing import ClassVar, TypeVar
 
 from pydantic import Field
 
+from domain import control_annotations
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import (
     ADMIN_USER_PREFIX,
@@ -167,6 +168,11 @@ class Account(CustomResource):
     def paused(self) -> bool:
         """Whether the replaced operator's pause annotation is set, which pauses everything except deletion."""
         return self.metadata.annotations.get(PAUSE_ANNOTATION) == "true"
+
+    @property
+    def on_hold(self) -> bool:
+        """Whether the replaced operator's pause annotation or Perdure's is set."""
+        return self.paused or control_annotations.paused(self.metadata)
 
     @property
     def iam_user_id(self) -> str:

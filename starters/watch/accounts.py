@@ -67,7 +67,7 @@ def read_account(obj: JsonObject) -> View:
             "reused": _word(status.reused),
             "byoc": _word(spec.byoc),
             "legal entity": spec.legal_entity.id,
-            "paused": _word(account.paused or control_annotations.paused(meta)),
+            "paused": _word(account.on_hold),
         },
         model=account,
     )
