@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from lifecycles import BUSY_MACHINE, Lifecycle
 from temporalio import activity
 from temporalio.api.enums.v1 import EventType
+from waiting import eventually
 from world import SEVENTEEN_REGIONS
 
 from domain.accounts.actions.iam_identities import AdminSecret
@@ -453,10 +455,10 @@ async def test_a_bug_is_shown_as_such_and_tried_again(lifecycle: Lifecycle) -> N
     why = await lifecycle.until_why(lambda why: bool(why.hindrances))
     assert (why.hindrances[0].type, why.hindrances[0].action) == ("Bug", "aws.tag_account")
     assert "ZeroDivisionError" in why.hindrances[0].message
-    assert await shown_phase(lifecycle) == "Bug"
+    await until_shown(lifecycle, lambda phase: phase == "Bug")
     await lifecycle.pass_time(timedelta(seconds=20))
     await lifecycle.until_state("PendingVerification")
-    assert await shown_phase(lifecycle) != "Bug"
+    await until_shown(lifecycle, lambda phase: phase != "Bug")
 
 
 async def test_a_bug_in_what_is_given_up_is_not_shown_any_more(lifecycle: Lifecycle) -> None:
@@ -471,10 +473,10 @@ async def test_a_bug_in_what_is_given_up_is_not_shown_any_more(lifecycle: Lifecy
     await lifecycle.wake()
     await lifecycle.permit()
     await lifecycle.until_why(lambda why: bool(why.hindrances))
-    assert await shown_phase(lifecycle) == "Bug"
+    await until_shown(lifecycle, lambda phase: phase == "Bug")
     gate.set()
     await lifecycle.until_why(lambda why: why.phase == "Failed" and not why.hindrances)
-    assert await shown_phase(lifecycle) == "Failed"
+    await until_shown(lifecycle, lambda phase: phase == "Failed")
 
 
 async def test_an_observation_that_is_refused_stops_nothing_that_runs(lifecycle: Lifecycle) -> None:
@@ -491,14 +493,18 @@ async def test_an_observation_that_is_refused_stops_nothing_that_runs(lifecycle:
     assert world.made("aws.tag_account") == 1
 
 
-async def shown_phase(lifecycle: Lifecycle) -> str:
-    """OpPhase as lists show it."""
-    phases = [
-        event.upsert_workflow_search_attributes_event_attributes.search_attributes.indexed_fields["OpPhase"].data
-        for event in (await lifecycle.history()).events
-        if event.event_type == EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES
-    ]
-    return phases[-1].decode().strip('"')
+async def until_shown(lifecycle: Lifecycle, holds: Callable[[str], bool]) -> None:
+    """Wait for OpPhase as lists show it: a query may be answered just before the workflow task's commands are stored."""
+
+    async def shown() -> bool:
+        phases = [
+            event.upsert_workflow_search_attributes_event_attributes.search_attributes.indexed_fields["OpPhase"].data
+            for event in (await lifecycle.history()).events
+            if event.event_type == EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES
+        ]
+        return bool(phases) and holds(phases[-1].decode().strip('"'))
+
+    await eventually(shown, "the phase is shown")
 
 
 # --- losing the workflow ---
