@@ -494,7 +494,7 @@ async def test_an_observation_that_is_refused_stops_nothing_that_runs(lifecycle:
 
 
 async def until_shown(lifecycle: Lifecycle, holds: Callable[[str], bool]) -> None:
-    """Wait for OpPhase as lists show it: a query may be answered just before the workflow task's commands are stored."""
+    """Wait for OpPhase as lists show it. A query may be answered before the workflow task's commands are stored."""
 
     async def shown() -> bool:
         phases = [
