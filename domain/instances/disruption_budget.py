@@ -22,7 +22,7 @@ from domain.instances.events import Reckonable
 from domain.instances.resources import AWSMachinePool, Machine, Node
 from domain.instances.resources.node import NodeStatus
 from domain.model import Model
-from domain.resource import Condition, ObjectMeta
+from domain.resource import ObjectMeta
 
 LONGEST_DISRUPTION = timedelta(hours=1)
 ASK_FOR_TURN_AGAIN = timedelta(seconds=20)
@@ -111,8 +111,8 @@ def member_of(pool: AWSMachinePool, instance: str, node: str, *, ready: bool) ->
     """A pool's instance without Machine; `node` is empty if it has not joined."""
     labels = {POOL_LABEL: pool.metadata.name}
     meta = ObjectMeta(namespace=pool.metadata.namespace, name=node or instance, uid=instance, labels=labels)
-    shown = (Condition(type="Ready", status="True"),) if ready else ()
-    return Node(metadata=meta, status=NodeStatus(conditions=shown))
+    conditions = [{"type": "Ready", "status": "True"}] if ready else []
+    return Node(metadata=meta, status=NodeStatus.model_validate({"conditions": conditions}))
 
 
 def waits_for(
