@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from nowhere import kubeconfig_to_nowhere
+from kubeconfigs import kubeconfig_to_nowhere
 from passing import Passes, new_key, working
 from prometheus_client import REGISTRY
 from temporal_server import TemporalServer, perdure, pointing_at

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import typer
 import yaml
-from nowhere import kubeconfig_to_nowhere
+from kubeconfigs import kubeconfig_to_nowhere
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.resources import Account, AccountClaim

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from kubeconfigs import kubeconfig_to
 
 from domain.accounts import ACCOUNT
 from engine.errors import Unavailable
@@ -24,12 +25,7 @@ async def kube(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", answer)
     async with TestServer(application) as server:
-        file = tmp_path / "kubeconfig"
-        file.write_text(
-            "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
-            f"clusters: [{{name: c, cluster: {{server: '{server.make_url('')}'}}}}]\n"
-            "contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n"
-        )
+        file = kubeconfig_to(tmp_path, str(server.make_url("")))
         async with await KubeApi.open(Settings(), "tests", str(file)) as api:
             yield api
 

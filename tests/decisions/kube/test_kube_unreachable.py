@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from kubeconfigs import kubeconfig_to
 
 from domain.accounts import ACCOUNT
 from engine.errors import Unavailable
@@ -18,12 +19,7 @@ async def test_an_unreachable_server_is_named_without_internals_of_the_client(ho
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-        file = tmp_path / "kubeconfig"
-        file.write_text(
-            "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
-            f"clusters: [{{name: c, cluster: {{server: 'https://{host}:{port}'}}}}]\n"
-            "contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n"
-        )
+        file = kubeconfig_to(tmp_path, f"https://{host}:{port}")
         async with await KubeApi.open(Settings(), "tests", str(file)) as kube:
             with pytest.raises(Unavailable) as refused:
                 await kube.get(ACCOUNT, "ns", "a")

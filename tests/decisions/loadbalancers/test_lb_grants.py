@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import pytest
+from lb_pass_context import context_on
 from memory_kube import MemoryKube
 
-from activities.loadbalancers.cache import LoadBalancerCache
 from activities.loadbalancers.machines import MachineActivities
-from activities.loadbalancers.pass_context import PassContext
-from activities.openstack.projects import Projects
 from domain.identity import Key, Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.machine.world import GrantAccess
 from engine.errors import Conflict
-from engine.kube import SECRET, BlockingKube, KubeApi
-from engine.kube.informer_cache import Store
-from engine.settings import Settings
+from engine.kube import SECRET
 
 NAME = "web-1-abc"
 GRANT = GrantAccess(
@@ -43,9 +39,7 @@ class Busy(MemoryKube):
 
 async def test_access_is_not_granted_while_an_object_is_refused_and_missing() -> None:
     kube = Busy()
-    api = cast(KubeApi, kube)
-    nobody = (cast(BlockingKube, None), cast(Projects, None))
-    machines = MachineActivities(PassContext(api, *nobody, Settings(), LoadBalancerCache(api, cast(Store, kube))))
+    machines = MachineActivities(context_on(kube))
     with pytest.raises(Conflict):
         await machines.grant_access(GRANT)
     await machines.grant_access(GRANT)

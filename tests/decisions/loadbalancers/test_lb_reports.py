@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from lb_objects import NOW, ago, fleet_of, healthy, machine
+from lb_pass_context import context_on
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
 from activities.loadbalancers import machine_heartbeats as module
-from activities.loadbalancers.cache import LoadBalancerCache
-from activities.loadbalancers.pass_context import PassContext
-from activities.openstack.projects import Projects
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.fleet_silence import AskFleet, Fleet, report_of
 from domain.loadbalancers.machine_health import DEFAULT_TIMINGS
 from domain.loadbalancers.resources import LoadBalancerMachine
-from engine.kube import BlockingKube, KubeApi
-from engine.kube.informer_cache import Store
 from engine.kube.reflector import Followed
-from engine.settings import Settings
 
 Json = dict[str, Any]
 
@@ -78,10 +73,7 @@ def test_a_machine_that_was_deleted_or_replaced_counts_no_more(read: list[str]) 
 
 async def test_a_set_that_a_person_has_paused_is_no_scout() -> None:
     kube = MemoryKube()
-    nobody = (cast(BlockingKube, None), cast(Projects, None))
-    ground = PassContext(
-        cast(KubeApi, kube), *nobody, Settings(), LoadBalancerCache(cast(KubeApi, kube), cast(Store, kube))
-    )
+    ground = context_on(kube)
     for kind in (LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET):
         kube.follow(Followed(kind)).listed = True
     for body in (document("a", 1, hours=2), document("b", 2, hours=1)):

@@ -8,15 +8,13 @@ from typing import Any, cast
 
 import pytest
 from lb_objects import healthy, machine_set
+from lb_pass_context import context_on
 from memory_kube import MemoryKube
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
 from activities.kube import KubeActivities
-from activities.loadbalancers.cache import LoadBalancerCache
-from activities.loadbalancers.pass_context import PassContext
 from activities.loadbalancers.sets import SetActivities
-from activities.openstack.projects import Projects
 from domain.identity import Key, Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
@@ -24,10 +22,8 @@ from domain.loadbalancers.machine_health import MARKED
 from domain.loadbalancers.passes import PassSet
 from domain.resource import timestamp
 from engine.errors import Denied
-from engine.kube import EVENT, BlockingKube, KubeApi
-from engine.kube.informer_cache import Store
+from engine.kube import EVENT
 from engine.kube.reflector import Followed
-from engine.settings import Settings
 
 SET = "web--shop-aaaa"
 Recorded = list[tuple[str, ...]]
@@ -42,11 +38,9 @@ class Installation:
 
     def __init__(self) -> None:
         self.kube = MemoryKube()
-        nobody = (cast(BlockingKube, None), cast(Projects, None))
-        api, store = cast(KubeApi, self.kube), cast(Store, self.kube)
-        cache = LoadBalancerCache(api, store)
-        writes = KubeActivities(api, cast(Client, None), wrote=cache.wrote)
-        self._sets = SetActivities(PassContext(api, *nobody, Settings(), cache), writes)
+        context = context_on(self.kube)
+        writes = KubeActivities(context.kube, cast(Client, None), wrote=context.cache.wrote)
+        self._sets = SetActivities(context, writes)
         self.mirror = self.kube.follow(Followed(LOAD_BALANCER_MACHINE))
         self.mirror.listed = True
 

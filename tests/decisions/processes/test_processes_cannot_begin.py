@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from encryption_keys import add_key
-from nowhere import kubeconfig_to_nowhere
+from kubeconfigs import kubeconfig_to_nowhere
 
 from engine.health import AddressUnusable
 from engine.process import ungrouped

@@ -74,7 +74,7 @@ async def test_products_limit_a_backends_metric_that_is_created_again(
     assert await periods(bare_shop, tenant) == ["day"]
 
 
-@pytest.mark.parametrize("noticed", [True, False], ids=["by the Product", "by nobody"])
+@pytest.mark.parametrize("noticed", [True, False], ids=["by the Product", "by no object"])
 async def test_products_limit_a_backends_metric_that_is_removed_and_added(
     bare_shop: Shop, passes: Passes, tenant: Client, noticed: bool
 ) -> None:
