@@ -168,10 +168,10 @@ class LeaderElection:
                     async for change in changes:
                         if change.type == "BOOKMARK":
                             continue
-                        self.trouble = ""
                         self._observe(change.object if change.type != "DELETED" else {})
                         if self._free() or self._unannounced:
                             return
+                        self.trouble = ""
                         limit.reschedule(asyncio.get_running_loop().time() + self._expires_in())
         except TimeoutError:
             return
