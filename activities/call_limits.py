@@ -1,6 +1,7 @@
 """Limits of one account, project or tenant in this process: concurrent calls, and a circuit breaker.
 
-A call over a limit ends at once as throttled, with a delay: calls to an endpoint that hangs would occupy every thread.
+A call over a limit ends at once as throttled, with a delay. Otherwise calls to a hanging endpoint would occupy every
+thread.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from engine.errors import Throttled, Unavailable
 
 
 class CallGuard:
-    """Limits the calls; thread-safe. A subclass defines the words of messages."""
+    """Thread-safe. A subclass defines the words of messages."""
 
     one: ClassVar[str]  # what is limited: account, project or tenant
     cloud: ClassVar[str]
     busy: ClassVar[str]  # the code of refusals by the limit
     silent: ClassVar[str]  # the code of refusals by the circuit breaker
-    full_delay: ClassVar[timedelta]  # of calls that the limit refuses
+    full_delay: ClassVar[timedelta]  # the delay of calls that the limit refuses
     # The delay of calls that are refused while one call tests the connection.
     tried_delay: ClassVar[timedelta] = timedelta(seconds=SILENT_SECONDS)
 

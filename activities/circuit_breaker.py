@@ -1,4 +1,4 @@
-"""After several calls in a row without an answer nothing is sent for half a minute; then one call at a time tests
+"""After several calls in a row without an answer, nothing is sent for half a minute. Then one call at a time tests
 whether there are answers again. Refusals, throttling and broken connections count as answers: they occupy no thread.
 """
 
@@ -28,7 +28,7 @@ class CircuitBreaker:
         self._chosen = float("-inf")  # when a caller was last chosen to call at the end of the pause
 
     def delay(self, calling: int) -> timedelta | None:
-        """How long a call is refused while `calling` others run; None if it may be sent."""
+        """How long to refuse a call while `calling` other calls run; None if it may be sent."""
         left = timedelta(seconds=self._paused_until - self._clock())
         if left > timedelta(0):
             return left + self._after_pause()

@@ -5,8 +5,9 @@
        +------ outdated --------+
 
 An action whose activity is not in `effects` is left to the object's own workflow. Running effects are never cancelled:
-each is one quick call whose answer would be lost. Except after an outdated observation, a refusal is returned to the
-workflow, which decides when to try again. An answer that `fold` cannot use (`UnusableAnswerError`) counts as lost.
+each is one quick call whose answer would be lost. A refusal is returned to the workflow, which decides when to try
+again, unless the observation was outdated or the pause after throttling is short. An answer that `fold` cannot use
+(`UnusableAnswerError`) counts as lost.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class Inline(Generic[W]):
             await asyncio.sleep((until - now()).total_seconds())
 
     async def _act(self, state: State[W], actions: Sequence[Action]) -> State[W]:
-        """Run actions concurrently, except those in turn, and fold their results in the decision's order.
+        """Run actions concurrently, but `in_turn` actions in sequence, and fold the results in the decision's order.
 
         Events come first: another action's change of the world would remove the reason to record them.
         """

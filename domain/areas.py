@@ -1,7 +1,7 @@
 """The installed areas, found by the entry points of the group `perdure.areas`.
 
 An entry point names an area and the package with its kinds (`KINDS`) and custom resources (`.resources`). Perdure's own
-areas have a package in each layer (`domain.<area>`, `workflows.<area>`, `activities.<area>.area`,
+areas have a package or module in each layer (`domain.<area>`, `workflows.<area>`, `activities.<area>.area`,
 `starters.watch.<area>`); an external package holds all its layers itself (`.workflows`, `.activities`, `.watch`).
 
 Modules are only named here, not imported, so that each process imports only what it runs.

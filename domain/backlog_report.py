@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from domain.model import Model
 
-# A younger backlog is not reported: a worker with a free slot takes a task at once.
+# A backlog younger than this is not reported: workers with free slots are about to take its tasks.
 UNHURRIED = timedelta(seconds=2)
-# An activity of a lifecycle without an object is late after this time: the binder ends its batches after 15 s.
+# An activity of a lifecycle without an object is late after this time. (A batch of the binder takes 15 s.)
 LONG = timedelta(seconds=30)
 
 

@@ -13,9 +13,9 @@ class Carry(Model):
     """The input of a lifecycle's workflow. A watcher sets only the key; each run fills in the rest for the next run.
 
     It contains only what cannot be observed. If it is lost, the lifecycle observes again and comes to the same state.
-    `known` is the area's memory (its model as JSON). `recorded` is as in `World`. `refusals` are the last failures by
-    slot. `seen` maps each kind to the newest resourceVersion that a wake named. `world` is the result of a first pass,
-    if the starter has made one.
+    `known` is the area's memory (its model as JSON). `recorded` is as in `World`. `refusals` has the last refusal of
+    each slot. `seen` maps each kind to the newest resourceVersion that a wake named. `world` is the result of a pass
+    made before the workflow was started; None if there was no such pass.
     """
 
     key: Key

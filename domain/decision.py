@@ -25,7 +25,7 @@ W = TypeVar("W", bound="World")
 class Queue(StrEnum):
     """The task queues of activities. The values lack the cluster's name, which `task_queue` puts in front.
 
-    Each area has its own, because only its workers have the informer caches, template evaluators, batched queries and
+    Each area has its own queues: only its workers have the informer caches, template evaluators, batched queries and
     RBAC permissions that its activities need.
     """
 
@@ -37,8 +37,8 @@ class Queue(StrEnum):
     INSTANCES_AWS = "instances-aws"
     INSTANCES_NOTIFICATIONS = "instances-notifications"  # webhooks; a hanging webhook must not delay reactions
     THREESCALE = "threescale-passes"
-    # Changes by Organizations and Support, whose low call limits all accounts share. Reads use another queue, because
-    # they are few: one pass over the organization at a time, and one AwaitAccount for each account in creation
+    # Changes through AWS Organizations and Support, whose low call limits all accounts share. Reads use another queue,
+    # because they are few: one pass over the organization at a time, and one AwaitAccount for each account in creation
     # (at most five).
     AWS_ORGANIZATION = "aws-organization"
 
@@ -69,8 +69,8 @@ class Action(Model):
     decision.
 
     `title` is the action's line in the timeline and in `plan`; it may name fields in braces (`create port {name}`).
-    `slot_by` is the field whose value distinguishes the slots of these actions. `learns` is added to the world's memory
-    when the action succeeds.
+    `slot_by` names the field whose value becomes part of the slot. `learns` is added to the world's memory when the
+    action succeeds.
     """
 
     activity: ClassVar[str]
@@ -93,7 +93,7 @@ class Action(Model):
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.CANCELLED
     # Started only when no other action of the object runs, because the lifecycle ends afterwards.
     last: ClassVar[bool] = False
-    # Such actions of a pass run one after the other, in order, because a later one may depend on an earlier one.
+    # True: within a pass, such actions run one after the other, because a later one may depend on an earlier one.
     in_turn: ClassVar[bool] = False
     # A local activity: the workflow's own worker runs it within the workflow task. It is quick and costs one event.
     local: ClassVar[bool] = False
@@ -192,7 +192,7 @@ class Outcome(StrEnum):
 class Decision(Model):
     """What a lifecycle is to do next.
 
-    `phase` is one of the kind's phases, which `kubectl get` shows; `why` is a sentence for people. `deadline` (UTC) is
+    `phase` is one of the kind's phases, which `perdure list` shows; `why` is a sentence for people. `deadline` (UTC) is
     the next time at which the decision may change without a wake, and `at_deadline` says what happens then. If another
     lifecycle handles the deadline for many objects, this lifecycle decides again only when `patience` has passed since
     the deadline.

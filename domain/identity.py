@@ -2,8 +2,8 @@
 
 The key contains the uid, so that an object which is deleted and recreated under the same name gets a second workflow
 while the old one finishes its clean-up. The workflow id is `<Kind>/<namespace>/<name>/<uid>`, with `-` in place of an
-empty namespace. Where several clusters share a Temporal namespace, the cluster's name comes first. Lifecycles without a
-custom resource have no uid.
+empty namespace. Where several clusters share a Temporal namespace, the cluster's name comes first. Without a custom
+resource, the uid is `0` for lifecycles in an area's `STANDING`, and empty for others.
 
 A worker sees only its own cluster and would report objects of other clusters as absent. Therefore task queue names
 begin with the cluster (`task_queue`), and a key always names the cluster whose workers run the lifecycle.
@@ -22,8 +22,8 @@ from domain.operator_domain import PLACEHOLDER
 
 
 def is_possible_name(name: str) -> bool:
-    """Whether an object or a namespace can have the name. A path with another name leads to a subresource or, behind a
-    proxy, to other objects.
+    """Whether an object or a namespace can have the name. In a URL path, any other name leads to a subresource or,
+    behind a proxy, to other objects.
     """
     return name not in (".", "..") and "/" not in name and "%" not in name
 

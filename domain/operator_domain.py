@@ -21,7 +21,7 @@ def parse(configured: str) -> str:
     """The configured domain; the default if `configured` is empty.
 
     Raises:
-        ValueError: it is not a domain name that the API server accepts in keys.
+        ValueError: the API server would not accept `configured` as an API group.
     """
     domain = configured.strip() or DEFAULT
     if len(domain) > _LONGEST or not _DOMAIN.fullmatch(domain):

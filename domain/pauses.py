@@ -25,7 +25,7 @@ RESUMED = "perdure.dev/resumed-"  # followed by the area's name; the value is th
 
 
 class Pause(Model):
-    """A pause. Every field may be missing, because people also edit the ConfigMap."""
+    """Every field may be missing, because people also edit the ConfigMap."""
 
     by: str = ""
     reason: str = ""

@@ -26,7 +26,7 @@ from domain.resource import KubeModel, KubeObject
 T = TypeVar("T")
 # What identifies an object in a relation: its namespace and name, or another value that both sides have.
 Name = Hashable
-# One end of a relation: the objects' model, their kind if they have no model, or the key of a lifecycle without object.
+# One end of a relation: the objects' model, their kind if they have no model, or a lifecycle's key if it has no object.
 End = type[KubeModel] | Kind | Key
 ANY_KIND = "*"
 
@@ -119,7 +119,7 @@ class WhileNamed:
         one: the label of a watch of one name or namespace in metrics and logs.
         all: the label of a watch of the whole cluster; for a kind, it follows the kind's name.
         field_manager: the field manager under which the referrers' lifecycles write the referents, if not Perdure's.
-            If given, a referent's deletion is a step in the deletion of a referrer that is being deleted.
+            If given, a referent's deletion wakes a referrer that is being deleted only seconds later.
     """
 
     scope: Scope

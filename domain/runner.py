@@ -15,7 +15,7 @@ Two drivers run the steps of a `State`: `workflows/durable_driver.py` with activ
   `second_looks` are left. If none are left, only a write that was based on an older version is retried at once, and
   only once.
 - A lost answer makes the world `unsure` until no action is left that may have taken effect already.
-- With `in_order`, an action starts after all actions before it in the decision; a refusal stops all actions after it.
+- With `in_order`, the actions of a decision run one after the other; a refusal stops all actions after it.
 - While the world is held, and in a dry run, only reading actions start. While it cannot be observed, no action starts,
   but running actions continue.
 - A pass whose decisions never run out of actions fails (`MOST_ROUNDS`).
@@ -42,7 +42,8 @@ BUG = "Bug"  # the phase while a bug of Perdure blocks an action
 SUMMARY_LENGTH = 190
 # The least time between two observations for deadlines, so that a deadline in the past causes no busy loop.
 OBSERVE_REST = timedelta(seconds=1)
-# The longest pause requested by the remote side that a pass waits for without ending, and how many in a row.
+# After throttling, a pass waits for its retry only if the pause is at most this long, and at most this many times in a
+# row.
 SHORT_PAUSE = timedelta(seconds=5)
 MOST_SHORT_PAUSES = 5
 # Ends a pass whose decisions never run out of actions; the longest lifecycle needs a tenth of these rounds.
@@ -201,7 +202,7 @@ class State(Generic[W]):
         return state, state._waits(decision, now, start, cancel)
 
     def pauses_until(self, decision: Decision, now: datetime) -> datetime | None:
-        """The end of the short pause that the remote side has requested; None if the pass should not wait for it."""
+        """The end of a short pause after throttling; None if the pass should not wait for it."""
         requested = [
             refusal
             for slot, refusal in blocked_by(self.world, decision).items()

@@ -59,7 +59,7 @@ class Binding(Activities):
         claim = await cache.own(RESOURCE_CLAIM, key, fresh=fresh)
         if claim is None:
             return Claim.of(key, now=moment, names=cache.names, handle={}, exists=False)
-        # Not from the cache: a claim created again must not get its predecessor's handle, and be deleted with it.
+        # Read from the API server: a recreated claim must not get its predecessor's handle, and be deleted with it.
         handle: JsonObject = {}
         for each in cache.handles_of_claim(key.namespace, key.name):
             if not is_deleting(each) and (there := await self._there_for(key, text_at(each, "metadata", "name"))):
@@ -93,7 +93,7 @@ class Binding(Activities):
             try:
                 return Taken(name=best, handle=await self._try(action, best))
             except Unusable as error:
-                log.warning("%s: %s cannot be bound: %s", action.key, best, error)
+                log.warning("%s was not bound to ResourceHandle %s: %s", action.key, best, error)
                 return Taken(name=best, unusable=fault_of(error))
             finally:
                 self._queue.may_be_free(best)

@@ -1,6 +1,6 @@
 """The informer cache of the claims area, with the indexes by which a pass finds related objects.
 
-    ResourceClaim: unbound ones · ResourceHandle by its claim and by its pool · ResourcePoolScaling by its pool
+    ResourceClaim without a handle · ResourceHandle by its claim and by its pool · ResourcePoolScaling by its pool
 
 A pass waits until the cache has reached the versions that woke its lifecycle and those that the last pass wrote. An
 object that the cache lacks is looked up at the API server before it counts as missing.
@@ -73,9 +73,9 @@ class ClaimCache(InformerCache):
         task.add_done_callback(self._tasks.discard)
 
     def check_later(self, key: Key, edits: int) -> None:
-        """After a moment, wake the new lifecycle if its object is gone, or if templates may render something else.
+        """After a moment, wake the new lifecycle if its object is gone, or if templates may render something different.
 
-        The watcher may have observed that before the lifecycle existed. `edits` is `self.edits` at the evaluation.
+        The watcher may have observed that change before the lifecycle existed. `edits`: `self.edits` at the evaluation.
         """
         asyncio.get_running_loop().call_later(LONGEST_BEHIND, self._check, key, edits)
 

@@ -48,7 +48,7 @@ async def is_surplus(cache: ClaimCache, handle: JsonObject, claim: JsonObject) -
 
 
 def _bound_by_perdure(handle: JsonObject) -> bool:
-    # A person who moves a handle to another claim may write only one part of the claim's name.
+    # Both fields are required: a person who moves a handle to another claim may write only the name.
     written = (
         object_at(entry, "fieldsV1", "f:spec", "f:resourceClaim")
         for entry in objects_at(handle, "metadata", "managedFields")

@@ -131,8 +131,8 @@ class Nursery:
             await self._end()
 
     async def _order(self, order: dict[str, int], descriptors: list[int], *, of: int | None = None) -> dict[str, Any]:
-        """Send an order; returns the answer. Shield the call: after a cancellation, the next order would receive this
-        answer.
+        """Send an order; returns the answer. Shield the call: if it is cancelled, the next order receives this order's
+        answer. Raises Gone if the generation `of` has ended.
         """
         async with self._orders:
             if of is not None and (self._control is None or of != self._generation):

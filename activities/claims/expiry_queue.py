@@ -36,7 +36,7 @@ class Ends:
 
     @property
     def next(self) -> datetime | None:
-        """The earliest end that was not taken, whether it is due or not; None if there is none."""
+        """The earliest end that was not taken, due or not; None if there is none."""
         while self._ahead and self._of.get(self._ahead[0][1]) != self._ahead[0][0]:
             heapq.heappop(self._ahead)
         return self._ahead[0][0] if self._ahead else None
@@ -75,7 +75,7 @@ class Ends:
         return self._awaited
 
     def await_sooner(self, now: datetime) -> bool:
-        """Record that the binder awaits the next end. False if there is none, or an end as early is awaited already."""
+        """Record that the binder awaits the next end. False if there is none, or it awaits that or an earlier end."""
         end, awaited = self.next_after(now), self._awaited
         if end is None or (awaited is not None and now < awaited <= end):
             return False

@@ -142,7 +142,7 @@ class Reconciliation(Activities):
 
     @activity.defn(name=Validate.activity)
     async def validate_claim(self, action: Validate) -> Validated:
-        """Validate the claim. A failed evaluation gives a fault, not an error: the handle must still expire."""
+        """A failed evaluation gives a fault, not an error: the handle must still expire."""
         key, claim, handle = action.key, action.claim, action.handle
         unassigned: Fault | None = None
         assigned: tuple[str, ...] = ()
@@ -184,7 +184,7 @@ class Reconciliation(Activities):
         answers = {name: getattr(question, name) for name in HandleQuestion.model_fields}
         answers["requester"] = await self._requesters.of(claim)
         if read:
-            # An expired handle must end, even if a kind of its resources is not answered for.
+            # An expired handle must end, even if the API server gives no answer for a kind of its resources.
             expired = passed(end_of_handle(handle), question.now)
             answers["states"], answers["unreadable"] = await self._managed.states(handle, expired=expired)
             if None in answers["states"]:

@@ -75,7 +75,7 @@ class HandleActivities(Activities):
 
     @activity.defn(name=EndHandle.activity)
     async def end_handle(self, action: EndHandle) -> HandleEnded:
-        """Delete the handle; with `as_seen`, raises Conflict if the handle has changed since it was read."""
+        """With `as_seen`, raises Conflict if the handle has changed since it was read."""
         ended = await self._tools.releasing.end(
             action.handle, as_seen=action.as_seen, claim=action.claim, states=action.states
         )

@@ -46,7 +46,7 @@ class Managed:
         """The live objects of the handle's resources, in order; an object of another existing handle counts as missing.
 
         Raises:
-            ApiError: no answer, which is not absence; never with `expired`.
+            ApiError: it is unknown whether an object exists. Never raised with `expired`.
         """
         unreadable: list[int] = []
 

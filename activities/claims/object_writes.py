@@ -36,7 +36,6 @@ class Writer:
         return self._learnt(kind, await self.api.replace(kind, *name_of(before), _plain(after)))
 
     async def put_status(self, kind: Kind, before: JsonObject, status: JsonObject) -> JsonObject:
-        """Write the status; returns the newest version."""
         if same(object_at(before, "status"), status):
             return before
         body = _plain({**before, "status": status})

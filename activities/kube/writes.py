@@ -32,7 +32,6 @@ class KubeActivities(Activities):
 
     @activity.defn(name=Patch.activity)
     async def patch(self, write: Patch) -> Written:
-        """Patch the object if it has the key's uid."""
         key = write.key
         body = {**write.patch, "metadata": {**mapping(write.patch, "metadata"), "uid": key.uid}}
         kind = all_kinds()[key.kind]
@@ -55,7 +54,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=Delete.activity)
     async def delete(self, deletion: Delete) -> None:
-        """Delete the object if it has the key's uid. A `dependent` lifecycle is signalled first."""
+        """Delete the object, after signalling the `dependent` lifecycle, if there is one."""
         key = deletion.key
         if deletion.dependent is not None:
             # If that lifecycle has ended, its count of such deletions is lost anyway.
@@ -68,7 +67,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=RecordEvents.activity)
     async def record_events(self, action: RecordEvents) -> None:
-        """Record the Events; a failure is only logged."""
+        """A failure is only logged."""
         await record_events(action, self._kube, self._served)
 
     def _of(self, kind: Kind) -> KubeApi:

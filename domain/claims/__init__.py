@@ -1,6 +1,6 @@
 """The kinds of poolboy.gpte.redhat.com (or OPERATOR_DOMAIN), as in Poolboy: claims, handles, pools and providers.
 
-Each object has one writer, the workflow that reconciles it:
+Each object has one writer at a time, the workflow that reconciles it:
 
 | object | while | workflow |
 |---|---|---|

@@ -38,7 +38,7 @@ from domain.model import Model
 # At most this many names are tried for a handle. A name ends in five characters of an alphabet of 27: among a thousand
 # claims, the probability that two get the same name is one in thirty.
 MOST_SALTS = 8
-# How often one claim tries to bind the same handle while other clients write to it.
+# How many times a claim tries to bind the same handle while other clients write to the handle.
 MOST_TRIES = 3
 # The longest time from the start of a binding to the creation of its new handle, including the clock difference to the
 # API server.
@@ -144,7 +144,7 @@ def decide(world: Claim, now: datetime) -> Decision:
     if not world.handle and handle_name(world.own):
         if not world.fresh:
             return RECONCILING.doing(ObserveAgain())
-        # Bound before, but the handle is being deleted: the claim's own workflow decides, and deletes the claim.
+        # The claim was bound, but its handle is gone or being deleted: the claim's own workflow deletes the claim.
         return phases.awaiting_binder(now).model_copy(update={"phase": "Bound", "why": "its handle is being deleted"})
     if (waiting := not_begun(claim, now)) is not None:
         return waiting
@@ -168,7 +168,7 @@ def decide(world: Claim, now: datetime) -> Decision:
 
 
 def lacks(world: Claim) -> Wanted | None:
-    """What the claim requires of a free handle; None if the claim awaits none, or its requirements depend on time."""
+    """What the claim requires of a free handle; None if it waits for none, or if its requirements depend on time."""
     waits = world.none_free and not world.handle and not world.halted and world.validation.creation is None
     return wanted_of(world.validation) if waits and not world.validation.by_clock else None
 

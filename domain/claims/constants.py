@@ -13,7 +13,7 @@ NAMESPACE_REQUESTER_ANNOTATION = "openshift.io/requester"
 # lifecycle in Perdure (an AccountClaim), which these writes must wake.
 RESOURCE_FIELD_MANAGER = "perdure-handles"
 
-# Texts that clients compare.
+# Clients compare this text.
 APPROVAL_PENDING_MESSAGE = "Approval pending."
 
 # As in the Events of Poolboy 1.16 and later.

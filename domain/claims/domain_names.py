@@ -74,5 +74,5 @@ class DomainNames(Model):
     @property
     def own_annotations_path(self) -> str:
         """A pattern for JSON pointers to our annotations on managed resources, for the implied update filter."""
-        # A managed resource may be a claim, which marks itself.
+        # A managed resource may be a ResourceClaim: its own lifecycle writes its init timestamp.
         return rf"/metadata/annotations/{re.escape(self.domain)}~1resource-(?!claim-init-timestamp$).*"

@@ -1,8 +1,8 @@
 """New handles: for claims that no free handle matches, and for pools.
 
 In provider mode the provider determines resources and lifespan. In list mode the claim lists the resources; the handle
-gets the variables of all their providers (later ones override) and, for each lifespan setting, the shortest of their
-values. Only providers of the handle's resources can forbid its creation.
+gets the variables of all their providers (later providers override earlier ones) and, for each lifespan setting, the
+shortest value of these providers. Only providers of the handle's resources can forbid its creation.
 
 A pool's handle is created with its provider's resources, so that claims can match it at once. If templates need the
 handle's uid, it gets the resources in its first pass.

@@ -80,7 +80,7 @@ class EndHandle(ClaimsAction):
     """Delete a handle, its resources and its claim."""
 
     activity: ClassVar[str] = "claims.end_handle"
-    title: ClassVar[str] = "delete its resources and itself"
+    title: ClassVar[str] = "delete the handle and its resources"
     result: ClassVar[type[Model] | None] = HandleEnded
 
     handle: GivenObject

@@ -2,8 +2,8 @@
 
 A claim gets the free handle with the fewest missing resources, then the fewest different names, then the fewest
 differences in templates, all of which the providers must tolerate (`matchIgnore`). Additional content, namespaces,
-labels, parameters and the top-level provider do not count. Equally good handles are ordered by health, readiness,
-preference score (highest first), age (oldest first) and name.
+labels and parameters do not count; the top-level provider counts only for a handle without resources. Equally good
+handles are ordered by health, readiness, preference score (highest first), age (oldest first) and name.
 
 For speed with thousands of free handles, handles with equal providers, names, templates and pool form a shelf, which is
 compared once. Only a shelf whose list of providers is a prefix of the claim's list can match.

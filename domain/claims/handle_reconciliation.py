@@ -351,7 +351,7 @@ def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
 
 
 def _is_stuck(world: HandleWorld, action: Action) -> bool:
-    """Whether the action was refused. Throttling does not count: statuses would be more requests, soon outdated."""
+    """Whether the action was refused. Throttling does not count: statuses would be further requests, soon outdated."""
     refusal = world.refusals.get(action.slot)
     return refusal is not None and refusal.type is not ErrorType.THROTTLED
 

@@ -3,7 +3,7 @@
     created for a pool --unclaimed--> deleted
     bound or created for a claim: end = requested, else default --first ready: default restarts--> end --> deleted
 
-Providers, pools and handles have terms: a default, a maximum counted from first readiness (before that from the start),
+Providers, pools and handles have terms: a default, a maximum counted from first readiness (until then, from the start),
 and a relative maximum: how far ahead of now the end may lie. Handles store the maxima as templates, claims show the
 result. A computation uses one `now`, in whole seconds: clients subtract the times from each other. Only a requested end
 is cut to the maxima; a requested end in the past means immediate expiry. If a requested end lies beyond the relative
@@ -38,7 +38,7 @@ class Setting(Model):
     rendered: str
 
     def duration(self, what: str) -> timedelta:
-        """The rendered text as a duration; raises UnreadableDuration if it is not one."""
+        """Raises UnreadableDuration if the rendered text is not a duration."""
         return parse_duration(self.rendered, what)
 
 

@@ -90,7 +90,7 @@ _MISSING = object()
 
 @dataclass(frozen=True)
 class Lent:
-    """Variables from linked resources. One that is `_MISSING` stays undefined, even if the provider or an earlier link
+    """Variables from linked resources. A `_MISSING` variable stays undefined, even if the provider or an earlier link
     defines it.
     """
 

@@ -1,9 +1,10 @@
 """Parameter values of a claim in provider mode: completed, validated, accepted or rejected.
 
-Accepted values stay in the claim's `status.provider.parameterValues` even if they are removed from the spec, would be
-refused today, or their parameter is gone. An unchanged value is never validated again, a rendered default (a generated
-password) stays, and a rejected edit changes nothing. Defaults are not written into the spec. A provider's faults are
-among the errors, so that a claim always shows why it waits. Clients compare the errors' texts, which are Poolboy's.
+Accepted values stay in the claim's `status.provider.parameterValues` even if they are removed from the spec, if they
+would be refused today, or if their parameter is gone. An unchanged value is never validated again, a rendered default
+(a generated password) stays, and a rejected edit changes nothing. Defaults are not written into the spec. A provider's
+faults are among the errors, so that a claim always shows why it waits. Clients compare the errors' texts, which are
+Poolboy's.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def lifespan_by_own_writes(handle: JsonObject) -> bool:
 
 
 def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, invalid: bool, newer: bool) -> bool:
-    """Templates of parameters are used only while the values are `invalid`: accepted ones are not checked again."""
+    """Templates of parameters are used only while values are `invalid`: accepted values are not checked again."""
     reached = _reached(named_providers(claim), providers) if invalid else ()
     checks = (text for provider in reached for text in _parameter_texts(provider))
     return by_clock({}, claim, providers, newer=newer) or depends_on_time(checks)

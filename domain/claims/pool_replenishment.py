@@ -136,7 +136,7 @@ def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> Poo
 
 
 def made_before(names: DomainNames, handle: JsonObject, pool: JsonObject, scaling: str) -> bool:
-    """Whether an earlier attempt made the handle of the wanted name. A scaling's handle counts even if bound."""
+    """Whether an earlier attempt made the handle that has the wanted name. A scaling's handle counts even if bound."""
     of_scaling = bool(scaling) and _is_of(pool, handle) and _scaling_of(names, handle) == scaling
     return of_scaling or pool_handle(names, handle, pool) is not None
 

@@ -24,7 +24,6 @@ def born(resource: JsonObject) -> datetime:
 
 
 def end_of_handle(handle: JsonObject) -> datetime | None:
-    """The handle's end; None if there is none, or it is unreadable."""
     return moment_at(handle, "spec", "lifespan", "end")
 
 

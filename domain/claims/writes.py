@@ -26,7 +26,7 @@ class ObjectsWorld(World):
 
     def to_write(self, *writes: PutObject) -> tuple[PutObject, ...]:
         """The writes that change something, without those already made in this pass: if the API server drops a field,
-        its write would seem necessary again and again.
+        another write of it would always seem necessary.
         """
         return tuple(each for each in writes if each.mark not in self.wrote and each.differs)
 

@@ -28,7 +28,7 @@ from domain.schema import DateTime, JsonObject, Marker, Preserved, Required
 
 
 class PoolLifespan(LifespanTerms):
-    """The lifespan of the pool's handles; replaces the provider's entirely."""
+    """The lifespan of the pool's handles. It replaces the provider's lifespan entirely."""
 
     unclaimed: Duration = Field("", description="Lifespan of a handle without a claim.")
 

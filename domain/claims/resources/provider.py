@@ -42,13 +42,17 @@ class TemplateVariable(Open):
 
 
 class LinkedProvider(Open):
-    """Another provider whose resource is created along with this one's."""
+    """Another provider, whose resource is created along with this provider's."""
 
     name: Required[str] = Field("", description="The other ResourceProvider's name.")
-    parameter_values: JsonObject = Field({}, description="Values of its parameters; strings are templates.")
-    resource_name: str = Field("", description="The resource's name; by default the name of the other provider.")
+    parameter_values: JsonObject = Field(
+        {}, description="Values of the other provider's parameters; strings are templates."
+    )
+    resource_name: str = Field("", description="The linked resource's name; by default the other provider's name.")
     template_vars: tuple[TemplateVariable, ...] = Field((), description="Variables read from the linked resource.")
-    wait_for: str = Field("", description="Expression that must be true before this provider's resource is created.")
+    wait_for: str = Field(
+        "", description="Expression that must be true before the linking provider's resource is created."
+    )
     when: str = Field("", description="Expression that decides whether the link applies; true if absent.")
 
 
@@ -69,7 +73,7 @@ class Validation(Open):
 
 
 class ParameterDefault(Open):
-    """The value of a parameter that the claim does not give; a template has precedence over a value."""
+    """A parameter's value if the claim gives none; `template` has precedence over `value`."""
 
     template: str = Field("", description="Jinja2 template of the value.")
     value: Json = Field(None, description="The value, of any type.")
@@ -107,7 +111,7 @@ class ResourceProviderSpec(Open):
 
     approval: ProviderApproval | None = Field(None, description="Whether claims need an approval.")
     default: JsonObject | None = Field(
-        None, description="Merged once into claims' templates, where these have no value."
+        None, description="Merged once into claims' templates, where the templates have no value."
     )
     disable_creation: bool = Field(False, description="True to bind claims to existing free handles only.")
     health_check: str = Field("", description="Expression over the resource: true if it is healthy.")

@@ -38,7 +38,7 @@ class ResourceWatchStatus(TakenOverStatus):
 
 
 class ResourceWatch(CustomResource):
-    """A kind of managed resources that is watched: a view, written by the operator."""
+    """A watched kind of managed resources. The operator writes it for information only."""
 
     kind_of: ClassVar[Kind] = RESOURCE_WATCH
     definition: ClassVar[Definition] = DEFINITION.model_copy(

@@ -2,7 +2,7 @@
 
 Keys are not rendered, and results are not rendered again. A string is typed only if it consists of one expression on
 one line, without outer blanks, that ends with a typing filter (`bool`, `int`, `float`, `object`). An entry or item that
-renders to `omit` is left out; a whole value that does so becomes null.
+renders to `omit` is left out; a whole value becomes null.
 
 With `newer`, the default unless `PERDURE_CLAIMS_OLDER_TEMPLATES` is set, the rules are those of Poolboy 1.13 and later:
 values that cannot be converted stay text, `bool` treats unknown words as false, `| list }}` gives a list, and vars in
@@ -92,7 +92,7 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> bool:
-        """Whether the expression is true; unlike in Poolboy, a multi-line one can be false. Raises TemplateError."""
+        """Whether the expression is true. (In Poolboy, a multi-line expression always is.) Raises TemplateError."""
         announce(what)
         run = _Run(self, variables, lazy or {})
         return self._guarded(lambda: truth(run.text(condition_template(expression))), what)

@@ -119,7 +119,7 @@ def test_the_end_of_a_held_handle_is_planned_and_its_resources_are_not_read() ->
     of = held(handle(lifespan={"end": timestamp(NOW)}))
     decision = decide(world(of, hold="paused by mia"), NOW)
     assert ([each.summary for each in decision.actions], decision.phase) == (
-        ["delete its resources and itself"],
+        ["delete the handle and its resources"],
         "Deleting",
     )
 
