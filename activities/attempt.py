@@ -67,7 +67,7 @@ def age() -> timedelta:
 
 
 def growing(seconds: Sequence[float]) -> timedelta:
-    """The delay after this attempt, jittered by 10%. `seconds` lists delays by attempt; the last one then repeats."""
+    """The delay after this attempt, jittered by 10%. `seconds` lists delays by attempt; the last delay repeats."""
     base = seconds[min(number(), len(seconds)) - 1]
     return timedelta(seconds=base * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load, hides nothing
 
@@ -119,7 +119,7 @@ def _heartbeat(progress: object = None) -> None:
 
 
 def _going_away() -> Unavailable:
-    return Unavailable("the worker is stopping; another one continues", code=WORKER_SHUTDOWN)
+    return Unavailable("the worker is stopping; another worker continues", code=WORKER_SHUTDOWN)
 
 
 def pause_regardless(seconds: float) -> None:

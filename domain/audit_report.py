@@ -1,7 +1,7 @@
 """The report of a scheduled audit: the ConfigMap `perdure-audit`, with one key for each area.
 
 Each area's audit writes only its own key, so that separate jobs can audit different areas. A failed audit keeps the
-results of the last successful one.
+results of the last successful audit.
 """
 
 from __future__ import annotations

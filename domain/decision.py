@@ -1,7 +1,7 @@
 """The types of a decision: a pure answer to "given this state, what should happen now?".
 
 A lifecycle is one function `decide(world, now) -> Decision`. The loop (`domain/runner.py`) starts actions that are
-wanted and not running, cancels running ones that are no longer wanted, folds each result into the world and decides
+wanted and not running, cancels running actions that are no longer wanted, folds each result into the world and decides
 again. When nothing is left to do, it waits for a wake or the deadline. The actions of one decision may run in parallel;
 steps that must follow each other belong to successive decisions.
 """
@@ -91,7 +91,7 @@ class Action(Model):
     first_retry: ClassVar[timedelta] = timedelta(seconds=1)
     longest_retry: ClassVar[timedelta] = timedelta(minutes=1)
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.CANCELLED
-    # Started only when no other action of the object runs, because the lifecycle ends afterwards.
+    # Started only when no other action of the object runs: it depends on their outcome, or ends the lifecycle.
     last: ClassVar[bool] = False
     # True: within a pass, such actions run one after the other, because a later one may depend on an earlier one.
     in_turn: ClassVar[bool] = False
@@ -180,7 +180,7 @@ class World(Model):
 
 
 class Outcome(StrEnum):
-    """How far a lifecycle has come. A `failed` one can be retried (`perdure retry`)."""
+    """How far a lifecycle has come. A `failed` lifecycle can be retried (`perdure retry`)."""
 
     WORKING = "working"
     SETTLED = "settled"

@@ -127,12 +127,12 @@ class CustomResource(KubeModel):
 
     @property
     def delegate(self) -> str:
-        """The object (`Kind/namespace/name`) whose workflow works for this one; empty if this one has its own."""
+        """The object (`Kind/namespace/name`) whose workflow works for this object; empty if this object has its own."""
         return ""
 
     @property
     def owner(self) -> str:
-        """The object (`Kind/namespace/name`) that this one exists for; empty if there is none."""
+        """The object (`Kind/namespace/name`) that this object exists for; empty if there is none."""
         return self.delegate
 
     @property

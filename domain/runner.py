@@ -48,7 +48,7 @@ SHORT_PAUSE = timedelta(seconds=5)
 MOST_SHORT_PAUSES = 5
 # Ends a pass whose decisions never run out of actions; the longest lifecycle needs a tenth of these rounds.
 MOST_ROUNDS = 100
-# How many notices that are no longer reported are remembered. If a forgotten one recurs, the API server refuses its
+# How many notices that are no longer reported are remembered. If a forgotten notice recurs, the API server refuses its
 # Event as a duplicate, which costs a request.
 MOST_RECORDED = 50
 # Refusals after which the observation is outdated.
@@ -327,7 +327,7 @@ def unanswered(refusals: Mapping[str, Refusal]) -> bool:
 
 
 def _at_rest(world: W, decision: Decision, now: datetime) -> W:
-    """The world after a decision without actions: no longer `unsure`, unless a refusal in it is a lost answer.
+    """The world after a decision without actions: no longer `unsure`, unless one of its refusals is `Unavailable`.
 
     Recorded notices that are no longer reported are forgotten. A notice without `each_time` is forgotten only after the
     API server has deleted its Event, or when there are too many.

@@ -52,7 +52,7 @@ ENDED_AT_LEAST = 4
 # because a batch that never completes may be too much for its worker.
 WHOLE_ATTEMPTS = 2
 # Seconds. Between batches, claims wait until the workflows of bound claims are opened. A burst should therefore fit
-# into one batch, even on a busy machine. A claim that asks again during a batch waits for the next one.
+# into one batch, even on a busy machine. A claim that asks again during a batch waits for the next batch.
 LONGEST_BATCH = 15.0
 MOST_SERVED = 400
 # Seconds since the batch began. Until then, a batch that only waits for slow claims still starts to delete expired
@@ -349,7 +349,7 @@ class Batch:
             await self._open(some)
 
     async def _open_the_rest(self) -> None:
-        """Open the workflows of bound claims; then, if no claim waits, inform those of deleted claims.
+        """Open the workflows of bound claims; then, if no claim waits, inform the workflows of deleted claims.
 
         This stops as soon as an end is due.
         """

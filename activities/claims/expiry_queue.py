@@ -21,7 +21,7 @@ class Ends:
         self._awaited: datetime | None = None
 
     def put(self, name: str, end: datetime | None) -> bool:
-        """Record the handle's end; None clears it. True if the end is new, and it or an overdue one is the earliest."""
+        """Record the handle's end; None clears it. True if the end is new, and it or an overdue end is the earliest."""
         if end is None:
             self._of.pop(name, None)
             self._taken.pop(name, None)

@@ -1,7 +1,7 @@
 """Writes changed conditions of the ResourceProviders that a pass has used.
 
 A provider has no lifecycle, and its status is no subresource, so the condition is written by a patch of the object. An
-Event reports the same, because the CRD of an earlier installation may drop the status.
+Event has the same message, because the CRD of an earlier installation may drop the status.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     before its start | on hold --> nothing
     validated --> approval pending, values refused, faults: shown in the status
-          '-> a handle that already names it | the best free one | a new one --> status --> the handle's resources
+          '-> a handle that names the claim | the best free handle | a new handle --> status --> the handle's resources
 
 Binding requires the free handle's resourceVersion, so two binders cannot bind it twice. A new handle's name derives
 from the claim's uid, so a repeated creation finds the existing handle.
@@ -192,7 +192,7 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
     if plan.creation is not None:
         answers = {"assigned": world.question.assigned, "push": world.question.push}
         return binding.doing(CreateHandle(salt=world.salt, **answers, **common))
-    # No handle may be created, so the claim waits for a free one.
+    # No handle may be created, so the claim waits for a free handle.
     status = with_own_stalled(plan.status, None, world.question.now, bound=False)
     write = PutStatus(kind=RESOURCE_CLAIM, before=world.own, after={**world.own, "status": status})
     waits = phases.waits_for_free(plan, now + world.cadence.faulty)

@@ -1,6 +1,6 @@
-"""A claim is deleted with its handle, and binds to no other one.
+"""A claim is deleted with its handle, and binds to no other handle.
 
-    its handle does not exist, and no other one names the claim --> claim deleted
+    its handle does not exist, and no other handle names the claim --> claim deleted
     its handle is being deleted --> claim, handle and resources deleted
 
 Detached claims and claims that name another handle stay. A claim that names no handle stays if it was created after the

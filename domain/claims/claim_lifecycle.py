@@ -1,7 +1,7 @@
 """The lifecycle of a ResourceClaim in its own workflow: bound, detached, ignored or being deleted.
 
     ignored | being deleted | detached | before its start --> decided without validation
-    no handle, or one of another claim --> asks the binder
+    no handle, or another claim's handle --> asks the binder
     its handle is gone or being deleted --> claim_deleted_with_handle.py
     bound --> validated (claim_preparation.py) --> reconciled (handle_reconciliation.py) --> ended, detached or settled
 

@@ -8,7 +8,7 @@ Only four pure functions render templates, in a process that can do nothing else
     plan_pool_handle(PoolQuestion) -> HandleBody a pool's new handle
     plan_handle(HandleQuestion) -> HandlePlan    a handle's resources, its status and its claim's status
 
-Answers have complete desired objects, and the faults of templates or providers: a fault does not prevent the rest.
+Answers have complete desired objects, and the faults of templates or providers. Despite a fault, the rest is valid.
 """
 
 from __future__ import annotations

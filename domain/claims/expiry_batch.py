@@ -21,7 +21,7 @@ def may_end(names: DomainNames, claim: JsonObject, handle: JsonObject) -> bool:
 
 
 def agreed_end(claim: JsonObject | None, handle: JsonObject | None) -> datetime | None:
-    """The common end of claim and handle; None if their specs and the claim's status do not agree on one."""
+    """The common end of claim and handle; None if their specs and the claim's status do not agree."""
     if claim is None or handle is None:
         return None
     end, requested = end_of_handle(handle), text_at(claim, "spec", "lifespan", "end")

@@ -1,4 +1,4 @@
-"""The lifecycle of a ResourceHandle that no claim reconciles: a free one, or one whose claim is gone or ignored.
+"""The lifecycle of a ResourceHandle that no claim reconciles: it is free, or its claim is gone or ignored.
 
     being deleted | its claim is gone, detached or has another handle | expired --> resources and handle deleted
     bound to a claim --> nothing (the claim's lifecycle reconciles both); wake the binder if the claim names no handle

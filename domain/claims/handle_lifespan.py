@@ -85,7 +85,7 @@ def _set_by_hand(
     """
     rolls = terms is not None and terms.relative_maximum is not None
     end, shown_end = end_of_handle(handle), _recorded(claim, "end")
-    # A claim shows its requested end only once that was applied, so lost memory does no harm.
+    # A claim shows its requested end only once that end was applied, so lost memory does no harm.
     is_honoured = wanted is not None and whole_seconds(wanted) in (honoured.end if honoured else None, shown_end)
     if rolls:
         return is_honoured and end is not None and shown_end is not None and end < shown_end

@@ -345,7 +345,7 @@ def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
     if all(_is_stuck(world, each) for each in resources):
         actions = (*resources, *_statuses(world, plan))
     if world.begun and any(each.slot in world.refusals for each in actions):
-        # No other pass knows the objects created in this one.
+        # No other pass knows the objects created in this pass.
         return (*actions, TakeBack(handle=world.handle, definitions=world.begun)), ()
     return actions or tuple(_last(world)), ()
 

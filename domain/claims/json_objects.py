@@ -30,7 +30,7 @@ def object_at(value: JsonValue, *path: str) -> JsonObject:
 
 
 def objects_at(value: JsonValue, *path: str) -> list[JsonObject]:
-    """The list's entries; any that is not an object becomes `{}`, so that indices stay valid."""
+    """The list's entries; an entry that is not an object becomes `{}`, so that indices stay valid."""
     found = value_at(value, *path)
     return [item if isinstance(item, dict) else {} for item in found] if isinstance(found, list) else []
 

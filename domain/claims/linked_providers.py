@@ -3,8 +3,9 @@
 A provider that reaches itself with the same values is an error (Poolboy hangs). With other values a `when` may end the
 chain, so only depth and number are limited.
 
-A link can make a resource wait for the linked one (`waitFor`, evaluated on the live state), and provide values of that
-state to the `override` (`templateVars`). A link whose resource is not in the handle (`when` was false) does neither.
+A link can make a resource wait for the linked resource (`waitFor`, evaluated on its live state), and provide values of
+that state to the `override` (`templateVars`). A link whose resource is not in the handle (`when` was false) does
+neither.
 """
 
 from __future__ import annotations

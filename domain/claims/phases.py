@@ -13,8 +13,8 @@ from domain.decision import Decision, Outcome, earliest
 from domain.refusal import FIRST_RETRY, LONGEST_RETRY, doubled
 
 BINDING, STALLED, DELETING, BUG = "Binding", "Stalled", "Deleting", "Bug"
-# How long after its end a claim waits for the binder to delete it; then its own workflow does. With a shorter time, all
-# claims of a batch would start passes of their own, which take longer than the batch.
+# How long after its end a claim waits for the binder to delete it; then its own workflow deletes it. With a shorter
+# time, all claims of a batch would start passes of their own, which take longer than the batch.
 LEFT_TO_BINDER = timedelta(seconds=20)
 # The pause after a failed deletion.
 SOON = timedelta(seconds=10)

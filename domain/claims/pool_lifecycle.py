@@ -52,7 +52,7 @@ class Pool(ObjectsWorld):
     opened: tuple[Opened, ...] = ()  # new handles whose lifecycles are not started yet
     fault: Fault | None = None  # why no handle can be created
     interval: timedelta = timedelta(0)  # the pause after a fault
-    pace: timedelta = MANAGE_POOLS_INTERVAL  # after a deletion of unhealthy handles, newer ones are kept this long
+    pace: timedelta = MANAGE_POOLS_INTERVAL  # how long newer handles are kept after unhealthy ones were deleted
 
     def recall(self, before: World) -> Pool:
         world = super().recall(before)  # type: ignore[arg-type]

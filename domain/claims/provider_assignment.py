@@ -1,5 +1,5 @@
-"""The provider of each resource that a claim lists (list mode): the one named in the entry, else in the claim's status,
-else the one whose `match` fits the entry's template.
+"""The provider of each resource that a claim lists (list mode): the provider named in the entry, else in the claim's
+status, else the provider whose `match` fits the entry's template.
 
 Nothing is rendered, so no evaluator is needed.
 """

@@ -16,7 +16,7 @@ from domain.claims.templates.views import parameter_defaults
 
 def resource_list(scene: Scene, name: str, values: JsonObject | None = None) -> list[JsonObject]:
     """The resources that the provider yields, each as `{name, provider, template?}`. `values` are its parameter values,
-    by default the accepted ones. Raises ProviderError, TemplateError.
+    by default the accepted values. Raises ProviderError, TemplateError.
     """
     return _resources(scene, LinkChain(), name, accepted_values(scene, name) if values is None else values)
 

@@ -7,7 +7,7 @@ ResourceClaim <──> ResourceHandle ──> ResourcePool <── ResourcePoolS
   +──> Namespace
 
 A new or changed free handle or provider may match any claim without a handle. Only one such claim is woken: its wake
-goes to the binder, which handles them all.
+goes to the binder, which handles all of these claims.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ A provider may require a claim, and its links may impose waits and provide value
 
 A resource is pinned to its recorded reference: edits of name and namespace are ignored, so that they never create a
 second object; a change of apiVersion or kind is an error while the recorded kind is served. If two entries define the
-same object, the first one with a recorded reference owns it, else the first one; the other entry waits until it has
-another name.
+same object, the first entry with a recorded reference owns it, else the first entry. The other entry waits until it
+has another name.
 """
 
 from __future__ import annotations

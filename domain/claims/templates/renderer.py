@@ -1,8 +1,8 @@
 """Rendering of values whose strings are templates, and of conditions (docs/templates.md).
 
-Keys are not rendered, and results are not rendered again. A string is typed only if it consists of one expression on
-one line, without outer blanks, that ends with a typing filter (`bool`, `int`, `float`, `object`). An entry or item that
-renders to `omit` is left out; a whole value becomes null.
+Keys are not rendered, and results are not rendered again. A string becomes another type only if it consists of one
+expression on one line, without outer blanks, that ends with a typing filter (`bool`, `int`, `float`, `object`). An
+entry or item that renders to `omit` is left out; a whole value becomes null.
 
 With `newer`, the default unless `PERDURE_CLAIMS_OLDER_TEMPLATES` is set, the rules are those of Poolboy 1.13 and later:
 values that cannot be converted stay text, `bool` treats unknown words as false, `| list }}` gives a list, and vars in
@@ -188,7 +188,7 @@ def _sandbox(newer: bool) -> Sandbox:
 
 
 def _plain(text: str) -> str:
-    """The text as Jinja2 renders it: line ends are normalized, and one at the end is removed."""
+    """The text as Jinja2 renders it: line ends are normalized, and a final line end is removed."""
     if "\n" not in text and "\r" not in text:
         return text
     lines = newline_re.split(text)[::2]

@@ -1,6 +1,6 @@
 """Whether templates' results may change without an event, judged by their text.
 
-In doubt, they count as changing: a needless rendering is cheap, a missed one keeps an environment running too long.
+In doubt, they may change: a needless rendering is cheap, but a missed rendering keeps an environment running too long.
 """
 
 from __future__ import annotations
