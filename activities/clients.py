@@ -16,7 +16,7 @@ OnWrite = Callable[[Key, Kind, JsonObject], None]
 
 @dataclass(frozen=True)
 class Clients:
-    """The clients of a worker. `served` is for the cluster whose Services and Nodes Perdure serves."""
+    """`served` is for the cluster whose Services and Nodes Perdure serves."""
 
     settings: Settings
     temporal: Client

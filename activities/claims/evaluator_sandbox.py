@@ -220,8 +220,8 @@ def _limit(what: int, most: int) -> None:
         resource.setrlimit(what, (most, most))
 
 
-# Linux: the numbers are in asm/unistd_64.h and asm-generic/unistd.h, the rest in linux/prctl.h, seccomp.h, filter.h,
-# audit.h. In this order:
+# Constants of Linux: the numbers of system calls are from asm/unistd_64.h and asm-generic/unistd.h, the others from
+# linux/prctl.h, seccomp.h, filter.h and audit.h. Both lists have the system calls in this order:
 # read write close fstat lseek mmap mprotect munmap brk mremap madvise rt_sigaction rt_sigprocmask rt_sigreturn getpid
 # gettid exit exit_group futex clock_gettime clock_nanosleep gettimeofday getrandom setitimer getrusage sched_yield
 # restart_syscall sigaltstack tgkill

@@ -68,7 +68,7 @@ class EndHandleAndClaim(EndHandle):
 
 
 def ends_with_handle(world: Claim, claim: JsonObject) -> Decision | None:
-    """The decision if the handle is missing or being deleted; None if it stays, or is another claim's."""
+    """The decision if the handle is missing or being deleted; None if the handle stays or is another claim's."""
     handle = world.handle
     if not handle and world.has_another is None:
         return RECONCILING.doing(FindAnother(claim=claim))

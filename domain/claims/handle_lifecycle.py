@@ -30,7 +30,7 @@ RECONCILING = Decision(phase="Reconciling", outcome=Outcome.WORKING, why="its re
 class Handle(HandleWorld):
     holder: Key | None = None  # the key of the claim that the handle names; None if that claim does not exist
     claim_left_alone: bool = False  # the claim is ignored or on hold, so this lifecycle reconciles the handle
-    duplicate: bool | None = None  # the claim and another handle name each other; None if not looked up
+    duplicate: bool | None = None  # Perdure bound the handle, but the claim has another; None if not looked up
 
 
 class ObserveAgain(ClaimsAction):

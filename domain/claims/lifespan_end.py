@@ -156,8 +156,8 @@ def settled_end(
 ) -> SettledEnd:
     """The end that the handle's terms allow for a request. Raises UnreadableDuration.
 
-    `base`: from when the maximum counts: first readiness, else the start. `honoured`: the `wish` returned last; if it
-    is None (unknown), the end is computed again.
+    `base` is when the maximum begins to count: first readiness, else the start. `honoured` is the `wish` returned last;
+    if it is None (unknown), the end is computed again.
     """
     now, requested = whole_seconds(now), whole_seconds(requested_end)
     maximum, relative = terms.maximum_duration, terms.relative_maximum_duration

@@ -7,7 +7,8 @@ restrictions:
   undefined, which conditions treat as false;
 - inputs cannot be changed: otherwise a claim's `autoDelete.when` could rewrite the provider for the next rendering;
 - the machine's clock is unreachable: `datetime` and `date` use the rendering's clock;
-- loop iterations, calls, sums, products, powers, concatenations and formats are counted or measured first (`limits`).
+- loop iterations and calls are counted; sums, products, powers, concatenations and formats are measured before they are
+  computed (`limits`).
 """
 
 from __future__ import annotations
