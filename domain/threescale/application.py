@@ -69,7 +69,7 @@ class ObservedApplication(ObservedOne):
     def is_it(self, found: FoundApplication) -> bool:
         """Whether the application is the result of the recorded creation and belongs to no other object."""
         others = {each.id for each in self.holders}
-        known = found.id == self.known_id and found.id not in others  # 3scale has denied it by mistake
+        known = found.id == self.known_id and found.id not in others  # listed, although a read by id found nothing
         return known or is_application(found, created(self.resource.metadata), others)
 
     def read(self, read: Read, body: object) -> Self:

@@ -35,7 +35,7 @@ from domain.threescale.usable_referents import account_usable, id_of_account
 
 PENDING, ACTIVE, SUSPENDED = "pending", "active", "suspended"
 
-PASSWORD_KEY = "password"  # noqa: S105 - its name
+PASSWORD_KEY = "password"  # noqa: S105 - a name, no secret
 
 
 class ObservedUser(ObservedOne):
@@ -46,7 +46,7 @@ class ObservedUser(ObservedOne):
 
     resource: DeveloperUser
     account: DeveloperAccount | None = None
-    former: DeveloperAccount | None = None  # the account whose id the status has, even if the spec has another
+    former: DeveloperAccount | None = None  # the account whose id is in the status, even if the spec names another
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundUser] = One()
 

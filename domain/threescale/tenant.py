@@ -51,7 +51,7 @@ from domain.writes import JsonPatch
 
 MASTER_KEY = "MASTER_ACCESS_TOKEN"
 TOKEN_SECRET_LABELS: Mapping[str, str] = {"app": "3scale-operator"}
-PASSWORD_KEY = "admin_password"  # noqa: S105 - its name
+PASSWORD_KEY = "admin_password"  # noqa: S105 - a name, no secret
 
 
 class FoundTenant(Identified):
