@@ -1,4 +1,4 @@
-"""Every call to OpenStack that the code makes, and why. A project's policy must allow the credentials to make it.
+"""Every call to OpenStack that the code makes, and why. A project's policy must allow these calls.
 
 `deploy/iam/openstack.md` is rendered from this table. Calls are named as in the metric `yawol_openstack`. The rules are
 those of OpenStack 2026.2 (`nova.policies`, `neutron.conf.policies`, `glance.policies`), with their default roles: the

@@ -1,4 +1,4 @@
-"""The machines of a set: how many are created, and which surplus ones are removed.
+"""How many machines a set creates, and which surplus machines it deletes.
 
 Condemned machines that may be replaced (`machine_replacement.py`), and machines being deleted, do not count as
 replicas.
