@@ -1,6 +1,7 @@
 """Tenant: a tenant of an installation, created by the installation's master.
 
-A dry run first proves that the Secret for the token can be written. The write is retried for up to two minutes.
+Before the creation, a dry run proves that the Secret for the token can be written. The write itself is retried for up
+to two minutes.
 """
 
 from __future__ import annotations

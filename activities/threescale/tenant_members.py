@@ -19,7 +19,7 @@ from engine.errors import ApiError, Denied
 
 
 class Members(Model):
-    """A tenant's objects and provider accounts. `insecure`: an object turns off TLS verification."""
+    """A tenant's objects and provider accounts. `insecure`: at least one object turns off TLS verification."""
 
     accounts: tuple[ProviderAccount, ...]
     insecure: bool

@@ -6,8 +6,8 @@
                             `---------------------------------------+---------------------- RollingOut
     any --deletion--> Deleting: sets, then the cloud, then the finalizer
 
-Machines are scaled while drift in the cloud is repaired. Only the rollout waits until the cloud is up to date, because
-a set's template contains ids of cloud objects.
+Machines are scaled even while drift in the cloud is repaired. Only the rollout waits until the cloud is up to date,
+because a set's template contains ids of cloud objects.
 """
 
 from __future__ import annotations
@@ -183,7 +183,6 @@ def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reach
 
 
 def _without_outdated(world: BalancerWorld, *, settled: bool) -> JsonPatch:
-    """The patch that removes the annotations that no longer apply."""
     cloud, annotations = world.current, world.balancer.metadata.annotations
     ended = {
         NOTHING_MADE_ANNOTATION: cloud is not None,

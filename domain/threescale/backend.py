@@ -4,9 +4,9 @@
          any ─► Orphan: the tenant is missing    any ─► Invalid: the spec    any ─► Failed: 3scale refuses a call
          any ─deletion─► Deleting ─no product uses it─► gone
 
-Each Product that uses the Backend deploys when the Backend's gateway digest changes. Gateways may
-have received a manual change in 3scale, too. So when Perdure has corrected the change, a new time in `mended` makes the
-Products deploy again. While a Backend is being deleted, Products that use it are Orphans.
+Each Product that uses the Backend deploys when the Backend's gateway digest changes. Gateways may have received a
+manual change in 3scale, too. So when Perdure has corrected the change, a new time in `mended` makes the Products deploy
+again. While a Backend is being deleted, Products that use it are Orphans.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class Observed(World):
         id_ = known_at(self.provider.url, host_of(resource), remembered_id(resource))
         if resource.remote_id:
             return id_
-        # An annotation may have been copied with the manifest of another object, which may be being deleted.
+        # The annotation may be a copy from the manifest of another object, even of one that is being deleted.
         having = [resource.metadata, *(each.metadata for each in self.holders if each.id == id_)]
         return id_ if min(having, key=seniority) == resource.metadata else 0
 
