@@ -1,6 +1,6 @@
 """Limits this process's calls to each project: how many run at once, and how many begin per second.
 
-After an idle time, as many calls as in five seconds may begin in a burst.
+After an idle time, the calls of five seconds may begin at once.
 """
 
 from __future__ import annotations

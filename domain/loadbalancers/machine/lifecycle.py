@@ -223,9 +223,9 @@ def _health_actions(world: MachineWorld, now: datetime) -> tuple[tuple[Action, .
     health = health_of(machine, now, world.timings)
     if not world.orphan:
         then = {
-            HealthState.BOOTING: "it is replaced, unless its agent has reported",
-            HealthState.MARKED: "it is replaced, unless it has recovered",
-        }.get(health.state, "it is marked to be replaced, unless it has recovered")
+            HealthState.BOOTING: "it is replaced if its agent has not reported",
+            HealthState.MARKED: "it is replaced if it has not recovered",
+        }.get(health.state, "it is marked for deletion if it has not recovered")
         return (), [Moment(at=health.next_change, then=then, patience=SET_ACTS)] if health.next_change else []
     if world.sets_left_to:
         return (), [Moment(at=world.again)] if world.again else []
