@@ -196,9 +196,8 @@ def _without_plan(application: Application, product: Product) -> Blocker:
 
 
 def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blocker | None:
-    makes = any(
-        write.method in ("POST", "DELETE") for write in sync.writes
-    )  # after a deletion, the application is created again
+    # After a deletion, the application is created again.
+    makes = any(write.method in ("POST", "DELETE") for write in sync.writes)
     wanted = credentials(observed.resource, product).values() if makes else ()
     missing = [key for key in wanted if key not in observed.secrets]
     if not missing:

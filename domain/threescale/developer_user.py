@@ -106,9 +106,8 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     whole = sync_user(user, account_id, found, observed.known_id)
     if any(write.method == "DELETE" for write in whole.writes):  # the user is still in the former account
         fields = {name: value for name, value in fields.items() if name != "account_id"}
-    makes = any(
-        write.method in ("POST", "DELETE") for write in whole.writes
-    )  # after the deletion, a moved user is created again
+    # After the deletion, a moved user is created again.
+    makes = any(write.method in ("POST", "DELETE") for write in whole.writes)
     if makes and password_of(user) not in observed.secrets:
         return _without_password(observed, fields, now)
     if found.item is not None:
