@@ -111,7 +111,7 @@ class ChangeRules(Step):
 
     @property
     def summary(self) -> str:
-        return f"security group rules: {len(self.create)} new, {len(self.delete)} gone"
+        return f"change security group rules: create {len(self.create)}, delete {len(self.delete)}"
 
 
 class CreatePort(Step):
