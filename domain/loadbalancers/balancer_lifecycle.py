@@ -109,7 +109,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     moments = observed_again(world)
     if rollout.deadline:
         moments.append(
-            Moment(at=rollout.deadline, then="the old machines are deleted, if all new machines are still ready")
+            Moment(at=rollout.deadline, then="the old machines are deleted if all new machines are still ready")
         )
     doing = "; ".join(each.summary for each in (*observations, *steps))
     return _decision(
