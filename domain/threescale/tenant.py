@@ -6,9 +6,9 @@
 
 Only the response to the creation contains the token, so the pass first writes the token to the Secret. If the process
 crashes before that, the tenant is found by its organisation's name and our mark, and a person must add a token. Another
-tenant's address in the Secret counts as a lost token. After a change of master, a tenant with this id but another
-organisation and address is neither changed nor deleted: the Tenant waits. Clients treat a Tenant with `tenantId` and
-`adminId` as ready, so both are written together.
+tenant's address in the Secret counts as a lost token. After a change of master, a tenant with the recorded id but
+another organisation and address is neither changed nor deleted: the Tenant waits. Clients treat a Tenant with
+`tenantId` and `adminId` as ready, so both are written together.
 """
 
 from __future__ import annotations
