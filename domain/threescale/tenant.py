@@ -295,8 +295,8 @@ def look_for_tenant(known_id: int) -> Read:
 def sync_tenant(tenant: Tenant, found: KnownTenant, known_id: int) -> Sync:
     """Find the tenant by id, or in the master's accounts ─► create it ─► read its users ─► change fields, first admin.
 
-    Under `/master/api` the master creates, changes and deletes tenants; under `/admin/api` tenants are its accounts
-    with users.
+    Under `/master/api` the master creates, changes and deletes tenants; under `/admin/api` tenants are the master's
+    accounts, which have users.
     """
     one = found.tenant
     if not one.looked:

@@ -102,8 +102,8 @@ def _provided(world: MachineWorld, now: datetime, first: tuple[Action, ...], mom
         return _given_up(world, plan)
     waiting = waiting_patch(machine, blocker, now, has_server=plan.server is not ServerState.ABSENT)
     patch = combined(waiting, _without_drift(world, plan, blocker))
-    # The status is written once, after all steps or when blocked. If a worker dies before, the next observation finds
-    # the objects that it created.
+    # The status is written once, after all steps or when blocked. If a worker dies before that, the next observation
+    # finds the objects that it created.
     under_way = any(not world.refused(each.slot) for each in (*grants, *observations, *steps))
     status: JsonPatch = {}
     if not under_way:
