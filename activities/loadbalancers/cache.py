@@ -78,7 +78,7 @@ class View:
             found = await self.cache.list(model.kind_of, namespace, labels)
         else:
             wanted = [(namespace, *label) for label in labels.items()] or [(namespace, "", "")]
-            rarest = min(wanted, key=lambda label: mirror.count(_LABEL, label))  # others may be on every object
+            rarest = min(wanted, key=lambda label: mirror.count(_LABEL, label))  # other labels may be on every object
             found = mirror.find(_LABEL, rarest)
             found = [each for each in found if labels.items() <= mapping(each, "metadata", "labels").items()]
         return tuple(model.model_validate(each) for each in found)

@@ -36,7 +36,7 @@ class ForwardedEvents:
         try:
             listing = await self._kube.list(EVENT, meta.namespace, field_selector=selector)
         except ApiError as error:
-            log.info("no Events are forwarded to the Service: %s", error.message)
+            log.info("the Events of LoadBalancer %s/%s cannot be read: %s", meta.namespace, meta.name, error.message)
             return
         subject = Subject.with_metadata(SERVICE, service)
         for found in listing.items:

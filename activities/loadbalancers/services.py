@@ -62,7 +62,8 @@ class ServiceActivities(Activities):
         if world.own is not None and not (world.hold or look.dry_run):
             await self._events.forward(world.service.metadata, world.own)
             world = world.with_balancer(world.balancer)
-        # `exists` is about the Service only: without our load balancer, the workflow still handles a wake as it ends.
+        # True while the Service exists, even if the lifecycle ends because the Service has no load balancer of ours.
+        # Otherwise a wake that arrives as the lifecycle ends would be lost.
         return passed.as_world(LoadBalancerWorld, exists=world.exists, known=world.known)
 
     # --- observing ---

@@ -1,6 +1,6 @@
 """Limits this process's calls to each project: how many run at once, and how many begin per second.
 
-After an idle time, a burst of five seconds' calls is allowed.
+After an idle time, the calls of five seconds may begin at once.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from engine.kube import SECRET, BlockingKube
 from engine.kube.json import text
 from engine.settings import Settings
 
-NO_TOKEN = "NoToken"  # noqa: S105 - a code
+NO_TOKEN = "NoToken"  # noqa: S105 - an error code
 NO_API_ENDPOINT = "NoApiEndpoint"
-FOREIGN_SECRET = "ForeignSecret"  # noqa: S105 - a code
+FOREIGN_SECRET = "ForeignSecret"  # noqa: S105 - an error code
 # The token usually appears within milliseconds. Waiting is cheaper than another pass, which observes the cloud again.
 _TOKEN_PAUSES = (0.1, 0.2, 0.4, 0.8)
 _TOKEN_DELAY = timedelta(seconds=2)

@@ -1,8 +1,8 @@
 """Every step of `domain.loadbalancers.cloud.steps`, implemented so that it can be repeated at any time.
 
 The first attempt relies on the plan's observation. A later attempt first looks for the object: a floating IP by its
-port, a server group by name and policy, others by name and mark. A port has only one server and one floating IP, so the
-slower of two overlapping attempts to create one gets a conflict, and adopts the other's object.
+port, a server group by name and policy, others by name and mark. A port has only one server and one floating IP. So if
+two attempts to create a port's server or floating IP overlap, the slower gets a conflict and adopts the other's object.
 
 Nova answers a server's creation with the id only; other creations are complete when answered. A server's deletion can
 take minutes and may fail (ERROR), so retries check until the server is gone. Deleting a port that is attached to a
@@ -76,7 +76,7 @@ def _made_before(found: Iterable[M], description: str) -> M | None:
 
 
 def _check_effect(shown: bool, step: steps.Step) -> None:
-    # The plan would want the same step again at once, without end.
+    # Without this error, the plan would want the same step again at once, endlessly.
     if not shown:
         raise Conflict(f"{step.summary}: OpenStack accepts this, but it has no effect", code=NO_EFFECT)
 
@@ -275,7 +275,7 @@ def _create_floating_ip(project: Project, step: steps.CreateFloatingIp) -> Broug
         return Brought(floating_ip=made)
     found = observation.get_floating_ip(project, made.id)  # the answer may be incomplete
     if found is not None and not found.port_id and found.description == step.description:
-        # Only its port would prove later that it is ours.
+        # Without its port, no later attempt would recognize the floating IP as ours.
         project.delete(Api.NEUTRON, "floatingip", f"/floatingips/{found.id}", what=found.id)
     _check_effect(found is not None and found.port_id == step.port_id, step)
     return Brought(floating_ip=found)

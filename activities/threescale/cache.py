@@ -57,8 +57,10 @@ class ThreescaleCache(InformerCache):
                     await mirror.settled()
         except TimeoutError:
             missing = {name: mirror.trouble for name, mirror in self.mirrors.items() if not mirror.listed}
-            unlisted = "; ".join(f"{name}: {trouble or 'in progress'}" for name, trouble in missing.items())
-            raise Unavailable(f"not listed yet: {unlisted}") from None
+            unlisted = "; ".join(
+                f"{name}: {trouble or 'the first list is in progress'}" for name, trouble in missing.items()
+            )
+            raise Unavailable(f"the informer cache is incomplete: {unlisted}") from None
         if not await reached(self.mirrors.values(), seen):
             for mirror in self.mirrors.values():
                 await mirror.refresh(seen.get(mirror.followed.kind.name, ""))

@@ -68,7 +68,7 @@ class Tenant:
         while number <= last:
             page_query = {**query, "page": str(number), "per_page": str(_PER_PAGE)}
             before, answer = answer, await self._call("GET", path, query=page_query)
-            if isinstance(answer, list) and answer == before:  # the page number is ignored
+            if isinstance(answer, list) and answer == before:  # 3scale ignores the page number
                 break
             with of_known_shape(named("GET", path, self._url)):
                 entries += entries_of(answer)
@@ -99,7 +99,7 @@ class Tenant:
                     auth=self._auth,
                     follow_redirects=False,
                 )
-            except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # the last for some names of hosts
+            except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # UnicodeError: some host names
                 raise no_answer(call, error) from None
             request.status = answer.status_code
             if not answer.is_success:

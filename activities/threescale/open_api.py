@@ -1,5 +1,3 @@
-"""OpenAPI: a document from which a Product and a Backend are generated."""
-
 from __future__ import annotations
 
 import asyncio

@@ -63,7 +63,7 @@ class Subject(ABC, Generic[R]):
             return
         for each in others:
             if not host_of(each):
-                with suppress(ApiError):  # then only the namespaces and references are compared
+                with suppress(ApiError):  # after an error, only namespaces and references are compared
                     place = (each.metadata.namespace, self.secret_of(each))
                     self._homes[each.metadata.uid] = await self.secrets.home(*place)
 

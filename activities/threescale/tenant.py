@@ -1,6 +1,7 @@
 """Tenant: a tenant of an installation, created by the installation's master.
 
-A dry run first proves that the Secret for the token can be written. The write is retried for up to two minutes.
+Before the creation, a dry run proves that the Secret for the token can be written. The write itself is retried for up
+to two minutes.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class TenantSubject(Subject[Tenant]):
             found = await self.secrets.content(*place)
             if found and found.values.get(TOKEN_KEY) and (why := foreign_token(self.resource, found.meta.labels)):
                 raise Denied(why, code="SecretNotOurs")
-            # With the owner that the Secret already has, an apply could make two controllers.
+            # For an existing Secret the dry run leaves out the owner, because the Secret may have a controller already.
             secret = secret_with(self.resource, {TOKEN_KEY: "", ADDRESS_KEY: ""}, ObjectMeta() if found else None)
             await self.secrets.may_put(secret)
 

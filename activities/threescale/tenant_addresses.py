@@ -11,7 +11,7 @@ from collections.abc import Callable
 REMEMBERED_SECONDS = 10.0
 MOST_REMEMBERED = 10_000
 
-Place = tuple[str, str]  # namespace and name of the Secret that objects refer to; the name is empty for the default
+Place = tuple[str, str]  # namespace and name of the Secret that objects refer to; no name: the default tenant
 
 
 class Homes:

@@ -23,8 +23,8 @@ from engine.errors import Throttled
 MOST_WAITING = 25
 # Passes of one tenant that call 3scale concurrently, each with one call at a time.
 SLOTS = 8
-LONGEST_WAIT = 20.0
-# A list is shared for so many seconds after the start of its read.
+LONGEST_WAIT = 20.0  # seconds until a slot must be free
+# A list is shared for this many seconds after the start of its read.
 SHARED_SECONDS = 1.0
 
 _Shared = tuple[float, "asyncio.Task[object]"]

@@ -19,7 +19,7 @@ from engine.errors import ApiError, Denied
 
 
 class Members(Model):
-    """A tenant's objects and provider accounts. `insecure`: an object turns off TLS verification."""
+    """A tenant's objects and provider accounts. `insecure`: at least one object turns off TLS verification."""
 
     accounts: tuple[ProviderAccount, ...]
     insecure: bool
@@ -29,7 +29,7 @@ class Members(Model):
 async def members_of_tenants(
     objects: Iterable[CustomResource], secrets: Secrets
 ) -> tuple[list[Members], dict[Place, NoAccount | ApiError]]:
-    """The objects by tenant, and the places without a tenant."""
+    """The objects by tenant, and why other places have no tenant."""
     listed = tuple(objects)
     owners = {
         (each.metadata.namespace, each.metadata.name): each for each in listed if isinstance(each, DeveloperAccount)

@@ -6,8 +6,8 @@
                             `---------------------------------------+---------------------- RollingOut
     any --deletion--> Deleting: sets, then the cloud, then the finalizer
 
-Machines are scaled while drift in the cloud is repaired. Only the rollout waits until the cloud is up to date, because
-a set's template contains ids of cloud objects.
+Machines are scaled even while drift in the cloud is repaired. Only the rollout waits until the cloud is up to date,
+because a set's template contains ids of cloud objects.
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     )
     moments = observed_again(world)
     if rollout.deadline:
-        moments.append(Moment(at=rollout.deadline, then="the old machines are deleted, if the new ones serve"))
+        moments.append(
+            Moment(at=rollout.deadline, then="the old machines are deleted if all new machines are still ready")
+        )
     doing = "; ".join(each.summary for each in (*observations, *steps))
     return _decision(
         world,
@@ -181,7 +183,6 @@ def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reach
 
 
 def _without_outdated(world: BalancerWorld, *, settled: bool) -> JsonPatch:
-    """The patch that removes the annotations that no longer apply."""
     cloud, annotations = world.current, world.balancer.metadata.annotations
     ended = {
         NOTHING_MADE_ANNOTATION: cloud is not None,

@@ -12,7 +12,7 @@ LOAD_BALANCER_FINALIZER = "yawol.stackit.cloud/controller2"
 SET_FINALIZER = "stackit.cloud/loadbalancermachine"
 MACHINE_FINALIZER = "yawol.stackit.cloud/controller4"
 
-# Labels of a LoadBalancer's sets and machines, and annotations of all three.
+# Labels of a LoadBalancer's sets and machines, and annotations of LoadBalancer, sets and machines.
 LOAD_BALANCER_LABEL = f"{GROUP}/loadbalancer"
 TEMPLATE_HASH_LABEL = "lbm-template-hash"
 REVISION_ANNOTATION = f"loadbalancer.{GROUP}/revision"

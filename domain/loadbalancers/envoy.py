@@ -55,7 +55,7 @@ _HEALTH_CHECK: Document = {
     "no_traffic_interval": "5s",
     "no_traffic_healthy_interval": "60s",  # Envoy's default for healthy unused backends
 }
-# "No timeout" is 0, which Envoy supports for TCP. With 0 it would end UDP sessions before the answer arrives.
+# "No timeout" is 0, which Envoy supports for TCP. For UDP, 0 would end sessions before the answer arrives.
 _NEVER_IDLE = timedelta(days=365)
 # Envoy refuses a listener with Go's longest durations.
 _LONGEST_IDLE = 100 * _NEVER_IDLE

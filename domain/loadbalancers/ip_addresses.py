@@ -32,7 +32,7 @@ def bare_addresses(texts: Iterable[str]) -> set[str]:
 
 def source_range(text: str) -> Network | None:
     """The network with its host bits set to zero; None if the text is invalid or has no prefix length."""
-    if "/" not in text or "%" in text:  # like Go, Neutron knows no zones
+    if "/" not in text or "%" in text:  # like Go, Neutron accepts no IPv6 zone
         return None
     address, _, length = text.partition("/")
     if not (length.isascii() and length.isdigit()):

@@ -170,7 +170,7 @@ def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS)
     """
     beats = [_condition(machine, type_) for type_ in RELEVANT]
     moments = [reckonable_timestamp(each.last_heartbeat_time) for each in beats if each is not None]
-    # A report is valid for its window, inclusive.
+    # A report is still valid at the end of its window.
     known = [moment + timings.window + _TICK for moment in moments if moment is not None]
     return min(known) if known else None
 

@@ -24,7 +24,7 @@ SPENT = "ProjectBudget"
 
 class Nature(StrEnum):
     UNDER_WAY = "under way"  # ends by itself, such as the deletion of a server or the release of a port
-    OUTAGE = "outage"  # OpenStack does not answer, or refuses a call because there are too many
+    OUTAGE = "outage"  # OpenStack does not answer, or refuses a call because there are too many calls
     QUOTA = "quota"
     REFUSED = "refused"  # a person has to correct something
 
@@ -103,7 +103,7 @@ class BlockedStep(Model):
 
 
 def blocked_step(world: World, wanted: Iterable[Action]) -> BlockedStep:
-    """The most important blocker among the wanted steps. Bugs of Perdure are left out: the runner reports them."""
+    """The most important blocker among the wanted steps. Bugs of Perdure are left out: `runner.py` reports them."""
     refusals = [refusal for each in wanted if (refusal := world.refused(each.slot))]
     blocked = [
         BlockedStep(refusal=each, blocker=Blocker.of(each)) for each in refusals if each.type is not ErrorType.BUG

@@ -24,7 +24,8 @@ def _shown_to_service(balancer: LoadBalancer) -> Hashable:
 
 
 def _services_of(balancer: LoadBalancer) -> Iterable[Hashable]:
-    # Besides the Service that it serves, any other whose names yield its name waits until it is gone.
+    # The Service that the LoadBalancer serves, and all Services whose LoadBalancer would have the same name: they wait
+    # until this LoadBalancer is gone.
     namespace, _, name = balancer.service.partition("/")
     own = balancer.metadata.name
     named = {(own[:at], own[at + 2 :]) for at in range(len(own)) if own.startswith("--", at)}

@@ -1,4 +1,4 @@
-"""The machines of a set: how many are created, and which surplus ones are removed.
+"""How many machines a set creates, and which surplus machines it deletes.
 
 Condemned machines that may be replaced (`machine_replacement.py`), and machines being deleted, do not count as
 replicas.
@@ -104,5 +104,5 @@ def _surplus(counted: Sequence[MachineReadiness], number: int) -> list[MachineRe
 
 def _why(missing: int, paused_to: datetime | None) -> str:
     if paused_to is not None:
-        return f"machines do not boot: the next one is created at {timestamp(paused_to)}"
-    return f"{missing} more machines are created" if missing > 0 else ""
+        return f"machines do not boot: the next machine is created at {timestamp(paused_to)}"
+    return f"machines to create: {missing}" if missing > 0 else ""

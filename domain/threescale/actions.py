@@ -10,7 +10,7 @@ from domain.refusal import FIRST_RETRY, LONGEST_RETRY, ErrorType, Refusal
 from domain.schema import JsonObject
 from domain.threescale.resources import Tenant
 
-SECRET = "Secret"  # noqa: S105 - no secret itself
+SECRET = "Secret"  # noqa: S105 - a slot, no secret
 
 
 class Stored(writes.Written):

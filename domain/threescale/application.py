@@ -69,7 +69,7 @@ class ObservedApplication(ObservedOne):
     def is_it(self, found: FoundApplication) -> bool:
         """Whether the application is the result of the recorded creation and belongs to no other object."""
         others = {each.id for each in self.holders}
-        known = found.id == self.known_id and found.id not in others  # 3scale has denied it by mistake
+        known = found.id == self.known_id and found.id not in others  # listed, although a read by id found nothing
         return known or is_application(found, created(self.resource.metadata), others)
 
     def read(self, read: Read, body: object) -> Self:
@@ -196,7 +196,8 @@ def _without_plan(application: Application, product: Product) -> Blocker:
 
 
 def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blocker | None:
-    makes = any(write.method in ("POST", "DELETE") for write in sync.writes)  # a deleted application is created again
+    # After a deletion, the application is created again.
+    makes = any(write.method in ("POST", "DELETE") for write in sync.writes)
     wanted = credentials(observed.resource, product).values() if makes else ()
     missing = [key for key in wanted if key not in observed.secrets]
     if not missing:

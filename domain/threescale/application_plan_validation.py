@@ -1,6 +1,6 @@
 """Validation of an application plan's limits and pricing rules.
 
-Unlike the operator, Perdure refuses a price range that begins where another ends, as 3scale does.
+Like 3scale and unlike the replaced operator, Perdure refuses a price range that begins where another ends.
 """
 
 from __future__ import annotations

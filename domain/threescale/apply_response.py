@@ -118,7 +118,7 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
             plan = next(each for each in found.plans or () if each.id == write.of)
             return _plan_with(found, write.of, _changed(plan, write, answer))
         case Resource.PROXY:
-            # A change of the proxy deploys, which creates another version.
+            # A change of the proxy also deploys it, which creates a new version.
             return found.model_copy(update={"proxy": answer_of(wrapper, answer) or None, "configs": {}})
         case Resource.CHAIN:
             return found.model_copy(update={"chain": answers_of("", answer) or None, "configs": {}})

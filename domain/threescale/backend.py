@@ -4,9 +4,9 @@
          any ─► Orphan: the tenant is missing    any ─► Invalid: the spec    any ─► Failed: 3scale refuses a call
          any ─deletion─► Deleting ─no product uses it─► gone
 
-Each Product that uses the Backend deploys when the Backend's gateway digest changes. A manual change in 3scale can be
-deployed, too; when Perdure has corrected the change, a new time in `mended` makes the Products deploy again. While a
-Backend is being deleted, Products that use it are Orphans.
+Each Product that uses the Backend deploys when the Backend's gateway digest changes. Gateways may have received a
+manual change in 3scale, too. So when Perdure has corrected the change, a new time in `mended` makes the Products deploy
+again. While a Backend is being deleted, Products that use it are Orphans.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync:
     is noticed. Empty if no such change is due.
     """
     gateway = before.gateway == desired.gateway and any(shows_in_gateways(each) for each in sync.writes)
-    # With a metric 3scale deletes the limits and prices that Products have for it, even if the spec wants it again.
+    # With a metric, 3scale deletes the limits and prices that Products have for it. If a metric is created although the
+    # spec is unchanged, it was deleted by hand.
     counted = [each for each in sync.writes if each.resource in _COUNTED]
     lost = any(each.method == "DELETE" or (each.key and before.synced == desired.synced) for each in counted)
     if not (gateway or lost):

@@ -176,7 +176,7 @@ def named(method: str, path: str, tenant: str) -> str:
     return f"3scale {method} {path} at {tenant}"
 
 
-_SHAPE = "Check that the address is that of 3scale's Account Management API, and that no proxy answers for it."
+_SHAPE = "Check that the address is that of 3scale's Account Management API, and that no proxy answers instead."
 
 
 def unexpected(call: str, error: ValueError) -> str:

@@ -60,7 +60,7 @@ TYPES = {
     TENANT.name: (READY,),
 }
 _WAIT_WITHOUT_FAILING = {DEVELOPER_ACCOUNT.name, DEVELOPER_USER.name}
-# The replaced operator sets Failed on these only if no other type applies.
+# On these kinds the replaced operator sets Failed only if no other type applies.
 _INVALID_WITHOUT_FAILING = {*_WAIT_WITHOUT_FAILING, OPEN_API.name, CUSTOM_POLICY_DEFINITION.name}
 # Shorter syncs are not reported: clients replace objects that they have just read, and would get a conflict.
 LASTING = timedelta(seconds=10)

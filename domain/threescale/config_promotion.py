@@ -112,7 +112,7 @@ def _blocker(once: ProxyConfigPromote, product: Product, provider: ProviderAccou
     if is_true(product.status.conditions, INVALID):
         return invalid(f"product CR {product.metadata.name} is invalid", *_waits_for(once))
     status = product.status
-    # The id is 0 while the product moves to this tenant.
+    # `there` is 0 while the product moves to this tenant.
     there = known_at(provider.url, status.provider_account_host, status.product_id)
     current = there and (status.observed_generation or 0) >= product.metadata.generation
     if usable(product.status.conditions) and current and not product.metadata.deleting:

@@ -89,7 +89,7 @@ def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str
 def _waits_there(user: DeveloperUser, account: DeveloperAccount, url: str) -> bool:
     """Whether the user waits for the account: the user has no id in the account's tenant, or is an Orphan.
 
-    A user whose status names no tenant, or another one, waits only if it references the account's tenant Secret.
+    A user whose status names no tenant, or another tenant, waits only if it references the account's tenant Secret.
     """
     host, known_id = user.status.provider_account_host, user.status.developer_user_id
     if host and same_tenant(host, url):

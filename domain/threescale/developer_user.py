@@ -35,7 +35,7 @@ from domain.threescale.usable_referents import account_usable, id_of_account
 
 PENDING, ACTIVE, SUSPENDED = "pending", "active", "suspended"
 
-PASSWORD_KEY = "password"  # noqa: S105 - its name
+PASSWORD_KEY = "password"  # noqa: S105 - a name, no secret
 
 
 class ObservedUser(ObservedOne):
@@ -46,7 +46,7 @@ class ObservedUser(ObservedOne):
 
     resource: DeveloperUser
     account: DeveloperAccount | None = None
-    former: DeveloperAccount | None = None  # the account whose id the status has, even if the spec has another
+    former: DeveloperAccount | None = None  # the account whose id is in the status, even if the spec names another
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundUser] = One()
 
@@ -106,7 +106,8 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     whole = sync_user(user, account_id, found, observed.known_id)
     if any(write.method == "DELETE" for write in whole.writes):  # the user is still in the former account
         fields = {name: value for name, value in fields.items() if name != "account_id"}
-    makes = any(write.method in ("POST", "DELETE") for write in whole.writes)  # a moved user is created again
+    # After the deletion, a moved user is created again.
+    makes = any(write.method in ("POST", "DELETE") for write in whole.writes)
     if makes and password_of(user) not in observed.secrets:
         return _without_password(observed, fields, now)
     if found.item is not None:

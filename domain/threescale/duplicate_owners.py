@@ -25,7 +25,7 @@ class Holder(Model):
 
 
 def holders_of(resource: RemoteResource, url: str, others: Iterable[RemoteResource]) -> tuple[Holder, ...]:
-    # An id that is only in an annotation counts only for the oldest object with it. The younger ones are copies.
+    # An id that is only in an annotation counts only if no older object has this id. Otherwise the object is a copy.
     known = [(each, known_at(url, host_of(each), remembered_id(each))) for each in (resource, *others)]
     by_age = sorted(known, key=lambda each: seniority(each[0].metadata))
     oldest = {id_: each.metadata.uid for each, id_ in reversed(by_age)}

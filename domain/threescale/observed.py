@@ -59,8 +59,8 @@ class Unreadable(World):
 
 
 _LOOK = "observe again"
-_LATE_LISTS = 4  # after so many in a row, a list of metrics without `hits` is believed, and `hits` is created
-_ANNOTATED_AGAIN = timedelta(minutes=1)  # after a wake, how long an annotation with a changed id stays
+_LATE_LISTS = 4  # after this many lists of metrics without `hits`, the list is believed, and `hits` is created
+_ANNOTATED_AGAIN = timedelta(minutes=1)  # how long after a wake a changed id annotation is corrected
 _PHASES = {
     SyncState.FINE: Phase.SYNCED,
     SyncState.WAITING: Phase.ORPHAN,
@@ -135,7 +135,7 @@ class Observed(World):
         id_ = known_at(self.provider.url, host_of(resource), remembered_id(resource))
         if resource.remote_id:
             return id_
-        # An annotation may have been copied with the manifest of another object, which may be being deleted.
+        # The annotation may be a copy from the manifest of another object, even of one that is being deleted.
         having = [resource.metadata, *(each.metadata for each in self.holders if each.id == id_)]
         return id_ if min(having, key=seniority) == resource.metadata else 0
 
@@ -300,7 +300,7 @@ class Observed(World):
             patch = combined(begun_no_more(resource.metadata), patch)
             fields = {**fields, **remembering(resource, digests)}
         status = self.reported(Situation(state=SyncState.FINE), now, fields)
-        # The status first: the patch removes the record of the creation.
+        # The status is written first, because the patch removes the record of the creation.
         return acts(Phase.SYNCED, why, *self.shown(status), *self.patched(patch), deadline=later)
 
     def attempted(
@@ -343,7 +343,7 @@ class ObservedOne(Observed):
         return self.found.item.id if self.found.item else 0
 
     def is_it(self, found: Any) -> bool:
-        """Whether the found entry belongs to this object; called only while the object's id is unknown."""
+        """Whether the found entry belongs to this object; called for entries of a list, not for a read by id."""
         raise NotImplementedError
 
     def read(self, read: Read, body: object) -> Self:
@@ -367,9 +367,8 @@ class ObservedOwner(Observed):
         return self.found.entry.id if self.found.entry else 0
 
     def finding(self, read: Read, found: Any) -> Self:
-        """Raises UnexpectedAnswerError if the list of a new owner's metrics lacks `hits`, unless it has done so often.
-
-        3scale creates `hits` with the owner, so the list is probably older.
+        """Raises UnexpectedAnswerError if a new owner's list of metrics lacks `hits`: 3scale creates `hits` with the
+        owner, so the list is probably outdated. After several such lists, the list is believed.
         """
         refusal, its_metrics = self.refusals.get(read.slot), read.resource is Resource.METRIC and not read.of
         new = not digests_of(self.resource).synced and (refusal is None or refusal.attempts < _LATE_LISTS)

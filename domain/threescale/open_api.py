@@ -327,7 +327,7 @@ def _leaving(observed: ObservedOpenApi, now: datetime) -> Decision:
         more = {"deadline": refused.retry_at, "blocked": (going.slot,)}
         return acts(Phase.DELETING, refused.message, waits_for=waits_for, **more)
     if retained(open_api.metadata) and not retained(own[0].metadata):
-        # The annotation may be newer than the last write of the objects, or the document is unusable.
+        # The objects lack the annotation if it is newer than their last write, or if the document is unusable.
         return acts(Phase.DELETING, f"retain {going.slot}", _retaining(own[0]), waits_for=waits_for)
     children = () if own[0].metadata.deleting else (going,)
     return acts(Phase.DELETING, f"waits until {going.slot} is deleted", *children, waits_for=waits_for)

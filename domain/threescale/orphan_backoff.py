@@ -1,4 +1,4 @@
-"""When a waiting object that nothing wakes is observed again.
+"""When a waiting object is observed again if nothing wakes it.
 
 The intervals double from five seconds to ten minutes, with jitter. They start at the transition time of the object's
 condition, so every process computes the same times, and nothing is stored.

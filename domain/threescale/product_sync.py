@@ -85,7 +85,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
     first = [*changes_of_service(spec, service), *counting.writes, *_usages(wanted, service, found.usages or ())]
     offers = offer(service.id, spec.application_plans, found.plans or ())
     writes = [*first, *offers]
-    # Rules, limits and prices then wait: creations return new ids, and deletions also remove limits and prices.
+    # If True, rules, limits and prices wait: creations return new ids, and deletions also remove limits and prices.
     unsettled = any(write.method != "PUT" for write in counting.writes) or any(
         each.method == "DELETE" for each in first
     )
@@ -168,7 +168,7 @@ def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) 
     moves = {each.id: usage_path(paths[id_]) for id_, each in there.items() if not same_path(paths[id_], each.path)}
     backend_of = {each.id: each.backend_id for each in there.values()}
     current = {each.id: each.path for each in there.values()}
-    # Temporary paths contain the current ones, so they are unique.
+    # Temporary paths contain the current paths, so they are unique.
     for id_, to in in_turn(current, moves, aside=_ASIDE, normalized=str.lower):
         yield change(Resource.USAGE, path, id_, {"path": to}, f"backend {backend_of[id_]}")
     for backend_id, to in sorted(paths.items()):

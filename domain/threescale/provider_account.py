@@ -24,15 +24,15 @@ from domain.threescale.normalize import with_port
 from domain.threescale.resources import Application, DeveloperAccount
 from domain.threescale.resources.shared import InTenant
 
-DEFAULT_SECRET = "threescale-provider-account"  # noqa: S105 - its name
-SEED_SECRET = "system-seed"  # noqa: S105 - its name
+DEFAULT_SECRET = "threescale-provider-account"  # noqa: S105 - a name, no secret
+SEED_SECRET = "system-seed"  # noqa: S105 - a name, no secret
 ADDRESS_KEY = "adminURL"
-TOKEN_KEY = "token"  # noqa: S105 - its name
-SEED_TOKEN_KEY = "ADMIN_ACCESS_TOKEN"  # noqa: S105 - its name
+TOKEN_KEY = "token"  # noqa: S105 - a name, no secret
+SEED_TOKEN_KEY = "ADMIN_ACCESS_TOKEN"  # noqa: S105 - a name, no secret
 
 
 class SecretView(Model):
-    """A Secret's keys that have a value, and of the values the tenant's address."""
+    """A Secret's keys that have a value. Of the values, only the tenant's address is included."""
 
     name: str
     keys: tuple[str, ...] = ()

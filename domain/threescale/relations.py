@@ -158,7 +158,7 @@ def _rank(resource: CustomResource) -> tuple[str, str, bool]:
 
 
 def _may_be_younger(new: tuple[str, str, bool], other: tuple[str, str, bool]) -> bool:
-    """Equal times count as younger, because they are rounded to seconds."""
+    """Equal creation times count as younger, because they are whole seconds."""
     return other[0] >= new[0]
 
 

@@ -23,7 +23,7 @@ _ADDRESS = re.compile(r"[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9](?:[a-z
 
 def faults_of_product(spec: ProductSpec) -> tuple[Fault, ...]:
     if fault := fault_of_system_name(spec.system_name):
-        return fault  # without a name no defaults are applied; do not report their absence
+        return fault  # without a name no defaults are applied, so their absence is not reported
     found = [*_names("Product", spec.metrics, spec.methods)]
     local = {*spec.metrics, *spec.methods}
     found += _rules(spec.mapping_rules, local)

@@ -6,9 +6,9 @@
 
 Only the response to the creation contains the token, so the pass first writes the token to the Secret. If the process
 crashes before that, the tenant is found by its organisation's name and our mark, and a person must add a token. Another
-tenant's address in the Secret counts as a lost token. After a change of master, a tenant with this id but another
-organisation and address is neither changed nor deleted: the Tenant waits. Clients treat a Tenant with `tenantId` and
-`adminId` as ready, so both are written together.
+tenant's address in the Secret counts as a lost token. After a change of master, a tenant with the recorded id but
+another organisation and address is neither changed nor deleted: the Tenant waits. Clients treat a Tenant with
+`tenantId` and `adminId` as ready, so both are written together.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from domain.writes import JsonPatch
 
 MASTER_KEY = "MASTER_ACCESS_TOKEN"
 TOKEN_SECRET_LABELS: Mapping[str, str] = {"app": "3scale-operator"}
-PASSWORD_KEY = "admin_password"  # noqa: S105 - its name
+PASSWORD_KEY = "admin_password"  # noqa: S105 - a name, no secret
 
 
 class FoundTenant(Identified):
@@ -295,8 +295,8 @@ def look_for_tenant(known_id: int) -> Read:
 def sync_tenant(tenant: Tenant, found: KnownTenant, known_id: int) -> Sync:
     """Find the tenant by id, or in the master's accounts ─► create it ─► read its users ─► change fields, first admin.
 
-    Under `/master/api` the master creates, changes and deletes tenants; under `/admin/api` tenants are its accounts
-    with users.
+    Under `/master/api` the master creates, changes and deletes tenants; under `/admin/api` tenants are the master's
+    accounts, which have users.
     """
     one = found.tenant
     if not one.looked:

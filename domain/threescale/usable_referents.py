@@ -30,8 +30,8 @@ def usable(conditions: Conditions) -> bool:
 
 
 def backends_by_name(product: Product, url: str, backends: Iterable[Backend]) -> dict[str, Backend]:
-    """The Backends in the Product's namespace and tenant, by system name. Of duplicates, those
-    with the tenant in their status have precedence, then the oldest counts.
+    """The Backends in the Product's namespace and tenant, by system name. Of duplicates, a Backend whose status has the
+    tenant has precedence, then the oldest.
     """
     there: dict[str, Backend] = {}
     for backend in sorted(backends, key=lambda each: (not _is_at(each, url), seniority(each.metadata))):

@@ -61,7 +61,7 @@ def _difference(plan: CloudPlan | MachinePlan) -> str:
 
 
 def owned_by(owners: Iterable[LoadBalancer | LoadBalancerMachine]) -> set[str]:
-    # By uid or record: an owner that was restored from a backup has another uid.
+    # By uid or by the ids in its status: an owner that was restored from a backup has a new uid.
     return {name for each in owners for name in (each.metadata.uid, *each.outside)}
 
 

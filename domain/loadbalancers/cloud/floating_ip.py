@@ -2,7 +2,7 @@
 
 Perdure's own floating IP is recognized by the LoadBalancer's port. A recorded floating IP counts as gone only after a
 404 (`activities/openstack/observation.py`). The user's floating IP is never created, deleted, or taken from another
-port. A floating IP without the LoadBalancer's name as its description is never deleted, because a released address is
+port. Perdure deletes only floating IPs with the LoadBalancer's name as their description, because a released address is
 lost for good.
 """
 
@@ -50,7 +50,7 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
 
 
 def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Selection[FloatingIp]:
-    """The floating IPs with this LoadBalancer's name or recorded id, split into its own and foreign ones.
+    """The floating IPs with this LoadBalancer's name or recorded id, split into own and foreign.
 
     The recorded floating IP, and any attached to `port`, are its own. Any other floating IP with a port is foreign.
     """
@@ -82,7 +82,9 @@ def _leading_to(port: CloudPort, floating: FloatingIp, name: str, description: s
     found = {"floating_id": floating.id, "floating_name": name, "external_ip": floating.address}
     return Part(
         steps=(step,) if target is not None or description is not None else (),
-        status=found if target is None else {},  # before it leads to the port, no client can use the address
+        status=found
+        if target is None
+        else {},  # until the floating IP is attached to the port, no client can use its address
     )
 
 

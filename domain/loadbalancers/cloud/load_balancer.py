@@ -156,7 +156,7 @@ def _moved(balancer: LoadBalancer, port: CloudPort) -> str:
     """The problem if the port is in a wrong network or subnet, where machines cannot serve its address; else empty."""
     network, subnet = balancer.spec.infrastructure.network, balancer.spec.infrastructure.subnet
     subnets = [each.subnet_id for each in port.fixed_ips]
-    # Neutron's usual database finds ids in any case.
+    # Neutron's usual database ignores the case of ids.
     if port.network_id and port.network_id.lower() != network.lower():
         was, wanted = f"network {port.network_id}", f"network {network}"
     elif subnet and subnets and subnet.lower() not in map(str.lower, subnets):

@@ -19,9 +19,9 @@ from domain.loadbalancers.refused_calls import PAUSES, Nature
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 
 _RANGES = {"load_balancer_source_ranges"}
-# The inputs of the rules; their hash is also recorded in the status.
+# The inputs of the security group rules. The status also records the hash of these inputs.
 _RULES_SPEC: Mapping[str, IncEx | bool] = {"ports": True, "debug_settings": True, "options": _RANGES}
-# The inputs of the rules, and fields without any effect in the cloud.
+# The inputs of the security group rules, and fields without any effect in the cloud.
 _OTHER_SPEC: Mapping[str, IncEx | bool] = {**_RULES_SPEC, "endpoints": True, "replicas": True}
 _RULES_STATUS = {"openstack_reconcile_hash", "last_openstack_reconcile"}
 _BALANCER_STATUS = {"ready_replicas", "replicas", "conditions"}

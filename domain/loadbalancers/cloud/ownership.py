@@ -2,8 +2,8 @@
 
 Names are `namespace/name` and not unique. So Perdure marks what it creates with the owner's uid: security groups and
 ports in the description, servers in the metadata. An object that yawol created has no mark. It is adopted if the custom
-resource records its id, or only its *name*: yawol records the name before the creation. All other unmarked objects are
-neither adopted nor deleted, and a warning reports them. Among several objects of one owner the recorded one is
+resource records its id, or its *name* and no id: yawol records the name before the creation. All other unmarked objects
+are neither adopted nor deleted, and a warning reports them. Of several objects of one owner, the recorded object is
 used, or else the oldest. Marked duplicates are deleted.
 """
 

@@ -99,8 +99,8 @@ class CreateSecurityGroup(Step):
 
 
 class ChangeRules(Step):
-    """Change a group's rules. New rules are created first, so that permitted traffic is not interrupted, unless they
-    exceed the quota.
+    """Change a group's rules. New rules are created first, so that permitted traffic is not interrupted. If the quota
+    does not allow this, old rules are deleted first.
     """
 
     activity: ClassVar[str] = "openstack.change_rules"
@@ -111,7 +111,7 @@ class ChangeRules(Step):
 
     @property
     def summary(self) -> str:
-        return f"security group rules: {len(self.create)} new, {len(self.delete)} gone"
+        return f"change security group rules: create {len(self.create)}, delete {len(self.delete)}"
 
 
 class CreatePort(Step):
@@ -192,7 +192,7 @@ class CreateServer(Step):
 
 
 class DeleteSecurityGroup(_Deletion):
-    """Delete a security group that no port uses; otherwise Neutron refuses."""
+    """Delete a security group. Neutron refuses this while a port uses the group."""
 
     activity: ClassVar[str] = "openstack.delete_security_group"
     title: ClassVar[str] = "delete security group {id}"

@@ -28,7 +28,7 @@ class CloudWorld(ObjectWorld):
     cloud: Any = None  # the candidates in the cloud; None if not observed
     seen: str = ""  # the fingerprint for which `cloud` was observed; if `look` differs, `cloud` may be outdated
     seen_at: datetime | None = None
-    changes: int = 0  # the number of steps that have ended; an observation during a step may be stale
+    changes: int = 0  # the number of completed steps; an observation during a step may be stale
     stale: bool = False  # a step has failed since the observation, and may have taken effect
     known: CloudMemory = CloudMemory()
 

@@ -102,7 +102,8 @@ def _provided(world: MachineWorld, now: datetime, first: tuple[Action, ...], mom
         return _given_up(world, plan)
     waiting = waiting_patch(machine, blocker, now, has_server=plan.server is not ServerState.ABSENT)
     patch = combined(waiting, _without_drift(world, plan, blocker))
-    # The status is written once, after all steps or when blocked: objects that a dead worker created are found again.
+    # The status is written once, after all steps or when blocked. If a worker dies before that, the next observation
+    # finds the objects that it created.
     under_way = any(not world.refused(each.slot) for each in (*grants, *observations, *steps))
     status: JsonPatch = {}
     if not under_way:
@@ -222,9 +223,9 @@ def _health_actions(world: MachineWorld, now: datetime) -> tuple[tuple[Action, .
     health = health_of(machine, now, world.timings)
     if not world.orphan:
         then = {
-            HealthState.BOOTING: "it is replaced, unless its agent has reported",
-            HealthState.MARKED: "it is replaced, unless it has recovered",
-        }.get(health.state, "it is marked to be replaced, unless it has recovered")
+            HealthState.BOOTING: "it is replaced if its agent has not reported",
+            HealthState.MARKED: "it is replaced if it has not recovered",
+        }.get(health.state, "it is marked for deletion if it has not recovered")
         return (), [Moment(at=health.next_change, then=then, patience=SET_ACTS)] if health.next_change else []
     if world.sets_left_to:
         return (), [Moment(at=world.again)] if world.again else []

@@ -1,7 +1,8 @@
-"""The annotation `existingFloatingIP`: a floating IP of the user's as the address (`cloud/floating_ip.py` attaches it).
+"""The annotation `existingFloatingIP`: the user's floating IP as the address (`cloud/floating_ip.py` attaches it).
 
-With an unreadable address no LoadBalancer is created, because it would keep another address for good. Later, only an
-address that does not exist yet can be corrected, and the spec gets the Service's own address; others cause a warning.
+While the annotation is unreadable, no LoadBalancer is created, because it would keep another address for good. After
+the creation, a changed annotation is stored only if it names the Service's present address, or if the stored floating
+IP does not work yet. An address that differs from the Service's causes a warning.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ def read_address(requested: str) -> tuple[str | None, str]:
 
 
 def creation_problem(unreadable: str) -> str:
-    return f"validation failed: {unreadable}. No load balancer is created before it is corrected." if unreadable else ""
+    return (
+        f"validation failed: {unreadable}. No load balancer is created until the annotation is corrected."
+        if unreadable
+        else ""
+    )
 
 
 def ignored(unreadable: str) -> tuple[Notice, ...]:

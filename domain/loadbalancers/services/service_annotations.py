@@ -1,7 +1,7 @@
 """A Service's annotations, parsed so that one bad annotation does not affect the others.
 
-An unreadable value counts as absent and is reported; `unreadable_annotations.py` restores a stored one. A list keeps
-its valid items.
+An unreadable value counts as absent and is reported; `unreadable_annotations.py` then restores the stored value. A list
+keeps its valid items.
 """
 
 from __future__ import annotations

@@ -19,15 +19,15 @@ class ApplicationSpec(KubeModel):
     """The desired state in 3scale."""
 
     account_cr: Required[Annotated[LocalReference, Marker(immutable=_IMMUTABLE)]] = Field(
-        LocalReference(), alias="accountCR", description="The DeveloperAccount that it belongs to."
+        LocalReference(), alias="accountCR", description="The DeveloperAccount that the application belongs to."
     )
     product_cr: Required[LocalReference] = Field(
-        LocalReference(), alias="productCR", description="The Product that it calls."
+        LocalReference(), alias="productCR", description="The Product that the application calls."
     )
     application_plan_name: Required[str] = Field("", description="The system name of its plan.")
     name: Required[str] = Field("", description="Its name for people.")
     description: Required[str] = Field("", description="A description.")
-    suspend: bool | None = Field(None, description="True to suspend it.")
+    suspend: bool | None = Field(None, description="True to suspend the application.")
     auth_secret_ref: LocalReference | None = Field(
         None, description="A Secret with its credentials, read when the application is created."
     )
@@ -64,7 +64,7 @@ class ApplicationAuthSpec(InTenant):
     application_cr_name: Required[str] = Field("", alias="applicationCRName", description="The Application.")
     auth_secret_ref: Required[LocalReference] = Field(
         LocalReference(),
-        description="The Secret with its credentials; `generateSecret` adds missing ones.",
+        description="The Secret with the credentials; `generateSecret` adds missing credentials.",
     )
     generate_secret: bool | None = Field(None, description="True to generate the values that the Secret lacks.")
 

@@ -36,8 +36,10 @@ class ActiveDocSpec(InTenant):
     active_doc_open_api_ref: Required[OneDocument] = Field(
         Document(), alias="activeDocOpenAPIRef", description="Where the document is."
     )
-    product_system_name: str | None = Field(None, description="The system name of the product that it describes.")
-    published: bool | None = Field(None, description="True to show it to developers.")
+    product_system_name: str | None = Field(
+        None, description="The system name of the product that the document describes."
+    )
+    published: bool | None = Field(None, description="True to show the document to developers.")
     skip_swagger_validations: bool | None = Field(None, description="True to skip 3scale's validation of the document.")
 
 
@@ -45,7 +47,7 @@ class ActiveDocStatus(RemoteStatus):
     """The observed state."""
 
     active_doc_id: Int64 | None = Field(None, description="Its id in 3scale.")
-    product_resource_name: LocalReference | None = Field(None, description="The Product that it describes.")
+    product_resource_name: LocalReference | None = Field(None, description="The Product that the document describes.")
     conditions: Conditions = Field((), description="Ready, Orphan, Invalid and Failed.")
 
 

@@ -115,7 +115,7 @@ class ApplicationPlan(KubeModel):
     trial_period: Annotated[int | None, Marker(minimum=0)] = Field(None, description="Days without cost.")
     setup_fee: Money | None = Field(None, description="What an application costs once.")
     cost_month: Money | None = Field(None, description="What an application costs per month.")
-    published: bool | None = Field(None, description="True to offer it to developers.")
+    published: bool | None = Field(None, description="True to offer the plan to developers.")
     limits: tuple[Limit, ...] = Field((), description="How much an application may use.")
     pricing_rules: tuple[PricingRule, ...] = Field((), description="The prices of an application's use.")
 
@@ -136,7 +136,9 @@ class ProductSpec(InTenant):
         None, description="Where the gateway runs; unchanged if absent."
     )
     mapping_rules: tuple[MappingRule, ...] = Field((), description="Rules that count requests, in order of evaluation.")
-    backend_usages: dict[str, BackendUsage] = Field({}, description="The backends it uses, by their system names.")
+    backend_usages: dict[str, BackendUsage] = Field(
+        {}, description="The backends that the product uses, by system name."
+    )
     metrics: dict[str, Metric] = Field({}, description="Metrics, by system name; `hits` is always counted.")
     methods: dict[str, ProductMethod] = Field({}, description="Methods, which count parts of `hits`, by system name.")
     application_plans: dict[str, ApplicationPlan] = Field({}, description="Its plans, by system name.")

@@ -157,9 +157,11 @@ class MappingRule(KubeModel):
 
     http_method: Required[Method] = Field("", description="The requests' method.")
     pattern: Required[str] = Field("", description="The requests' path, with variables in braces.")
-    metric_method_ref: Required[str] = Field("", description="The system name of the metric or method that counts.")
+    metric_method_ref: Required[str] = Field(
+        "", description="The system name of the metric or method that the requests increment."
+    )
     increment: Required[int] = Field(0, description="How much each request adds.")
-    last: bool | None = Field(None, description="True to evaluate no later rule.")
+    last: bool | None = Field(None, description="True to evaluate no later rule if this rule matches.")
 
 
 class MetricReference(KubeModel):

@@ -406,7 +406,7 @@ def test_a_bad_existing_address_makes_no_load_balancer_with_another_one() -> Non
     assert (done.create, done.add_finalizer) == ({}, False)
     assert done.problem == (
         "validation failed: annotation yawol.stackit.cloud/existingFloatingIP: '203.0.113' is not an IP address such "
-        "as 203.0.113.7. No load balancer is created before it is corrected."
+        "as 203.0.113.7. No load balancer is created until the annotation is corrected."
     )
     assert messages(done) == f"Warning/Failed {done.problem}"
 
