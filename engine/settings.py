@@ -437,8 +437,8 @@ class Threescale(_Group):
 
     threescale_operator_namespace: str = Field(
         "",
-        description="Namespace of the 3scale operator: while its leader's lease is live, Perdure changes nothing of 3scale. "
-        "If empty, the lease is looked for in the namespace of each object.",
+        description="Namespace of the 3scale operator: while its leader's lease is live, Perdure changes no 3scale "
+        "object. If empty, the lease is looked for in the namespace of each object.",
     )
 
 
