@@ -145,8 +145,8 @@ class Temporal(_Group):
     )
     codec_guarded: bool = Field(
         False,
-        description="The codec server answers every caller. Set this only if a proxy in front of the server admits "
-        "only authorised callers.",
+        description="With `true` the codec server answers every caller. Set this only if a proxy in front of the "
+        "server admits only authorised callers.",
     )
     worker_build_id: str = Field(
         "",
@@ -305,7 +305,7 @@ class LoadBalancers(_Group):
         "",
         validation_alias="CLUSTER_NAMESPACE",
         description="Namespace of the LoadBalancers of Services and of the Secret with the OpenStack credentials. "
-        "Services are served if this, the Secret and both networks are set.",
+        "Services are served if this, SECRET_NAME, FLOATING_NET_ID and NETWORK_ID are set.",
     )
     loadbalancers_secret_name: str = Field(
         "",
@@ -365,7 +365,7 @@ class LoadBalancers(_Group):
     loadbalancers_internal: bool = Field(
         False,
         validation_alias="INTERNAL_LB",
-        description="Load balancers have no floating IP unless their Service asks for one.",
+        description="With `true` load balancers have no floating IP, unless their Service asks for one.",
     )
     loadbalancers_classes: Names = Field(
         (), description="Served classes of Services, comma-separated; empty for `stackit.cloud/yawol`."
@@ -414,8 +414,8 @@ class Instances(_Group):
         1,
         ge=1,
         description="How many machines of one node group may be deleted or drained at the same time because of "
-        "scheduled events; further machines wait. A control plane loses one at a time, and only while its other "
-        "machines are healthy. The count is kept in a Lease in PERDURE_WATCH_LEASE_NAMESPACE.",
+        "scheduled events; further machines wait. A control plane loses one machine at a time, and only while its "
+        "other machines are healthy. The count is kept in a Lease in PERDURE_WATCH_LEASE_NAMESPACE.",
     )
     instances_setup: bool = Field(
         True,
@@ -437,8 +437,8 @@ class Threescale(_Group):
 
     threescale_operator_namespace: str = Field(
         "",
-        description="Namespace of the 3scale operator: nothing is done while the lease of its leader is live. Empty "
-        "for the namespace of each object.",
+        description="Namespace of the 3scale operator: while its leader's lease is live, Perdure changes no 3scale "
+        "object. If empty, the lease is looked for in the namespace of each object.",
     )
 
 
