@@ -46,7 +46,7 @@ class ObserveActivities(Activities):
         )
 
     async def _holder(self, account: Account) -> AccountClaim | None:
-        """The claim in the Account's link; without a link, the claim that may still have its key."""
+        """The claim in the Account's link; without a link, a claim that may still have the Account's key."""
         spec = account.spec
         if spec.claim_link:
             claim = await self._read.one(AccountClaim, spec.claim_link_namespace, spec.claim_link)

@@ -220,7 +220,7 @@ class ClaimMemory(Model):
 
     fulfilled: str = ""
     made: str = ""  # the Account created for a customer's account, until the claim has its link
-    fleet_principal: str = ""  # whom the fleet manager's role trusts, once it is made
+    fleet_principal: str = ""  # the principal that the fleet manager's role trusts; empty before the role exists
     role_delivered: bool = False
     fleet_role_deleted: bool = False
     held_secret: str = ""  # the customer's Secret that has our finalizer, even if the claim now names another one
@@ -290,7 +290,7 @@ class ClaimWorld(AreaWorld):
         return super().written(patch, resource_version, gone=gone)._after()
 
     def _after(self) -> Self:
-        """A Ready claim forgets the handover. So a claim whose state is reset repeats it."""
+        """A Ready claim forgets the handover, so that the handover is repeated if the claim's state is reset."""
         linked = self.learn(made="") if self.claim.spec.account_link else self
         if self.claim.status.state != ClaimState.READY:
             return linked

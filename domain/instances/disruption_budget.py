@@ -108,7 +108,7 @@ def node_group(machine: Machine | Node) -> str:
 
 
 def member_of(pool: AWSMachinePool, instance: str, node: str, *, ready: bool) -> Node:
-    """A pool's instance without Machine; `node` is empty if it has not joined."""
+    """An instance of a pool without Machines, as a Node; `node` is empty before the instance has joined."""
     labels = {POOL_LABEL: pool.metadata.name}
     meta = ObjectMeta(namespace=pool.metadata.namespace, name=node or instance, uid=instance, labels=labels)
     conditions = [{"type": "Ready", "status": "True"}] if ready else []

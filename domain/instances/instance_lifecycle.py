@@ -228,7 +228,8 @@ def _closing(world: InstanceWorld) -> datetime | None:
     pool, listed = world.pool, record.key.instance_id
     unlisted = world.machine is None and pool is not None and listed not in pool.instance_ids
     if unlisted and not (record.planned or record.drain):
-        # A pool never lists the instance of a failed launch: only the open hook links them, and would do so for ever.
+        # A pool never lists the instance of a failed launch. Only the open hook links the instance to the pool, and
+        # would do so for ever.
         return record.heard_at + (_QUIET_BEFORE_CLOSING if is_absent(record) else LONGEST_HOOK)
     return None
 

@@ -1,4 +1,4 @@
-"""The cordon and taints of a Node. Annotations record those that Perdure set; others are never removed.
+"""The cordon and taints of a Node. Annotations record which of them Perdure set; the rest is never removed.
 
 If the cause is over and the instance runs, a Node that Perdure cordoned is uncordoned.
 """

@@ -3,7 +3,7 @@
     replicas + 1, mark ──► annotate the Machine ──► Ready, or time is over ──► replicas - 1, unmark ──► delete Machine
 
 Cluster API replaces a deleted Machine only once the Machine is gone. The mark is an annotation of the
-MachineDeployment, written by the same patch as the replicas, so the request is undone even if the workflow is lost.
+MachineDeployment, written by the same patch as the replicas, so the request can be undone even if the workflow is lost.
 Replicas are lowered before the Machine is deleted; otherwise the MachineSet would create another Machine. The
 annotation makes the MachineSet delete this Machine. While other Machines are marked, too, the Machine is deleted first:
 the MachineSet could choose another.
@@ -119,7 +119,7 @@ class Replacement(Model):
 
 class Unreplaced(Model):
     uid: str
-    cause: str = ""  # for which the replacement was wanted; another cause asks again
+    cause: str = ""  # the cause for which the replacement was wanted; another cause asks again
     why: str
 
 

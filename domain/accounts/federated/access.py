@@ -104,7 +104,7 @@ def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
     """
     meta, place = world.access.metadata, world.access.place
     wanted = {UID_LABEL: uid_of(world.access), ROLE_LABEL: role.metadata.name}
-    if not place.role and _moved_from(world, role):  # until that IAM role is deleted, the label leads to it
+    if not place.role and _moved_from(world, role):  # the label leads to the former IAM role until that role is deleted
         del wanted[ROLE_LABEL]
     if place.role:  # a changed label does not change the account of an existing role
         wanted[ACCOUNT_LABEL] = place.account_id
