@@ -44,7 +44,9 @@ async def put_secret(
         Denied: the Secret belongs to the payer, an Account or another owner.
     """
     if whose := await _operators_own(kube, claim.namespace, name):
-        message = f"Secret {claim.namespace}/{name} is {whose}: it is not overwritten. Name another Secret in the claim."
+        message = (
+            f"Secret {claim.namespace}/{name} is {whose}: it is not overwritten. Name another Secret in the claim."
+        )
         raise Denied(message, code=SECRET_OF_THE_OPERATOR)
     metadata: JsonObject = {"name": name, "annotations": {HOLDER_ANNOTATION: claim.uid}}
     new = {field: value for field, value in content.items() if value is not None}

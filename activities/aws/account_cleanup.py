@@ -1,6 +1,7 @@
 """Deletes a released account's instances, storage, endpoint services and hosted zones, in the order of dependencies.
 
-They are deleted regardless of who created them. An object that cannot be deleted does not stop the rest: at the end the activity fails and lists such objects.
+They are deleted regardless of who created them. An object that cannot be deleted does not stop the rest: at the end the
+activity fails and lists such objects.
 """
 
 from __future__ import annotations

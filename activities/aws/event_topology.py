@@ -1,7 +1,7 @@
 """Compares the wanted queues and rules of an account and region with AWS, and corrects one difference at a time.
 
-AWS's two codes for a missing queue become Absent (`error_codes.py`). A deleted queue cannot be created again for a minute.
-PutTargets may fail for some targets only.
+AWS's two codes for a missing queue become Absent (`error_codes.py`). A deleted queue cannot be created again for a
+minute. PutTargets may fail for some targets only.
 """
 
 from __future__ import annotations

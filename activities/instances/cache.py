@@ -90,7 +90,7 @@ class InstanceCache(InformerCache):
         for mirror in self._needed:
             if mirror.listed and mirror.trouble:
                 # Most interruptions end within seconds, while a failed pass is retried only after a growing pause.
-                await _until(mirror, mirror.current(), back_by, "is not followed")
+                await _until(mirror, mirror.current(), back_by, "has a broken watch")
 
     @property
     def empty(self) -> bool:

@@ -124,7 +124,7 @@ class NodeActivities(Activities):
             pods = NodePods(store, node)
             while left := await pods.left():
                 if pods.used_again:
-                    # Pods scheduled on it would be evicted again and again.
+                    # Pods scheduled on the Node would be evicted again and again.
                     return _given_up(node, f"{node.node} was uncordoned by another client, with Pods left on it", left)
                 until = end_of_drain(node.how, begun.since, node.until, left)
                 if until is not None and until <= now():

@@ -50,7 +50,8 @@ class SweepActivities(Activities):
         if not look.dry_run:
             for key in replaced:
                 await wake(self._client, key.lifecycle_in(look.key.cluster))
-        # One object is enough to go on sweeping, even without an instance: getting one later does not wake the sweep.
+        # The sweep goes on while any object exists, even without an instance, because an object that gets its instance
+        # later does not wake the sweep.
         if self._cache.empty and not replaced:
             return look.swept("there is no AWSMachine, AWSMachinePool or Node", None)
         bulk = await ask_about_all(self._served, machines, moment, activity.heartbeat, self._cache.account_of)

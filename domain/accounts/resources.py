@@ -117,7 +117,9 @@ class AccountStatus(KubeModel):
     conditions: Atomic[tuple[Condition, ...]] = Field(
         (), description="Every state the account has been in; a condition stays True when the state is left."
     )
-    state: str = Field("", description="The account's state; if blanked, creation starts again with the same AWS account.")
+    state: str = Field(
+        "", description="The account's state; if blanked, creation starts again with the same AWS account."
+    )
     rotate_credentials: bool = Field(False, description="Set when the account is released; read by older tools.")
     rotate_console_credentials: bool = Field(
         False, description="Set when the account is released; read by older tools."

@@ -194,7 +194,7 @@ class AskReplacement(_MachineAction, _TakesTurn):
 
     @property
     def most_attempts(self) -> int:
-        """Few, so that the decision learns of the error and deletes the Machine at the deadline without a replacement."""
+        """Few, so that the decision learns of the error: at the deadline it deletes the Machine unreplaced."""
         return 3
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]

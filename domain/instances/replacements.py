@@ -5,8 +5,8 @@
 Cluster API replaces a deleted Machine only once the Machine is gone. The mark is an annotation of the
 MachineDeployment, written by the same patch as the replicas, so the request can be undone even if the workflow is lost.
 Replicas are lowered before the Machine is deleted; otherwise the MachineSet would create another Machine. The
-annotation makes the MachineSet delete this Machine. While other Machines are marked, too, the Machine is deleted first:
-the MachineSet could choose another.
+Machine's annotation makes the MachineSet delete this Machine. While other Machines are marked, too, the Machine is
+deleted before the replicas are lowered, because the MachineSet could choose another Machine.
 
 | replicas at the end | meaning | then replicas are | the Machine |
 |---|---|---|---|
