@@ -262,7 +262,7 @@ class OrganizationActivities(Activities):
             states = await asyncio.to_thread(describe_cases, self._sessions, sorted(cases))
         except ApiError as error:
             problem = without_request(error.message)
-            logger.warning("support cases are not queried: %s", problem)
+            logger.warning("support cases cannot be queried: %s", problem)
         resolved = {case_id for case_id, state in states.items() if state == RESOLVED and case_id in cases}
         if notifies:
             signals = (
@@ -290,7 +290,7 @@ class OrganizationActivities(Activities):
         limit = room.limit if room and room.limit is not None else "unreadable"
         why = (
             f"{room.active if room else '?'} active accounts, account-limit {limit}, create budget "
-            f"{room.budget if room else '?'} left; {known.wanting} wait to be created, "
+            f"{room.budget if room else '?'} left; {known.wanting} Accounts wait to be created, "
             f"{len(known.young_cases) + len(known.old_cases)} for a support case, "
             f"{known.opt_in_wanting} for their turn to opt in to regions"
         )

@@ -49,12 +49,7 @@ def names_in_progress(sessions: Sessions) -> set[str]:
 
 
 def ccs_access_arn(sessions: Sessions) -> str:
-    """The ARN of the payer's role `RH-SRE-CCS-Access`.
-
-    Raises:
-        Absent: the payer has no such role.
-        Denied: IAM refuses GetRole.
-    """
+    """The ARN of the payer's role `RH-SRE-CCS-Access`. Raises Absent if the payer has no such role."""
     return sessions.payer().iam().get_role(RoleName=CCS_ACCESS_ROLE)["Role"]["Arn"]
 
 

@@ -163,7 +163,7 @@ class MachineActivities(Activities):
         except (Denied, Invalid) as error:
             # AWS reclaims the instance all the same; the replicas are lowered once the Machine is gone.
             log.warning(
-                "Machine %s is deleted, but the replica that was added for its replacement is not taken back yet: %s",
+                "Machine %s is deleted, but the replica that was added for its replacement is not removed yet: %s",
                 machine.key.path,
                 error,
             )

@@ -91,7 +91,7 @@ def _linked(world: ClaimWorld, now: datetime) -> Decision:
     if account is None:
         return world.waiting(f"{link} does not exist", link)
     if world.held is None:
-        why = f"{link} does not name this claim in spec.claimLink: it is not used"
+        why = f"{link} does not name this claim in spec.claimLink, so the claim does not use it"
         return world.waiting(why, "spec.accountLink or the Account's spec.claimLink")
     if account.failed:
         return _failed(world, account, link, now)

@@ -53,7 +53,7 @@ def unlinked(account: Account) -> bool:
 
 
 def lost_link(claim: AccountClaim, account: Account) -> bool:
-    """Whether the account is unlinked, and this claim's Secret possibly still has the account's key."""
+    """Whether the account is unlinked, and this claim's Secret may still have the account's key."""
     fulfilled = claim.status.state == ClaimState.READY and not claim.metadata.deleting
     named = fulfilled and claim.spec.account_link == account.metadata.name
     return unlinked(account) and (named or may_release(claim.key, account))

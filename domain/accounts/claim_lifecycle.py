@@ -104,7 +104,7 @@ def _bound(world: ClaimWorld, now: datetime) -> Decision:
         why = f"Account {claim.spec.account_link} does not exist: blank spec.accountLink to get another account"
         return world.waiting(why, f"Account/{claim.spec.account_link}")
     if world.held is None:
-        why = f"Account {account.metadata.name} does not name this claim in spec.claimLink: it is not handed over"
+        why = f"Account {account.metadata.name} does not name this claim in spec.claimLink, so it is not handed over"
         return world.waiting(why, "spec.accountLink or the Account's spec.claimLink")
     if stopped := left_alone(world, account.spec.aws_account_id) or world.paused(account):
         return stopped

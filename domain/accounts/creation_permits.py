@@ -123,7 +123,7 @@ def judge(
         may_be_its = wants_account(first) or name in open_permits or name in creating or found is not None
         passes = first.key != account.key
         if passes and may_be_its:
-            message = f"waits until {first.key.path} has its AWS account, as both have the same account name in AWS"
+            message = f"waits until {first.key.path} has its AWS account, because both have the same name in AWS"
             behind[account.key.path] = Permit(verdict=Verdict.QUEUED, message=message)
             continue
         firsts[name] = account

@@ -27,7 +27,7 @@ def left_alone(
 
 
 def only_shown(world: AccountWorld) -> bool:
-    """Whether the AWS account is development mode's dummy, and protected: its Account becomes Ready without calls to AWS.
+    """Whether the AWS account is development mode's dummy, and protected: its Account becomes Ready without any call.
     The payer's own account is recognised only by a refusal.
     """
     refused = any(refusal.code == PROTECTED for refusal in world.refusals.values())

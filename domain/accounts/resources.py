@@ -63,7 +63,7 @@ UNNAMED_POOLS = frozenset({"", "default"})
 
 
 class LegalEntity(KubeModel):
-    """Who uses the account: `id` names the OU; a released account goes only to claims with the same `id`."""
+    """Who uses the account."""
 
     id: Required[str] = Field(
         "", description="Names the organizational unit; a released account goes only to claims with an equal id."
@@ -163,7 +163,6 @@ class Account(CustomResource):
 
     @property
     def customers(self) -> bool:
-        """Whether the account is a customer's."""
         return self.spec.byoc or self.spec.manual_sts_mode
 
     @property

@@ -124,7 +124,7 @@ def waits_for(
     *,
     taken: bool,
 ) -> str:
-    """Why the machine has to wait: the group, the machines waited for, and the limit; empty if it may be disrupted now.
+    """Why the machine waits: its group, the machines that it waits for, and the limit; empty if it may be disrupted.
 
     `members` are the machines of the node group, `under_way` the group's disruptions in the ledger. `taken`: whether
     AWS reclaims the instance now.

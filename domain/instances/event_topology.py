@@ -195,9 +195,7 @@ def rule_name(name: str) -> str:
 
 
 def _fitting(name: str, what: str, service: str, most: int) -> str:
-    """The unchanged name. Raises ValueError if the name is too long: AWS's own refusal would not say which
-    name is too long.
-    """
+    """Raises ValueError if the name is too long, because AWS's refusal would not say which name."""
     if len(name) > most:
         raise ValueError(f"the {what}'s name {name!r} has {len(name)} characters; {service} allows {most}")
     return name

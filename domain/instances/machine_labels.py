@@ -161,7 +161,7 @@ def _fitting(story: Story) -> Story:
     """
     while len(_written(story).encode()) > LONGEST_ANNOTATION:
         if not story.hooks:
-            return Story()  # cannot happen with bounded ids; the API server must never refuse it
+            return Story()  # cannot happen while ids are bounded; the API server would refuse a longer annotation
         oldest = min(story.hooks.values(), key=lambda held: (held.time, held.key))
         hooks = {token: held for token, held in story.hooks.items() if held is not oldest}
         story = story.model_copy(update={"hooks": hooks})

@@ -11,9 +11,9 @@ deleted before the replicas are lowered, because the MachineSet could choose ano
 | replicas at the end | meaning | then replicas are | the Machine |
 |---|---|---|---|
 | as Perdure set them | others have not changed them | lowered by one | is deleted |
-| fewer | others lowered them: the MachineSet deletes the annotated Machine itself | left | is deleted |
-| more | others raised them: the MachineSet replaces the deleted Machine | left | is deleted |
-| any number | the cause was withdrawn | lowered or left as above; the replacement is deleted first | stays |
+| fewer | others lowered them: the MachineSet deletes the annotated Machine itself | unchanged | is deleted |
+| more | others raised them: the MachineSet replaces the deleted Machine | unchanged | is deleted |
+| any number | the cause was withdrawn | lowered or unchanged, as above; the replacement is deleted first | stays |
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class RaiseQuotas(MemberAction):
     renewable: ClassVar[bool] = True
 
     region: str  # empty for account-wide quotas
-    quotas: dict[str, ServiceQuota]  # with the last statuses; AWS's limits allow open requests for all of them
+    quotas: dict[str, ServiceQuota]  # with their last statuses; AWS's limits allow an open request for each
     since: datetime | None = None  # refusals before this time are ignored
     vcpus_asked: bool = False  # the region's initialisation had an open request for vCPUs
 
