@@ -1,5 +1,5 @@
-"""Which claim holds an Account. Tenants can write `spec.accountLink`, so a claim gets nothing from an Account that does
-not link back to it.
+"""Which claim holds an Account. Tenants can write `spec.accountLink`, so a claim gets keys only from an Account that
+links back to it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The release of an AccountClaim on a pool.
 
-    deleted --> other finalizers are gone --> keys rotated --> cleaned in every region
+    deleted --> other finalizers are gone --> keys rotated --> cleaned in the claim's regions
             --> account free for its legal entity --> gone
 
 The tenant's key is deleted first, so that nothing new is created during the clean-up. If the clean-up keeps failing,

@@ -49,7 +49,8 @@ OWNER_TAG = "owner"
 
 # Annotation of an Account: until when AWS's limit postpones its closing. The prefix is .io, unlike PAUSE_ANNOTATION's.
 CLOSE_LIMITED_UNTIL = "aws.managed.openshift.io/close-rate-limited-until"
-# Annotation of an Account that is being closed: the uid of its claim. A workflow that has lost its memory needs this.
+# Annotation of an Account that is being closed: the uid of its claim. It also tells a workflow without memory that
+# the closing has begun.
 CLOSING_FOR = "perdure.dev/closing-for"
 CLOSE_BACKOFF_SECONDS = "aws.managed.openshift.io/close-backoff-seconds"
 

@@ -174,7 +174,7 @@ def adopted(
     strangers: Collection[str],
     passed: Mapping[str, str] = MappingProxyType({}),
 ) -> set[str]:
-    """The ids of AWS accounts that Accounts would adopt. Each one's owner tag must be checked first."""
+    """The ids of AWS accounts that Accounts would adopt. The owner tag of each must be checked first."""
     asking = (account for name, account in _firsts(accounts, passed).items() if name not in reported)
     wanting = (account for account in asking if wants_account(account))
     present = _Present(accounts, census, strangers)

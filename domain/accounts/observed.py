@@ -115,7 +115,7 @@ class AccountMemory(Model):
     failure: str = ""  # AWS's code for the last failed create request
     tagged: bool = False
     support_role: bool = False
-    support_role_shut: bool = False  # it could not be assumed since it was last ensured
+    support_role_shut: bool = False  # AWS refused to let it be assumed after it was last ensured
     admin_secret: str = ""
     regions: tuple[str, ...] | None = None
     outcomes: dict[str, RegionOutcome] = {}
@@ -241,7 +241,7 @@ class ClaimWorld(AreaWorld):
     account: Account | None = None
     pool_exists: bool = True
     unserved: str = ""  # why none of the pool's accounts fits the claim
-    by_pool: bool = False  # the pool's pass, not the claim's workflow, decides, right after it has bound the claim
+    by_pool: bool = False  # the pool's pass, which has just bound the claim, decides instead of the claim's workflow
     rotate_keys: bool = True
     input_secret: InputSecret | None = None  # the customer's Secret that a BYOC claim names; None if it does not exist
     delivered: bool = False  # whether a BYOC claim's own Secret exists

@@ -44,7 +44,7 @@ def _opened_at(account: Account) -> datetime | None:
 def next_case_looks(
     known: OrganizationMemory, case_poll: timedelta, now: datetime
 ) -> tuple[datetime | None, datetime | None]:
-    """When young cases and when old cases are queried next; each None without such cases."""
+    """When young cases and when old cases are queried next; None if no such case is open."""
     young_at = _next_young_look(known, case_poll, now) if known.young_cases else None
     old_poll = max(OLD_CASE_POLL, case_poll)
     old_at = (known.old_cases_at or now - old_poll) + old_poll if known.old_cases else None

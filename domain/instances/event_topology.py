@@ -26,7 +26,7 @@ _WAIT_S = 20
 # The consumer sends unreadable messages to the dead letters at once; the limit is for messages that always fail. In an
 # outage of ten minutes a message is received about ten times; while its AWSMachine may appear, about twenty times.
 _MOST_RECEIVES = 50
-# States are read again anyway, so an event older than this is worthless.
+# The periodic resync reads states again, so an event older than this is worthless.
 _DELIVERY_AGE_S = 3600
 LONGEST_RULE_NAME = 64
 _LONGEST_QUEUE_NAME = 80

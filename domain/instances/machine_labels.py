@@ -25,7 +25,7 @@ from domain.model import Model
 from domain.resource import ObjectMeta, reckonable
 from domain.writes import JsonPatch
 
-# From the most to the least severe: an AWSMachine has one label.
+# From the most to the least severe. The label shows only the most severe.
 _SEVERITY = (
     "spot-terminate",
     "capacity-reservation",
@@ -55,7 +55,7 @@ class Story(Model):
 
 def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: datetime) -> JsonPatch:
     wanted = {INTERRUPTION_LABEL: interruption_label(record, now) or None}
-    if record.state is not None:  # an unknown value does not remove a known one
+    if record.state is not None:  # an unknown state does not remove the label
         wanted[STATE_LABEL] = record.state.value
     meta, story = labelled.metadata, _fitting(_story(record, now))
     labels = {name: text for name, text in wanted.items() if meta.labels.get(name) != text}
