@@ -28,7 +28,7 @@ from engine.kube.json import mapping, text
 from engine.kube.secrets import secret_content
 
 KEY_FIELDS = ("aws_access_key_id", "aws_secret_access_key")
-ROLE_FIELD = "role_arn"  # what Perdure writes into the Secret of a fleet manager's claim
+ROLE_FIELD = "role_arn"  # the entry that Perdure writes into the Secret of a fleet manager's claim
 
 
 async def put_secret(

@@ -89,7 +89,7 @@ class ObserveActivities(Activities):
             return world.model_copy(update={"account": account, "accesses": accesses})
         if claim.metadata.deleting:
             return world.model_copy(update={"account": await self._bound_to(claim)})
-        if claim.from_pool and claim.status.state == ClaimState.READY:  # its link was blanked
+        if claim.from_pool and claim.status.state == ClaimState.READY:  # the claim's link was blanked
             world = world.model_copy(update={"account": await self._bound_to(claim)})
         return await self._with_pool(world) if look.dry_run else world
 

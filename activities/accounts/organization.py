@@ -52,7 +52,7 @@ from engine.temporal import signal_with_start, wake
 
 # The longest interval between two counts of the organization's accounts.
 SWEEP = timedelta(minutes=5)
-# The longest interval while Accounts wait.
+# The longest interval between two counts while Accounts wait.
 RECOUNT = timedelta(minutes=1)
 # The minimum pause between passes, and how long changes gather. Accounts that start together open their support cases
 # together, so one query then finds all these cases.

@@ -50,7 +50,7 @@ from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
 from engine.temporal import wake
 
 ASKED_FOR_ROOM = timedelta(seconds=5)
-# The pause if the organization gave no answer: it wakes the pools only when its count changes.
+# The pause before the organization's workflow is asked again. It wakes the pools only when its count changes.
 ASK_AGAIN = timedelta(seconds=10)
 AFTER_CONFLICT = timedelta(seconds=1)
 AFTER_REFUSAL = timedelta(minutes=1)

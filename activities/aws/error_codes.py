@@ -51,7 +51,7 @@ _DENIED = frozenset(
         "UnauthorizedOperation",
     }
 )
-# The codes of throttling and conflicts that their spellings (below) do not reveal.
+# Codes that mean throttling, although their spelling (see below) does not show it.
 _THROTTLED = frozenset(
     {
         "BandwidthLimitExceeded",

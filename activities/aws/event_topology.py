@@ -78,7 +78,7 @@ class EventTopology:
         if allowed := rules_of_policy(queue, found.get("Policy", "")):
             return allowed
         rule = cluster_rule_name(cluster)
-        if len(rule) > LONGEST_RULE_NAME:  # the provider cannot have created it
+        if len(rule) > LONGEST_RULE_NAME:  # the provider cannot have created such a rule
             return ()
         try:
             self._events.describe_rule(Name=rule)

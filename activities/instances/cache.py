@@ -32,7 +32,8 @@ from engine.kube.reflector import Followed, newer
 
 _NODES = Followed(NODE, without=frozenset({"images"}))
 _FIRST_LIST = 20.0
-# Seconds. Passes are part of workflow tasks, which must not take five seconds.
+# Seconds for which a pass waits for a broken watch. Passes are part of workflow tasks, which must not take five
+# seconds.
 STREAM_BACK = 4.0
 
 

@@ -36,7 +36,7 @@ ACCESS_ROLE = "OrganizationAccountAccessRole"
 SUPPORT_ROLE_PREFIX = "ManagedOpenShift-Support-"
 ADMIN_USER_PREFIX = "osdManagedAdmin-"
 ROLE_SESSION_NAME = "awsAccountOperator"
-CCS_ACCESS_ROLE = "RH-SRE-CCS-Access"  # a role of the payer; the ConfigMap has its ARN, under the next key
+CCS_ACCESS_ROLE = "RH-SRE-CCS-Access"  # a role of the payer; the ConfigMap has its ARN under CCS_ACCESS_KEY
 CCS_ACCESS_KEY = "CCS-Access-Arn"
 STS_SESSION_NAME = "RH-Account-Initialization"  # session name when the customer's role is assumed in STS mode
 # The role of a fleet manager's claim, and its policies.

@@ -205,7 +205,7 @@ def _fill(
         return (), fault, ("ConfigMap",), None
     if problem := _configured(view).problem:
         return (), key_faults({"accountpool": problem}), ("ConfigMap",), None
-    if view.room is None or view.room.limit is None:  # the latter: counted before the limit was configured
+    if view.room is None or view.room.limit is None:  # without a limit: counted before it was configured
         return (), "the organization's accounts are being counted", ("Organization",), None
     pause = view.deaths.pause_until
     if pause and now < pause:

@@ -15,8 +15,9 @@ from domain.identity import Key
 
 OLD_CASE = timedelta(hours=1)
 OLD_CASE_POLL = timedelta(minutes=10)
-# The age of a new case at its first query; then the pause between queries, as a fraction of the youngest case's age.
+# The age of a new case at its first query.
 FIRST_CASE_LOOK = timedelta(seconds=5)
+# The pause between queries, as a fraction of the youngest case's age.
 CASE_PAUSE_BY_AGE = 0.4
 
 

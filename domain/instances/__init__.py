@@ -49,7 +49,7 @@ MACHINE_SET = _kind("MachineSet", CLUSTER_GROUP, CLUSTER_VERSION)
 # A Node of Perdure's own cluster, even if other areas serve another cluster.
 NODE = _kind("Node", "", "v1")
 
-# Read to find the account of a cluster's machines.
+# These kinds are read to find the AWS account of a cluster's machines.
 AWS_CLUSTER = _kind("AWSCluster", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION)
 AWS_CLUSTER_ROLE_IDENTITY = _kind(
     "AWSClusterRoleIdentity", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION, "awsclusterroleidentities"

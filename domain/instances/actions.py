@@ -229,7 +229,7 @@ class DeleteOwner(_MachineAction, _TakesTurn):
 
     deployment: str = ""  # the MachineDeployment that was asked for a replacement; empty if none was requested
     cluster: str = ""
-    about: tuple[Key, ...] = ()  # the objects, beside the Machine, that get an Event about the deletion
+    about: tuple[Key, ...] = ()  # the objects, besides the Machine, that get an Event about the deletion
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         assert isinstance(result, Taking)  # noqa: S101 - the activity's type
@@ -323,7 +323,7 @@ class EmptyNode(_NodeAction):
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     cause: str
-    until: datetime | None = None  # None for no limit
+    until: datetime | None = None  # when the drain's time is over; None for no limit
     how: Draining = Draining()  # how Pods are evicted, and what happens to Pods that cannot be evicted
     begun: Emptying | None = None  # the drain as it was last reported; None at the beginning of the drain
     about: tuple[Key, ...] = ()  # the objects that get an Event about the drain; empty without an InterruptionPolicy

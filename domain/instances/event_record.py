@@ -284,7 +284,7 @@ def _with_planned(record: InstanceRecord, event: InstanceEvent, notice: HealthNo
 
 
 def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
-    """The sort key of a scheduled event's notices: the latest notice is the highest. Of notices with the same update
+    """The sort key of a scheduled event's notices: the latest notice has the highest. Of notices with the same update
     time, a withdrawal is the later one.
     """
     return planned.told_at, planned.notice.over, planned.received_at, planned.key

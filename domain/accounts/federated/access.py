@@ -118,7 +118,7 @@ def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
 def _granting(world: FederatedAccessWorld, role: AWSFederatedRole, now: datetime) -> Decision:
     access, known = world.access, world.known
     digest = wanted_digest(world, role)
-    # The label may have been copied from another access or restored from a backup.
+    # The label alone proves nothing: it may have been copied from another access or restored from a backup.
     written_down = access.place.role or not known.account_id
     account_id = access.place.account_id if written_down and _begun(world) else known.account_id
     if not account_id:
