@@ -181,7 +181,8 @@ class OrganizationActivities(Activities):
             )
         elif self._sweep_is_due(known) or self._moved(known, config):
             pools = await self._pools()
-            # This order may count an account twice while its creation completes, but never misses an account.
+            # Pending creations are read first: an account that is completed meanwhile may be counted twice, but not
+            # missed.
             creating = await asyncio.to_thread(names_in_progress, self._sessions)
             active = await asyncio.to_thread(count_active, self._sessions)
             fresh = swept(known, accounts, pools, config.account_limit, active, creating, budget, moment)

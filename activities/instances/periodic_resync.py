@@ -2,9 +2,9 @@
 
 If EC2's answer differs from an instance's label, or from the date in its annotation, the answer is sent to the
 instance's workflow, which then needs no query of its own. It is also sent if the annotation has an open lifecycle
-action. If an AWSMachinePool shows another state than its group has, the group's workflow is woken and queries AWS. An
-instance for whose Machine a replacement was requested is woken as well: if its workflow was lost, a new workflow
-completes or withdraws the replacement.
+action. If an AWSMachinePool shows another state than its group has, the group's workflow is woken and queries AWS. The
+workflow of an instance whose Machine is being replaced is woken as well: if it was lost, a new workflow completes or
+withdraws the replacement.
 """
 
 from __future__ import annotations

@@ -311,8 +311,8 @@ def has_free(view: PoolView) -> bool:
 def has_bound(view: PoolView, *, thorough: bool) -> bool:
     """Whether an Account names a claim whose own link may be missing.
 
-    Unless `thorough`, Accounts with `status.claimed` are skipped. This may miss a missing link, because that field is
-    set shortly after the binding in any case.
+    Unless `thorough`, Accounts with `status.claimed` are skipped, even if their claim's link is missing: the field is
+    set shortly after every binding.
     """
     bound = (account for account in view.accounts if account.spec.claim_link)
     return any((thorough or not account.status.claimed) and _offered(account, view) for account in bound)

@@ -302,7 +302,7 @@ def _deadline(
     moments += [moment for hook in hooks for moment in (hook.next_at, hook.held.received_at)]
     moments += [
         held.time + LONGEST_HOOK for held in record.open_hooks
-    ]  # then the annotation and the phase drop the action
+    ]  # from this time the annotation and the phase lack the action
     open_claims = any(unproven(world, cause, now) for cause in found)
     if facts is not None and (open_claims or world.lacks_tags or any(_asks_of_group(world, hook) for hook in hooks)):
         moments.append(facts.at + ASK_AGAIN)
