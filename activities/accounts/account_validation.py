@@ -57,7 +57,7 @@ from engine.kube.events import EventContent, EventDeduplicator, Subject
 from engine.kube.json import sequence, text
 from engine.temporal import wake
 
-# Accounts that are written together are validated in one pass.
+# The minimum pause between passes, so that Accounts that are written together are validated in one pass.
 REST = timedelta(seconds=5)
 INTERVAL = timedelta(hours=10)
 GATHER = timedelta(seconds=1)

@@ -40,7 +40,7 @@ R = TypeVar("R", bound=CustomResource)
 
 
 class Reader:
-    """Reads and writes the area's objects; one Reader per process. Without a store, all reads go to the API server."""
+    """One per process. Without a store, all reads go to the API server."""
 
     def __init__(self, kube: KubeApi, settings: Settings, store: Store | None = None) -> None:
         self.kube = kube

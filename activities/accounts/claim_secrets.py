@@ -28,7 +28,7 @@ from engine.kube.json import mapping, text
 from engine.kube.secrets import secret_content
 
 KEY_FIELDS = ("aws_access_key_id", "aws_secret_access_key")
-ROLE_FIELD = "role_arn"  # what Perdure writes into the Secret of a fleet manager's claim
+ROLE_FIELD = "role_arn"  # the entry that Perdure writes into the Secret of a fleet manager's claim
 
 
 async def put_secret(
@@ -44,7 +44,9 @@ async def put_secret(
         Denied: the Secret belongs to the payer, an Account or another owner.
     """
     if whose := await _operators_own(kube, claim.namespace, name):
-        message = f"Secret {claim.namespace}/{name} is {whose}: it is not overwritten. Name another one in the claim."
+        message = (
+            f"Secret {claim.namespace}/{name} is {whose}: it is not overwritten. Name another Secret in the claim."
+        )
         raise Denied(message, code=SECRET_OF_THE_OPERATOR)
     metadata: JsonObject = {"name": name, "annotations": {HOLDER_ANNOTATION: claim.uid}}
     new = {field: value for field, value in content.items() if value is not None}

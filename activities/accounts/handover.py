@@ -89,8 +89,8 @@ class HandOver(Activities):
         return await self.moved(request, await self.unit_of(request), move)
 
     def prepare(self, base: str, legal_entities: Iterable[str], gone: str = "") -> None:
-        """Request the OUs in one call, in the background. If OU `gone` was deleted, all OUs are requested, otherwise
-        only those not requested yet.
+        """Request the OUs in one call, in the background. If `gone` names a deleted OU, all OUs are requested;
+        otherwise only OUs not requested yet.
         """
         requests = {UnitRequest(base=base, legal_entity=each) for each in legal_entities}
         if not gone:
@@ -177,7 +177,7 @@ class HandOver(Activities):
             "metadata": {"annotations": {CLAIM_UID_ANNOTATION: None}},
             "spec": _unlinked(action, account),
         }
-        # The uid is all that leads a repeated release to an unclean account, so it goes last there.
+        # Only the uid leads a repeated release to an unclean account, so the uid is removed last from such an account.
         left = unclean(account)
         if not left:
             account = await self._read.write(account, unlink)

@@ -67,7 +67,7 @@ _CLEANUP = _histogram(
     "From a claim's deletion until its account is clean and released.",
     (1, 3, 5, 10, 15, 20, 30),
 ).labels(OPERATOR)
-# For accounts that customers own, which are claimed as soon as they are ready.
+# Buckets for accounts that customers own. Such accounts are claimed as soon as they are ready.
 _OF_CUSTOMERS = (5, 10, 20, 30, 60, 120, 240, 300, 480, 600)
 _CUSTOMERS_ACCOUNT_READY = _histogram(
     "account_ccs_ready_duration_seconds",

@@ -46,7 +46,7 @@ class ObserveActivities(Activities):
         )
 
     async def _holder(self, account: Account) -> AccountClaim | None:
-        """The claim in the Account's link; without a link, the claim that may still have its key."""
+        """The claim in the Account's link; without a link, a claim that may still have the Account's key."""
         spec = account.spec
         if spec.claim_link:
             claim = await self._read.one(AccountClaim, spec.claim_link_namespace, spec.claim_link)
@@ -89,7 +89,7 @@ class ObserveActivities(Activities):
             return world.model_copy(update={"account": account, "accesses": accesses})
         if claim.metadata.deleting:
             return world.model_copy(update={"account": await self._bound_to(claim)})
-        if claim.from_pool and claim.status.state == ClaimState.READY:  # its link was blanked
+        if claim.from_pool and claim.status.state == ClaimState.READY:  # the claim's link was blanked
             world = world.model_copy(update={"account": await self._bound_to(claim)})
         return await self._with_pool(world) if look.dry_run else world
 

@@ -52,7 +52,7 @@ from engine.temporal import signal_with_start, wake
 
 # The longest interval between two counts of the organization's accounts.
 SWEEP = timedelta(minutes=5)
-# The longest interval while Accounts wait.
+# The longest interval between two counts while Accounts wait.
 RECOUNT = timedelta(minutes=1)
 # The minimum pause between passes, and how long changes gather. Accounts that start together open their support cases
 # together, so one query then finds all these cases.
@@ -181,7 +181,8 @@ class OrganizationActivities(Activities):
             )
         elif self._sweep_is_due(known) or self._moved(known, config):
             pools = await self._pools()
-            # This order may count an account twice while its creation completes, but never misses one.
+            # Pending creations are read first: an account that is completed meanwhile may be counted twice, but not
+            # missed.
             creating = await asyncio.to_thread(names_in_progress, self._sessions)
             active = await asyncio.to_thread(count_active, self._sessions)
             fresh = swept(known, accounts, pools, config.account_limit, active, creating, budget, moment)
@@ -262,7 +263,7 @@ class OrganizationActivities(Activities):
             states = await asyncio.to_thread(describe_cases, self._sessions, sorted(cases))
         except ApiError as error:
             problem = without_request(error.message)
-            logger.warning("support cases are not queried: %s", problem)
+            logger.warning("support cases cannot be queried: %s", problem)
         resolved = {case_id for case_id, state in states.items() if state == RESOLVED and case_id in cases}
         if notifies:
             signals = (
@@ -290,7 +291,7 @@ class OrganizationActivities(Activities):
         limit = room.limit if room and room.limit is not None else "unreadable"
         why = (
             f"{room.active if room else '?'} active accounts, account-limit {limit}, create budget "
-            f"{room.budget if room else '?'} left; {known.wanting} wait to be created, "
+            f"{room.budget if room else '?'} left; {known.wanting} Accounts wait to be created, "
             f"{len(known.young_cases) + len(known.old_cases)} for a support case, "
             f"{known.opt_in_wanting} for their turn to opt in to regions"
         )

@@ -50,7 +50,7 @@ from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
 from engine.temporal import wake
 
 ASKED_FOR_ROOM = timedelta(seconds=5)
-# The pause if the organization gave no answer: it wakes the pools only when its count changes.
+# The pause before the organization's workflow is asked again. It wakes the pools only when its count changes.
 ASK_AGAIN = timedelta(seconds=10)
 AFTER_CONFLICT = timedelta(seconds=1)
 AFTER_REFUSAL = timedelta(minutes=1)
@@ -214,7 +214,7 @@ class PoolActivities(Activities):
         return await self._read.write(account, {"metadata": uid, "spec": spec})
 
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
-        """After a success, the watcher soon wakes the workflows of claim and Account; after a failure, this method."""
+        """After a failure, wake the workflows of claim and Account. After a success, the watcher wakes them soon."""
         world = ClaimWorld(
             key=self._read.key(claim),
             claim=claim,
@@ -331,7 +331,7 @@ def _summary(view: PoolView, decision: PoolDecision, unfinished: Unfinished, pla
 
 def _elsewhere() -> Decision:
     """The decision for a pool outside the operator's namespace; owner references to it would cross namespaces."""
-    why = f"AccountPools work in namespace {OPERATOR_NAMESPACE} only: nothing is counted or created for this one"
+    why = f"AccountPools work in namespace {OPERATOR_NAMESPACE} only: nothing is counted or created for this pool"
     return Decision(phase="Waiting", outcome=Outcome.WAITING, why=why, waits_for=("its removal",))
 
 

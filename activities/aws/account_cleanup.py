@@ -1,7 +1,7 @@
 """Deletes a released account's instances, storage, endpoint services and hosted zones, in the order of dependencies.
 
-They are deleted regardless of who created them.
-An object that cannot be deleted does not stop the rest: at the end the activity fails and lists such objects.
+They are deleted regardless of who created them. An object that cannot be deleted does not stop the rest: at the end the
+activity fails and lists such objects.
 """
 
 from __future__ import annotations
@@ -161,7 +161,8 @@ def _end_instances(ec2: EC2Client, sweep: Sweep) -> bool:
 
 
 def _terminate(ec2: EC2Client, instance: str) -> None:
-    # Each of the two protections refuses the termination. Not every instance can have the second one.
+    # Either protection makes EC2 refuse the termination. The second is removed only if necessary, because not every
+    # instance supports it.
     unprotected: list[ModifyInstanceAttributeRequestTypeDef] = [
         {"InstanceId": instance, "DisableApiTermination": {"Value": False}},
         {"InstanceId": instance, "DisableApiStop": {"Value": False}},

@@ -77,8 +77,8 @@ def write(
 
 def foreign(owner: Key, name: str) -> Conflict:
     return Conflict(
-        f"Secret {owner.namespace}/{name} is not that of {owner.path} (uid {owner.uid}): it belongs to an earlier "
-        "object of that name, or to an unrelated one. It is left alone; delete it to continue.",
+        f"Secret {owner.namespace}/{name} does not belong to {owner.path} (uid {owner.uid}), but to an earlier object "
+        "of that name or to an unrelated object. It is not changed; delete the Secret to continue.",
         code="ForeignSecret",
     )
 

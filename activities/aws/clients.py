@@ -185,7 +185,7 @@ class Caller:
 
 
 class _Pages(PageIterator):  # type: ignore[type-arg]  # it has no type arguments at runtime
-    """Pages between which botocore's own errors are mapped, too."""
+    """Also maps errors that botocore itself raises between two pages."""
 
     def __init__(self, what: Call, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)

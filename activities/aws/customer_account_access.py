@@ -52,7 +52,7 @@ def _caller(sessions: Sessions, access: Access, account_id: str, partition: str)
 class JumpRole(Assumed):
     def __init__(self, sessions: Sessions, arn: str) -> None:
         payer = sessions.payer()
-        # It only assumes roles, which observe mode allows.
+        # The jump role only assumes other roles, which observe mode allows.
         super().__init__(sessions.clients, f"jump role {arn}", partition=payer.partition, observing=False)
         self._payer = payer
         self._arn = arn

@@ -51,7 +51,7 @@ _DENIED = frozenset(
         "UnauthorizedOperation",
     }
 )
-# The codes of throttling and conflicts that their spellings (below) do not reveal.
+# Codes that mean throttling, although their spelling (see below) does not show it.
 _THROTTLED = frozenset(
     {
         "BandwidthLimitExceeded",
@@ -138,7 +138,7 @@ _SHOWN_PARAMETERS = (
 
 
 class Call(Model):
-    """A call to AWS, for messages. They contain only parameters that name objects."""
+    """A call to AWS as shown in messages, with only those parameters that name objects."""
 
     service: str
     operation: str
@@ -168,7 +168,7 @@ def api_error(call: Call, error: BaseException) -> ApiError:
     if isinstance(error, (PaginationError, ResponseParserError)):
         return Unavailable(f"{call}: the answer cannot be parsed, {_cut(str(error))}.", code=name)
     if isinstance(error, BotoCoreError):
-        return Invalid(f"{call}: not sent, {_cut(str(error))}. Correct the value that it names.", code=name)
+        return Invalid(f"{call}: not sent, {_cut(str(error))}. Correct the value that this error names.", code=name)
     raise error
 
 

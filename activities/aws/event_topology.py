@@ -1,7 +1,7 @@
 """Compares the wanted queues and rules of an account and region with AWS, and corrects one difference at a time.
 
-Both codes for a missing queue become Absent (`error_codes.py`). A deleted queue cannot be created again for a minute.
-PutTargets may fail for some targets only.
+AWS's two codes for a missing queue become Absent (`error_codes.py`). A deleted queue cannot be created again for a
+minute. PutTargets may fail for some targets only.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class EventTopology:
         if allowed := rules_of_policy(queue, found.get("Policy", "")):
             return allowed
         rule = cluster_rule_name(cluster)
-        if len(rule) > LONGEST_RULE_NAME:  # the provider cannot have created it
+        if len(rule) > LONGEST_RULE_NAME:  # the provider cannot have created such a rule
             return ()
         try:
             self._events.describe_rule(Name=rule)

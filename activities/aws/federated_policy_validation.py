@@ -46,7 +46,7 @@ def _custom_fault(payer: Payer, action: ValidatePolicies) -> str | None:
 
     try:
         if not make():
-            remove_policy(iam, arn)  # an interrupted attempt has left it
+            remove_policy(iam, arn)  # an interrupted attempt has left the policy behind
             make()
     except Invalid as error:
         return error.message

@@ -1,7 +1,7 @@
 """Revokes a federated access: deletes its role and custom policies in the customer's account.
 
-Tenants can write an access's spec. So with its own rights the payer deletes only objects with the access's tag. The
-replaced operator set no tag: an object without one must have the access's principal or policy name.
+Tenants can write an access's spec. So the payer's credentials delete only objects that have the access's tag or,
+without a tag (the replaced operator set none), the access's principal or policy name.
 """
 
 from __future__ import annotations

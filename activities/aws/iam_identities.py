@@ -128,7 +128,7 @@ def _keeps_key(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user
 def _put_only_key(
     iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str, *, known_to_be_new: bool
 ) -> None:
-    """All other keys of the user are deleted, because no key may exist that is not in the Secret."""
+    """Write a new key into the Secret. All other keys of the user are deleted, because only the Secret's may exist."""
     key = _new_key(iam, user) if known_to_be_new else None
     if key is not None and _put_first(kube, action, key):
         return

@@ -24,7 +24,7 @@ MOST_GROUPS = 100
 _MOST_STATUSES = 100
 _MOST_IN_GROUPS = 50
 _MOST_ACTIVITIES = 20
-# Parts of messages: Auto Scaling gives every invalid request the same code.
+# Parts of the messages that report a missing lifecycle action: Auto Scaling gives every invalid request the same code.
 _NO_ACTION = ("No active Lifecycle Action found", "not found")
 _ENDING = (InstanceState.SHUTTING_DOWN, InstanceState.TERMINATED)
 

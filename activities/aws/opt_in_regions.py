@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # In an account that is minutes old a denial may be temporary; a service control policy denies every attempt.
 _ATTEMPTS_BEFORE_DENIAL_COUNTS = 3
-_LOOKS_AT_FIRST = 15  # polls that are one interval apart; later ones are further apart
+_LOOKS_AT_FIRST = 15  # the number of polls that are one interval apart; later polls are further apart
 _LONGEST_INTERVALS = 5
 
 

@@ -49,12 +49,7 @@ def names_in_progress(sessions: Sessions) -> set[str]:
 
 
 def ccs_access_arn(sessions: Sessions) -> str:
-    """The ARN of the payer's role `RH-SRE-CCS-Access`.
-
-    Raises:
-        Absent: the payer has no such role.
-        Denied: IAM refuses GetRole.
-    """
+    """The ARN of the payer's role `RH-SRE-CCS-Access`. Raises Absent if the payer has no such role."""
     return sessions.payer().iam().get_role(RoleName=CCS_ACCESS_ROLE)["Role"]["Arn"]
 
 
@@ -113,7 +108,7 @@ def _is_duplicate(answer: str | ApiError) -> TypeGuard[Conflict]:
 
 
 def _not_listed(name: str, error: Conflict) -> UnitRefused:
-    """AWS's list lags, but it may also have another spelling of the name, which must not hold up other names."""
+    """AWS's list may lag. If the name stays missing, the unit is spelled differently: other names must not wait."""
     if attempt.number() < _UNLISTED_LOOKS:
         message = f"{error.message} It is not listed yet; it is looked up again."
         raise Throttled(message, code=error.code, delay=timedelta(seconds=2)) from error
@@ -141,7 +136,7 @@ def _accounts(sessions: Sessions) -> tuple[datetime, list[MemberAccount]]:
     dated = pages[0]["ResponseMetadata"]["HTTPHeaders"].get("date", "")
     found = [member_account(item) for page in pages for item in page["Accounts"]]
     if not found:  # the payer is always in its own organization; a count of 0 would allow too many accounts
-        raise Unavailable("ListAccounts of the organization contains no account; it is asked again", code="NoAccounts")
+        raise Unavailable("ListAccounts of the organization returned no account; it is called again", code="NoAccounts")
     return _moment(dated), found
 
 

@@ -229,7 +229,7 @@ def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> Regi
     except ApiError as unended:
         if unended.ours:
             raise
-        message = f"{message} An instance of ours may still run there: {unended.message}"
+        message = f"{message} An instance of ours may still run in the region: {unended.message}"
     return RegionOutcome(region=action.region, ok=False, message=message, given_up=True)
 
 

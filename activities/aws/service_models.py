@@ -30,7 +30,7 @@ EC2_OPERATIONS = frozenset(
 
 
 class ServiceModels(JSONFileLoader):
-    """Loads botocore's files. EC2's clients lack each operation that is not in `EC2_OPERATIONS`."""
+    """Loads botocore's files. EC2's clients have only the operations in `EC2_OPERATIONS`."""
 
     def load_file(self, file_path: str) -> Any:
         path = Path(f"{file_path}.json.gz")

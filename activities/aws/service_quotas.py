@@ -48,7 +48,7 @@ def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
     if not changed and vcpus_asked == action.vcpus_asked:
         where = action.region or "the whole account"
         delay = sessions.poll * min(attempt.number(), _LONGEST_POLLS)
-        raise Pending(f"AWS decides on {len(statuses)} quotas of {where} in {action.account_id}", delay=delay)
+        raise Pending(f"AWS is deciding on {len(statuses)} quotas of {where} in {action.account_id}", delay=delay)
     return QuotaStatuses(statuses=statuses, vcpus_asked=vcpus_asked)
 
 

@@ -23,5 +23,5 @@ def usable_regions(member: Member) -> tuple[str, ...]:
     regions = member.ec2(member.default_region).describe_regions(AllRegions=False)["Regions"]
     usable = tuple(sorted(item["RegionName"] for item in regions if item.get("OptInStatus") != "not-opted-in"))
     if not usable:
-        raise Unavailable(f"EC2 lists no region that account {member} can use; it is asked again", code="NoRegions")
+        raise Unavailable(f"EC2 lists no region that account {member} can use; EC2 is asked again", code="NoRegions")
     return usable

@@ -86,7 +86,7 @@ class AskActivities(Activities):
         if await asyncio.to_thread(complete_hook, caller, region, end.group, end.hook, end.token, end.outcome):
             metrics.reacted("complete-hook", end.because)
         elif not attempt.repeated():
-            # It has timed out, or another client has completed it.
+            # The hook has timed out, or another client has completed it.
             metrics.reacted("complete-hook", end.because, metrics.Outcome.LATE)
         return Done(at=now())
 

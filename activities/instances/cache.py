@@ -32,7 +32,8 @@ from engine.kube.reflector import Followed, newer
 
 _NODES = Followed(NODE, without=frozenset({"images"}))
 _FIRST_LIST = 20.0
-# Seconds. Passes are part of workflow tasks, which must not take five seconds.
+# Seconds for which a pass waits for a broken watch. Passes are part of workflow tasks, which must not take five
+# seconds.
 STREAM_BACK = 4.0
 
 
@@ -90,7 +91,7 @@ class InstanceCache(InformerCache):
         for mirror in self._needed:
             if mirror.listed and mirror.trouble:
                 # Most interruptions end within seconds, while a failed pass is retried only after a growing pause.
-                await _until(mirror, mirror.current(), back_by, "is not followed")
+                await _until(mirror, mirror.current(), back_by, "has a broken watch")
 
     @property
     def empty(self) -> bool:

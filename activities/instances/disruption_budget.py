@@ -61,7 +61,7 @@ class Disruptions:
             taken: whether AWS reclaims it now.
             most: the limit; None if the setting applies.
             policy: the InterruptionPolicy that sets `most`.
-            members: lists a group of another cluster.
+            members: lists the machines of a group in another cluster.
 
         Raises:
             ApiError: the machines cannot be listed, or the ledger cannot be written. If AWS is reclaiming the machine

@@ -1,4 +1,4 @@
-"""The upkeep of queues and rules: one activity checks an account and region, and corrects it up to the first error.
+"""The upkeep of queues and rules: one activity checks an account and region, and corrects differences up to an error.
 
 In observe mode and for `plan` the differences are only reported.
 """

@@ -74,7 +74,7 @@ class MachineActivities(Activities):
                 replacement = await self._requested(machine, wanted, notices)
         except (UnreplaceableError, Denied, Invalid) as error:
             metrics.reacted(_REPLACE, wanted.because, metrics.Outcome.REFUSED)
-            message = f"is deleted because of {wanted.cause} without being replaced first: {error}"
+            message = f"{wanted.name} is deleted because of {wanted.cause} without being replaced first: {error}"
             why = Unreplaced(uid=wanted.uid, cause=wanted.cause, why=str(error))
             notices.append(warning("NotReplacedFirst", message, about=about(machine)))
             return Asked(turn=Turn(at=now()), unreplaced=why, notices=tuple(notices))
@@ -163,7 +163,7 @@ class MachineActivities(Activities):
         except (Denied, Invalid) as error:
             # AWS reclaims the instance all the same; the replicas are lowered once the Machine is gone.
             log.warning(
-                "Machine %s is deleted, but the replica that was added for its replacement is not taken back yet: %s",
+                "Machine %s is deleted, but the replica that was added for its replacement is not removed yet: %s",
                 machine.key.path,
                 error,
             )
@@ -254,7 +254,7 @@ class MachineActivities(Activities):
         )
 
     async def _spare(self, which: EndReplacement | DeleteOwner, mark: Mark, members: tuple[Machine, ...]) -> None:
-        """Annotate an unneeded replacement so that it is deleted first. Each attempt annotates the same one."""
+        """Annotate an unneeded replacement so that it is deleted first. Each attempt annotates the same Machine."""
         value = surplus_of(which.uid)
         marked = (each for each in members if each.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == value)
         spare = next(marked, None) or next(reversed(newcomers(mark, members)), None)

@@ -33,9 +33,9 @@ RESYNC = Counter(
 
 class Outcome(StrEnum):
     DONE = "done"
-    WAITS = "waits"  # for the budget of its node group; asked again every 20 seconds
-    INCOMPLETE = "incomplete"  # time was over, and Pods were left on the Node, or the replacement was not ready
-    FORCED = "forced"  # time was over, and the remaining Pods were deleted
+    WAITS = "waits"  # the machine waits for the budget of its node group, which is checked again every 20 seconds
+    INCOMPLETE = "incomplete"  # at the end of the time, Pods were left on the Node or the replacement was not ready
+    FORCED = "forced"  # at the end of the time, the remaining Pods were deleted
     REFUSED = "refused"  # no replacement could be requested before the deletion, or the instance was not terminated
     LATE = "late"  # Auto Scaling did not wait for the hook's completion any more
 

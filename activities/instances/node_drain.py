@@ -124,12 +124,12 @@ class NodeActivities(Activities):
             pods = NodePods(store, node)
             while left := await pods.left():
                 if pods.used_again:
-                    # Pods scheduled on it would be evicted again and again.
+                    # Pods scheduled on the Node would be evicted again and again.
                     return _given_up(node, f"{node.node} was uncordoned by another client, with Pods left on it", left)
                 until = end_of_drain(node.how, begun.since, node.until, left)
                 if until is not None and until <= now():
                     if not (evicted or begun.reported or begun.forced):
-                        # The event came late, and AWS may act later than announced.
+                        # The event came late. The Pods are evicted once, because AWS may act later than announced.
                         for pod in left:
                             await _evicted(api, pod, node)
                     return await self._end(api, node, begun, pods, left)
@@ -233,7 +233,7 @@ async def _changed(api: KubeApi, node: CordonNode | ReleaseNode, change: Callabl
         patch = change(MarkedNode.model_validate(found)) if found else {}
         if not (found and patch):
             return False
-        # A merge patch replaces a list as a whole.
+        # A merge patch replaces the list of taints as a whole, so it must be based on the current list.
         version = text(found, "metadata", "resourceVersion") if "taints" in mapping(patch, "spec") else ""
         try:
             await api.patch(NODE, "", node.node, patch, resource_version=version)

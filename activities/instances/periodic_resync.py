@@ -2,9 +2,9 @@
 
 If EC2's answer differs from an instance's label, or from the date in its annotation, the answer is sent to the
 instance's workflow, which then needs no query of its own. It is also sent if the annotation has an open lifecycle
-action. If an AWSMachinePool shows another state than its group has, the group's workflow is woken and queries AWS. An
-instance for whose Machine a replacement was requested is woken as well: if its workflow was lost, a new workflow
-completes or withdraws the replacement.
+action. If an AWSMachinePool shows another state than its group has, the group's workflow is woken and queries AWS. The
+workflow of an instance whose Machine is being replaced is woken as well: if it was lost, a new workflow completes or
+withdraws the replacement.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class SweepActivities(Activities):
         if not look.dry_run:
             for key in replaced:
                 await wake(self._client, key.lifecycle_in(look.key.cluster))
-        # One object is enough to go on sweeping, even without an instance: getting one later does not wake the sweep.
+        # The sweep goes on while any object exists, even without an instance, because an object that gets its instance
+        # later does not wake the sweep.
         if self._cache.empty and not replaced:
             return look.swept("there is no AWSMachine, AWSMachinePool or Node", None)
         bulk = await ask_about_all(self._served, machines, moment, activity.heartbeat, self._cache.account_of)

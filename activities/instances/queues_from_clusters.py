@@ -47,7 +47,7 @@ class ClusterPlaces:
         self._clusters = tuple(store.follow(Followed(kind)) for kind in CLUSTER_KINDS)
         self._changed = asyncio.Event()
         self._own: dict[str, str] = {}  # the process's account by region
-        self._left_out: tuple[str, ...] = ()  # logged already
+        self._left_out: tuple[str, ...] = ()  # problems that were logged already
         for mirror in (self._identities, *self._clusters):
             mirror.listen(lambda _before, _after: self._changed.set())
 
@@ -144,7 +144,7 @@ async def run_with_cluster_places(
             others = await clusters.other_than(found)
             logger.warning(
                 "the AWS provider's clusters are in other accounts or regions now: %s; "
-                "this process ends, to start again with these",
+                "this process ends, and starts again with these accounts and regions",
                 ", ".join(others) or "none",
             )
             end()

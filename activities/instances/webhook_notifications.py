@@ -97,7 +97,7 @@ class NotificationActivities(Activities):
         replaced = {name.lower() for name in given}
         headers = {name: value for name, value in usual.items() if name.lower() not in replaced} | given
         try:
-            if self._authorities is None:  # loading them takes a tenth of a second
+            if self._authorities is None:  # loading the authorities takes a tenth of a second
                 self._authorities = await asyncio.to_thread(ssl.create_default_context)
             async with (
                 asyncio.timeout(TIMEOUT),

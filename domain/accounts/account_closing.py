@@ -60,7 +60,9 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
 
 
 def has_begun(world: ClaimWorld, account: Account) -> bool:
-    """Whether the Account records that it is being closed for this claim. Then nothing else may be done in it."""
+    """Whether the Account records that it is being closed for this claim. If so, nothing else may be done in the AWS
+    account.
+    """
     uid = world.claim.metadata.uid
     return bool(uid) and account.metadata.annotations.get(CLOSING_FOR) == uid
 

@@ -2,7 +2,7 @@
 
     ""  --the organization's permit--> CreateAccount --> waits for AWS --> id recorded --> Creating
 
-A pool's Account that has no AWS account after 25 minutes is deleted, and its pool creates another.
+A pool's Account without AWS account or pending request after 25 minutes is deleted; its pool creates another.
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ def _held(world: AccountWorld, now: datetime) -> Decision:
 def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
     """The actions that terminate our instances after an initialisation was interrupted, for example by a killed worker.
 
-    A region that refuses three times is skipped, for example in a suspended account; the audit reports it. Instances
-    without our tags are not terminated: people add existing accounts by id, and those may run other instances.
+    A region that refuses three times is skipped, for example in a suspended account; the audit reports instances left
+    there. Instances without our tags are not terminated: people add existing accounts, which may run other instances.
     """
     account, known = world.account, world.known
     reachable = bool(account.spec.aws_account_id) and (world.claim is not None or not account.customers)
@@ -159,5 +159,5 @@ def _shut_out(world: AccountWorld, refusal: Refusal, until: datetime, now: datet
     if world.state != AccountState.FAILED:
         return _shown(world, refusal.message, now, again)
     why = f"AWS account {world.account.spec.aws_account_id} cannot be accessed any more: {refusal.message}"
-    at = "it is released without a clean-up (at once: perdure abandon --skip-cleanup)"
+    at = "it is released without a clean-up (to release it now: perdure abandon --skip-cleanup)"
     return world.waiting(why, "access to the account, or perdure abandon --skip-cleanup", again, deadline=until, at=at)

@@ -1,6 +1,6 @@
 """The tags of an AWS account: its owner and, with `feature.compliance_tags`, three from the ConfigMap.
 
-If the owner is empty, a creation writes the tag, and the validation (`account_validation.py`) does not.
+Without `shard-name`, a creation writes an empty owner; the validation (`account_validation.py`) ignores the tag.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class CcsAccess(Model):
 
 
 class AccessRole(Model):
-    """The ARN of the role, which the ConfigMap now has. If `arn` is empty, `problem` says why."""
+    """The role's ARN, which is now in the ConfigMap. If `arn` is empty, `problem` says why."""
 
     arn: str = ""
     problem: str = ""

@@ -66,7 +66,7 @@ def _unlinked(world: ClaimWorld, now: datetime) -> Decision:
     if lacks := None if claim.spec.manual_sts_mode else key_fault(world.input_secret):
         reason, what = lacks
         where = f"Secret {claim.metadata.namespace}/{claim.spec.byoc_secret_ref.name}"
-        # Adding the finalizer is retried, which also finds the Secret if the watcher does not watch it.
+        # Adding the finalizer is retried. Each attempt reads the Secret, even if the watcher does not watch it.
         return _reporting(world, SHUT_OUT, reason, f"{where} {what}", where, now, _hold(world))
     if claim.status.state == ClaimState.ERROR or _is_true(claim.status, SHUT_OUT):
         written = world.write_status(_without_shut_out(claim.status, ClaimState.NEW, now))
@@ -91,7 +91,7 @@ def _linked(world: ClaimWorld, now: datetime) -> Decision:
     if account is None:
         return world.waiting(f"{link} does not exist", link)
     if world.held is None:
-        why = f"{link} does not name this claim in spec.claimLink: it is not used"
+        why = f"{link} does not name this claim in spec.claimLink, so the claim does not use it"
         return world.waiting(why, "spec.accountLink or the Account's spec.claimLink")
     if account.failed:
         return _failed(world, account, link, now)
@@ -203,8 +203,8 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
-    """None if Perdure wrote no Secret for the claim, or has deleted it. The Account must still exist, because its
-    Secret identifies the key in the claim's Secret.
+    """None if Perdure wrote no Secret for the claim, or has deleted it. The Account must still exist, because the
+    key in its Secret shows whether the claim's Secret is our copy.
     """
     claim = world.claim
     secret = _own_secret(claim)
@@ -224,8 +224,8 @@ def _own_secret(claim: AccountClaim) -> str:
 
 
 def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:
-    """Federated accesses are revoked first, because that needs the support role and the claim's Secret. None after a
-    day, or if the release is forced.
+    """The wait until federated accesses are revoked, which needs the support role and the claim's Secret. None without
+    accesses, after a day, or if the release is forced.
     """
     until = released_at(world.claim.metadata)
     if not world.accesses or release_reason(world.claim, account) or until is None or now >= until:

@@ -44,8 +44,8 @@ def equip(world: ClaimWorld, account: Account) -> Decision | None:
 
 
 def strip(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
-    """The action that deletes the fleet role; empty if there is no such role. An account without a key has the role,
-    whatever the claim's spec says.
+    """The action that deletes the fleet role; empty if there is no such role. An account without a key counts as
+    having the role, whatever the claim's spec says.
     """
     had_role = world.claim.of_fleet_manager or world.known.fleet_principal or not account.spec.iam_user_secret
     if not had_role or world.known.fleet_role_deleted:

@@ -1,5 +1,5 @@
-"""Which claim holds an Account. Tenants can write `spec.accountLink`, so a claim gets nothing from an Account that does
-not link back to it.
+"""Which claim holds an Account. Tenants can write `spec.accountLink`, so a claim gets keys only from an Account that
+links back to it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from domain.identity import Key
 
 
 def holds(claim: AccountClaim, account: Account) -> bool:
-    """Whether the Account belongs to the claim. If it records no claim's uid, its legal entity must be empty or the
-    claim's, because a new claim may have the name of an earlier one.
+    """Whether the Account belongs to the claim. If the Account records no claim's uid, its legal entity must be empty
+    or the claim's, because a new claim may have the name of an earlier claim.
     """
     entity, recorded = account.spec.legal_entity.id, CLAIM_UID_ANNOTATION in account.metadata.annotations
     if unclean(account) and not recorded:  # a release that the replaced operator has begun
@@ -41,8 +41,8 @@ def may_release(claim: Key, account: Account) -> bool:
 
 
 def unclean(account: Account) -> bool:
-    """Whether a release could not clean the account, and must be repeated. The Account is then Failed and has lost its
-    link, as in the replaced operator: tools find such Accounts, clean them and clear their status.
+    """Whether a release could not clean the account, so that the clean-up is repeated. The Account is then Failed and
+    has no link, as in the replaced operator: tools find such Accounts, clean them and clear their status.
     """
     left = account.failed and account.status.reused and not (account.spec.claim_link or account.customers)
     return left and UNCLEANED not in account.metadata.annotations
@@ -53,7 +53,7 @@ def unlinked(account: Account) -> bool:
 
 
 def lost_link(claim: AccountClaim, account: Account) -> bool:
-    """Whether the account is unlinked, and this claim's Secret possibly still has the account's key."""
+    """Whether the account is unlinked, and this claim's Secret may still have the account's key."""
     fulfilled = claim.status.state == ClaimState.READY and not claim.metadata.deleting
     named = fulfilled and claim.spec.account_link == account.metadata.name
     return unlinked(account) and (named or may_release(claim.key, account))

@@ -65,7 +65,7 @@ def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
     if fault := invalid(world, now):
         return fault
     step = _bound(world, now) if claim.spec.account_link else _unbound(world)
-    # A claim that is being handed over becomes Ready in one write; only a claim that waits shows Pending.
+    # A claim whose account is being handed over becomes Ready in one write; only a claim that waits shows Pending.
     idle = claim.status.state == ClaimState.NEW and all(world.refused(action.slot) for action in step.actions)
     if idle or claim.status.state == ClaimState.ERROR:
         return world.reaching(ClaimState.PENDING, "Unclaimed", PENDING_MESSAGE, now, why="search for an account")
@@ -104,7 +104,7 @@ def _bound(world: ClaimWorld, now: datetime) -> Decision:
         why = f"Account {claim.spec.account_link} does not exist: blank spec.accountLink to get another account"
         return world.waiting(why, f"Account/{claim.spec.account_link}")
     if world.held is None:
-        why = f"Account {account.metadata.name} does not name this claim in spec.claimLink: it is not handed over"
+        why = f"Account {account.metadata.name} does not name this claim in spec.claimLink, so it is not handed over"
         return world.waiting(why, "spec.accountLink or the Account's spec.claimLink")
     if stopped := left_alone(world, account.spec.aws_account_id) or world.paused(account):
         return stopped

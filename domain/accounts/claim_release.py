@@ -1,6 +1,6 @@
 """The release of an AccountClaim on a pool.
 
-    deleted --> other finalizers are gone --> keys rotated --> cleaned in every region
+    deleted --> other finalizers are gone --> keys rotated --> cleaned in the claim's regions
             --> account free for its legal entity --> gone
 
 The tenant's key is deleted first, so that nothing new is created during the clean-up. If the clean-up keeps failing,
@@ -59,7 +59,7 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
 def _cleaning(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
     claim, known = world.claim, world.known
     member, key = world.member_of(account), account.spec.iam_user_secret
-    if not (key or claim.of_fleet_manager or known.fleet_principal):  # blanked by a person
+    if not (key or claim.of_fleet_manager or known.fleet_principal):  # a person blanked the Secret's name
         key = secret_of(account.metadata.name)
     if not account.spec.aws_account_id:
         return ()

@@ -82,7 +82,7 @@ def _byoc_fault(claim: AccountClaim) -> Fault | None:
     if not spec.aws_credential_secret.name or not spec.aws_credential_secret.namespace:
         return "AWSSecretRefMissing", "spec.awsCredentialSecret needs a name and a namespace"
     if spec.byoc_secret_ref.namespace != claim.metadata.namespace:
-        where = f"{spec.byoc_secret_ref.namespace!r}, the claim is in {claim.metadata.namespace!r}"
+        where = f"{spec.byoc_secret_ref.namespace!r}, but the claim is in {claim.metadata.namespace!r}"
         return "BYOCSecretRefNamespaceMismatch", f"spec.byocSecretRef names namespace {where}"
     if fault := _secret_elsewhere(claim):
         return fault
@@ -95,7 +95,7 @@ def _secret_elsewhere(claim: AccountClaim) -> Fault | None:
     secret = claim.spec.aws_credential_secret
     if not secret.namespace or secret.namespace == claim.metadata.namespace:
         return None
-    where = f"{secret.namespace!r}, the claim is in {claim.metadata.namespace!r}"
+    where = f"{secret.namespace!r}, but the claim is in {claim.metadata.namespace!r}"
     return "AWSSecretRefNamespaceMismatch", f"spec.awsCredentialSecret names namespace {where}"
 
 

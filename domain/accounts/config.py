@@ -19,7 +19,7 @@ from domain.model import Model
 _NAME = f"ConfigMap {OPERATOR_NAMESPACE}/{CONFIG_MAP}"
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
-_LARGEST = 2**63 - 1  # the API server refuses larger integers, here in pools and Accounts
+_LARGEST = 2**63 - 1  # the API server refuses larger integers in AccountPools and Accounts
 
 
 class PoolConfig(Model):

@@ -36,7 +36,7 @@ ACCESS_ROLE = "OrganizationAccountAccessRole"
 SUPPORT_ROLE_PREFIX = "ManagedOpenShift-Support-"
 ADMIN_USER_PREFIX = "osdManagedAdmin-"
 ROLE_SESSION_NAME = "awsAccountOperator"
-CCS_ACCESS_ROLE = "RH-SRE-CCS-Access"  # a role of the payer; the ConfigMap has its ARN, under the next key
+CCS_ACCESS_ROLE = "RH-SRE-CCS-Access"  # a role of the payer; the ConfigMap has its ARN under CCS_ACCESS_KEY
 CCS_ACCESS_KEY = "CCS-Access-Arn"
 STS_SESSION_NAME = "RH-Account-Initialization"  # session name when the customer's role is assumed in STS mode
 # The role of a fleet manager's claim, and its policies.
@@ -49,7 +49,8 @@ OWNER_TAG = "owner"
 
 # Annotation of an Account: until when AWS's limit postpones its closing. The prefix is .io, unlike PAUSE_ANNOTATION's.
 CLOSE_LIMITED_UNTIL = "aws.managed.openshift.io/close-rate-limited-until"
-# Annotation of an Account that is being closed: the uid of its claim. A workflow that has lost its memory needs this.
+# Annotation of an Account that is being closed: the uid of its claim. It also tells a workflow without memory that
+# the closing has begun.
 CLOSING_FOR = "perdure.dev/closing-for"
 CLOSE_BACKOFF_SECONDS = "aws.managed.openshift.io/close-backoff-seconds"
 

@@ -64,9 +64,10 @@ def wants_account(account: Account) -> bool:
 
 
 def _firsts(accounts: Iterable[Account], passed: Mapping[str, str]) -> dict[str, Account]:
-    """For each name, the oldest Account without an AWS account, because AWS identifies requests only by name.
+    """For each name, the oldest Account without an AWS account. Accounts in several namespaces may share a name, and
+    AWS identifies requests only by name.
 
-    If a younger Account got the permit (`passed`), it takes precedence, because AWS's request is for that Account.
+    A younger Account that got the permit (`passed`) takes precedence, because AWS's request is for that Account.
     """
     firsts: dict[str, Account] = {}
     for account in oldest_first(a for a in accounts if not (a.spec.aws_account_id or a.customers or a.failed)):
@@ -122,7 +123,7 @@ def judge(
         may_be_its = wants_account(first) or name in open_permits or name in creating or found is not None
         passes = first.key != account.key
         if passes and may_be_its:
-            message = f"waits until {first.key.path} has its AWS account, as both have the same account name in AWS"
+            message = f"waits until {first.key.path} has its AWS account, because both have the same name in AWS"
             behind[account.key.path] = Permit(verdict=Verdict.QUEUED, message=message)
             continue
         firsts[name] = account
@@ -173,7 +174,7 @@ def adopted(
     strangers: Collection[str],
     passed: Mapping[str, str] = MappingProxyType({}),
 ) -> set[str]:
-    """The ids of AWS accounts that Accounts would adopt. The owner of each must be checked first."""
+    """The ids of AWS accounts that Accounts would adopt. The owner tag of each must be checked first."""
     asking = (account for name, account in _firsts(accounts, passed).items() if name not in reported)
     wanting = (account for account in asking if wants_account(account))
     present = _Present(accounts, census, strangers)
@@ -246,7 +247,7 @@ class _Present:
         """The permit to adopt the AWS account or pending request with this Account's name, else None.
 
         If another installation has an account with this name, AWS refuses a second one with the same e-mail address,
-        and the Account is replaced.
+        and the pool replaces the Account.
         """
         name = account.metadata.name
         email = email_of(name, email_domain).lower()

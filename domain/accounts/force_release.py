@@ -25,9 +25,7 @@ def release_reason(*objects: Account | AccountClaim | None) -> str:
 
 
 def released_at(meta: ObjectMeta) -> datetime | None:
-    """When the release of a customer's account is forced: a day after the deletion was requested. None if the object
-    is not being deleted.
-    """
+    """When the release of a customer's account is forced: a day after its deletion was requested; None before."""
     return meta.deletion_timestamp + PATIENCE if meta.deletion_timestamp else None
 
 

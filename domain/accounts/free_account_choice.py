@@ -24,7 +24,7 @@ class Candidates:
         for account in ordered:
             by_entity[account.spec.legal_entity.id].append(account)
         for own in by_entity.values():
-            own.sort(key=lambda account: not account.status.reused)  # stable: by age among equals
+            own.sort(key=lambda account: not account.status.reused)  # a stable sort: equal accounts stay ordered by age
         # Iterators, so that taken accounts are visited only once.
         self._own = {entity: iter(own) for entity, own in by_entity.items()}
         self._fresh = iter([a for a in ordered if not a.spec.legal_entity.id and not a.status.reused])
@@ -39,7 +39,7 @@ class Candidates:
         neither.
         """
         for account in chain(self._own.get(claim.spec.legal_entity.id, ()), self._fresh):
-            if account.metadata.name not in self._taken:  # both lists may contain an unused account
+            if account.metadata.name not in self._taken:  # an unused account may be in both iterators
                 self._taken.add(account.metadata.name)
                 return account
         return None

@@ -1,7 +1,6 @@
 """Tags of IAM users, roles and instances: `aws-managed-tags`, the claim's `customTags`, the names of Account and claim.
 
-An object that is not tagged with the Account's name is not Perdure's. For tags of AWS accounts see
-`aws_account_tags.py`.
+Only objects that are tagged with the Account's name are Perdure's. For tags of AWS accounts see `aws_account_tags.py`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Literal
 MicroType = Literal["t3.micro", "t2.micro"]
 
 ARCHITECTURE = "x86_64"
-# EC2's codes for an instance type that a region does not offer. Each code may also have another reason.
+# EC2's codes for an instance type that a region does not offer. Each code may also mean something else.
 _TYPE_REFUSED = frozenset({"InvalidInstanceType", "InvalidParameterValue", "Unsupported"})
 
 

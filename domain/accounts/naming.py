@@ -15,7 +15,9 @@ def account_name(suffix: str) -> str:
 
 
 def iam_user_id(name: str, uid: str) -> str:
-    """The id in the names of the IAM user and role: a generated Account name's suffix, else one of the uid."""
+    """The id in the names of the IAM user and role: the suffix of a generated Account name, else one
+    derived from the uid.
+    """
     last = name.rsplit("-", 1)[-1]
     fits = len(last) == SUFFIX_LENGTH and set(last) <= set(SUFFIX_ALPHABET)
     return last if fits else suffix_of(uid)

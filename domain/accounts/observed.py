@@ -115,7 +115,7 @@ class AccountMemory(Model):
     failure: str = ""  # AWS's code for the last failed create request
     tagged: bool = False
     support_role: bool = False
-    support_role_shut: bool = False  # it could not be assumed since it was last ensured
+    support_role_shut: bool = False  # AWS refused to let it be assumed after it was last ensured
     admin_secret: str = ""
     regions: tuple[str, ...] | None = None
     outcomes: dict[str, RegionOutcome] = {}
@@ -220,7 +220,7 @@ class ClaimMemory(Model):
 
     fulfilled: str = ""
     made: str = ""  # the Account created for a customer's account, until the claim has its link
-    fleet_principal: str = ""  # whom the fleet manager's role trusts, once it is made
+    fleet_principal: str = ""  # the principal that the fleet manager's role trusts; empty before the role exists
     role_delivered: bool = False
     fleet_role_deleted: bool = False
     held_secret: str = ""  # the customer's Secret that has our finalizer, even if the claim now names another one
@@ -241,7 +241,7 @@ class ClaimWorld(AreaWorld):
     account: Account | None = None
     pool_exists: bool = True
     unserved: str = ""  # why none of the pool's accounts fits the claim
-    by_pool: bool = False  # the pool's pass, not the claim's workflow, decides, right after it has bound the claim
+    by_pool: bool = False  # the pool's pass, which has just bound the claim, decides instead of the claim's workflow
     rotate_keys: bool = True
     input_secret: InputSecret | None = None  # the customer's Secret that a BYOC claim names; None if it does not exist
     delivered: bool = False  # whether a BYOC claim's own Secret exists
@@ -290,7 +290,7 @@ class ClaimWorld(AreaWorld):
         return super().written(patch, resource_version, gone=gone)._after()
 
     def _after(self) -> Self:
-        """A Ready claim forgets the handover. So a claim whose state is reset repeats it."""
+        """A Ready claim forgets the handover, so that the handover is repeated if the claim's state is reset."""
         linked = self.learn(made="") if self.claim.spec.account_link else self
         if self.claim.status.state != ClaimState.READY:
             return linked

@@ -53,7 +53,7 @@ def regions_of(config: OperatorConfig) -> tuple[str, ...]:
 
 
 def free_places(states: Iterable[str], at_once: int) -> int:
-    """How many more regions may be enabled; `states` has all the account's regions."""
+    """How many more regions may be enabled, given the states of all the account's regions."""
     return at_once - sum(state in {"ENABLING", "DISABLING"} for state in states)
 
 

@@ -83,7 +83,7 @@ class OrganizationMemory(Model):
     cases_problem: str = ""  # why the last query of cases was refused
     wanting: int = 0  # how many Accounts waited for an AWS account in the last pass
     room_unreported: bool = False  # the last change of the room has not been reported to the pools
-    news: bool = False  # report that change to the pools now
+    news: bool = False  # that change must be reported to the pools now
     units: dict[str, str] = {}  # legal entity id -> OU id
     opt_in_granted: dict[str, datetime] = {}  # Account name -> expiry of its permit to opt in to regions
     opt_in_wanting: int = 0  # how many Accounts waited for such a permit in the last pass

@@ -45,7 +45,7 @@ class ObserveClaim(Look):
 
 class PoolMemory(Model):
     unborn: tuple[str, ...] = ()  # members without an AWS account in the last pass
-    died: tuple[str, ...] = ()  # members that have been reported as failed since that pass
+    died: tuple[str, ...] = ()  # members that have been reported as failed since the last pass
     deaths: FailedAccounts = FailedAccounts()
     refused: tuple[str, ...] = ()  # uids of waiting claims whose last binding was refused, longest ago first
     bonds_seen: bool = False  # a pass has read all claims and completed unfinished bindings

@@ -80,7 +80,7 @@ class PoolView(Model):
     deaths: FailedAccounts = FailedAccounts()
     in_flight_limit: int = CREATED_AT_ONCE
     refused: tuple[str, ...] = ()  # uids of claims whose last binding was refused, longest ago first
-    token: str = ""  # identifies the pass, the same in all its attempts
+    token: str = ""  # identifies the pass; the same in every attempt of its activity
 
 
 class NewAccount(KubeModel):
@@ -172,7 +172,7 @@ def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> A
 
 
 def shows(pool: AccountPool, counts: AccountPoolStatus) -> bool:
-    """Whether the pool's status shows all these counts. The status of an adopted pool may lack some."""
+    """Whether the pool's status shows all these counts. The replaced operator's status may lack some."""
     numbers = AccountPoolStatus.model_fields.keys() - {"conditions"}
     return pool.status is not None and pool.status == counts and numbers <= pool.status.model_fields_set
 
@@ -205,7 +205,7 @@ def _fill(
         return (), fault, ("ConfigMap",), None
     if problem := _configured(view).problem:
         return (), key_faults({"accountpool": problem}), ("ConfigMap",), None
-    if view.room is None or view.room.limit is None:  # the latter: counted before the limit was configured
+    if view.room is None or view.room.limit is None:  # without a limit: counted before it was configured
         return (), "the organization's accounts are being counted", ("Organization",), None
     pause = view.deaths.pause_until
     if pause and now < pause:
@@ -241,7 +241,7 @@ def _at_limit(account: Account) -> bool:
 
 
 def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:
-    """Account names derive from the pass's id, so that a repeated creation finds the Accounts of the first one."""
+    """Account names derive from the pass's id, so that a repeated creation finds the Accounts of the first attempt."""
     taken = {account.metadata.name for account in view.accounts}
     suffixes = (suffix_of(view.pool.metadata.uid, view.token, str(serial)) for serial in range(number + len(taken)))
     free = [suffix for suffix in suffixes if account_name(suffix) not in taken]
@@ -311,8 +311,8 @@ def has_free(view: PoolView) -> bool:
 def has_bound(view: PoolView, *, thorough: bool) -> bool:
     """Whether an Account names a claim whose own link may be missing.
 
-    Unless `thorough`, Accounts with `status.claimed` are skipped: that field is set shortly after the binding, even if
-    the claim's link is missing.
+    Unless `thorough`, Accounts with `status.claimed` are skipped, even if their claim's link is missing: the field is
+    set shortly after every binding.
     """
     bound = (account for account in view.accounts if account.spec.claim_link)
     return any((thorough or not account.status.claimed) and _offered(account, view) for account in bound)

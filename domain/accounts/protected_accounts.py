@@ -14,7 +14,9 @@ def is_protected(world: AreaWorld, account_id: str) -> bool:
     return bool(account_id) and account_id in {*world.config.payer_account_ids, *world.protected}
 
 
-def left_alone(world: AreaWorld, account_id: str, waits_for: str = "its removal") -> Decision | None:
+def left_alone(
+    world: AreaWorld, account_id: str, waits_for: str = "its removal from the protected accounts"
+) -> Decision | None:
     if not is_protected(world, account_id):
         return None
     why = (
@@ -25,8 +27,8 @@ def left_alone(world: AreaWorld, account_id: str, waits_for: str = "its removal"
 
 
 def only_shown(world: AccountWorld) -> bool:
-    """Whether the AWS account is development mode's and protected: its Account becomes Ready without a call to AWS. The
-    payer's own account is recognised only by a refusal.
+    """Whether the AWS account is development mode's dummy, and protected: its Account becomes Ready without any call.
+    The payer's own account is recognised only by a refusal.
     """
     refused = any(refusal.code == PROTECTED for refusal in world.refusals.values())
     return world.stands_in(world.account) and (is_protected(world, world.account.spec.aws_account_id) or refused)

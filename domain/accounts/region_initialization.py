@@ -17,7 +17,7 @@ from domain.accounts.resources import Account, AccountState
 from domain.decision import Decision
 from domain.resource import condition_of, parse_timestamp
 
-# Makes the decision once every region has an outcome, and AWS has not refused all of them.
+# Makes the decision after every region has an outcome, unless AWS has refused all regions.
 Done = Callable[[AccountWorld, datetime], Decision]
 
 

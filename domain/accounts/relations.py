@@ -226,7 +226,7 @@ RELATIONS = (
         known_as=_claim_names,
         news=News(_shown_to_claim, linked=Linked.FOLLOWED),
     ),
-    # After a restore, a person removes the uids of the former claims.
+    # After a restore, a person removes the uids of the former claims from the Accounts. This wakes the claims.
     Relation(
         of=Account,
         to=AccountClaim,

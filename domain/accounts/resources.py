@@ -63,7 +63,7 @@ UNNAMED_POOLS = frozenset({"", "default"})
 
 
 class LegalEntity(KubeModel):
-    """Who uses the account: `id` names the OU; a released account goes only to claims with the same `id`."""
+    """Who uses the account."""
 
     id: Required[str] = Field(
         "", description="Names the organizational unit; a released account goes only to claims with an equal id."
@@ -117,7 +117,9 @@ class AccountStatus(KubeModel):
     conditions: Atomic[tuple[Condition, ...]] = Field(
         (), description="Every state the account has been in; a condition stays True when the state is left."
     )
-    state: str = Field("", description="The account's state; a blank one starts again with the same AWS account.")
+    state: str = Field(
+        "", description="The account's state; if blanked, creation starts again with the same AWS account."
+    )
     rotate_credentials: bool = Field(False, description="Set when the account is released; read by older tools.")
     rotate_console_credentials: bool = Field(
         False, description="Set when the account is released; read by older tools."
@@ -151,7 +153,7 @@ class Account(CustomResource):
     @property
     def always_written(self) -> dict[str, object]:
         """The replaced operator always leaves these fields in the spec, even if they are empty."""
-        # Without the required ones, the API server would refuse to give a spec to an object that has none.
+        # If the object has no spec yet, the API server accepts a spec only with the required fields.
         required = {"aws_account_id", "iam_user_secret"}
         return self.spec.model_dump(mode="json", include={*required, "claim_link", "legal_entity"})
 
@@ -161,7 +163,6 @@ class Account(CustomResource):
 
     @property
     def customers(self) -> bool:
-        """Whether the account is a customer's."""
         return self.spec.byoc or self.spec.manual_sts_mode
 
     @property
@@ -268,7 +269,7 @@ class FleetManagerConfig(KubeModel):
     """Special handling of the fleet manager's claims."""
 
     trusted_arn: Required[str] = Field(
-        "", alias="trustedARN", description="The principal that may assume the account's managed role."
+        "", alias="trustedARN", description="The principal that may assume the role managed-sts-role in the account."
     )
 
 
@@ -277,7 +278,7 @@ class AccountClaimSpec(KubeModel):
 
     legal_entity: Required[LegalEntity] = Field(LegalEntity(), description="Who will use the account.")
     aws_credential_secret: Required[SecretReference] = Field(
-        SecretReference(), description="Where to write the account's credentials; in the claim's own namespace."
+        SecretReference(), description="The Secret for the account's credentials, in the claim's own namespace."
     )
     aws: Required[ClaimAws] = Field(ClaimAws(), description="The claim's settings for AWS.")
     account_link: Required[str] = Field("", description="The Account that serves the claim; written by the operator.")

@@ -1,4 +1,4 @@
-"""Service quotas of a pool's account: each one's status by AWS's history of requests, and which to request now.
+"""Service quotas of a pool's account: their statuses by AWS's history of requests, and which to request now.
 
     TODO --asked for--> IN_PROGRESS --approved, or high enough already--> COMPLETED
       |                      +--denied, not approved--> DENIED

@@ -15,8 +15,9 @@ from domain.identity import Key
 
 OLD_CASE = timedelta(hours=1)
 OLD_CASE_POLL = timedelta(minutes=10)
-# The age of a new case at its first query; then the pause between queries, as a fraction of the youngest case's age.
+# The age of a new case at its first query.
 FIRST_CASE_LOOK = timedelta(seconds=5)
+# The pause between queries, as a fraction of the youngest case's age.
 CASE_PAUSE_BY_AGE = 0.4
 
 
@@ -44,7 +45,7 @@ def _opened_at(account: Account) -> datetime | None:
 def next_case_looks(
     known: OrganizationMemory, case_poll: timedelta, now: datetime
 ) -> tuple[datetime | None, datetime | None]:
-    """When young cases and when old cases are queried next; None where there are none."""
+    """When young cases and when old cases are queried next; None if no such case is open."""
     young_at = _next_young_look(known, case_poll, now) if known.young_cases else None
     old_poll = max(OLD_CASE_POLL, case_poll)
     old_at = (known.old_cases_at or now - old_poll) + old_poll if known.old_cases else None

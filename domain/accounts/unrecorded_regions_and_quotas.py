@@ -46,7 +46,7 @@ def _newer(shown: ServiceQuota, news: ServiceQuota | None) -> ServiceQuota:
 
 
 def still_unwritten(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> dict[str, object]:
-    """The news that the status does not show yet, by field of the memory. Regions unknown to AWS stay in it."""
+    """The news that the status does not show yet, by field of the memory. Regions unknown to AWS remain news."""
     if not regions and not quotas:
         return {}
     shown = quotas_of(status)

@@ -9,8 +9,9 @@ has the name of the instance or group in AWS.
 
 | what | written by |
 |---|---|
-| labels `ec2-instance-state`, `ec2-instance-interruption`, `perdure.dev/instance-events` | the instance's workflow |
+| labels `ec2-instance-state` and `ec2-instance-interruption` | the instance's workflow |
 | label `asg-instance-state` | the group's workflow |
+| annotation `perdure.dev/instance-events` | the workflow that writes the object's labels |
 | queues and rules of a served account and region | the queue's own workflow |
 | replicas and `perdure.dev/replacing` of a MachineDeployment | the instance's workflow, while it replaces a Machine |
 | a Machine's deletion, a Node's cordon and Pods' evictions | the instance's workflow, where the policy asks for it |
@@ -48,7 +49,7 @@ MACHINE_SET = _kind("MachineSet", CLUSTER_GROUP, CLUSTER_VERSION)
 # A Node of Perdure's own cluster, even if other areas serve another cluster.
 NODE = _kind("Node", "", "v1")
 
-# Read to find the account of a cluster's machines.
+# These kinds are read to find the AWS account of a cluster's machines.
 AWS_CLUSTER = _kind("AWSCluster", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION)
 AWS_CLUSTER_ROLE_IDENTITY = _kind(
     "AWSClusterRoleIdentity", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION, "awsclusterroleidentities"

@@ -1,7 +1,7 @@
 """The actions of an instance's lifecycle.
 
 One action reads the instance's objects and writes the labels, so that an event costs one activity. The other actions
-run by themselves: a slow AWS or a Node that takes an hour to drain delays no label.
+run separately, so that neither a slow AWS nor a Node that takes an hour to drain delays a label.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class _TakesTurn(_InstanceAction):
 
 
 class Asked(Reported):
-    """The permission to disrupt a Machine, and its replacement, or why there is none."""
+    """The permission to disrupt a Machine, and its replacement or why it gets none."""
 
     turn: Turn
     replacement: Replacement | None = None
@@ -189,12 +189,12 @@ class AskReplacement(_MachineAction, _TakesTurn):
     activity: ClassVar[str] = "instances.ask_replacement"
     title: ClassVar[str] = "request a replacement of Machine {namespace}/{name} because of {cause}"
     result: ClassVar[type[Model] | None] = Asked
-    # A request that was sent is observed and withdrawn later, even if the Machine is gone by then.
+    # A request that was sent must be known, so that it can be withdrawn even if the Machine is gone by then.
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
     @property
     def most_attempts(self) -> int:
-        """Few: the decision learns of the error, and deletes the Machine at the deadline without a replacement."""
+        """Few, so that the decision learns of the error: at the deadline it deletes the Machine unreplaced."""
         return 3
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
@@ -229,7 +229,7 @@ class DeleteOwner(_MachineAction, _TakesTurn):
 
     deployment: str = ""  # the MachineDeployment that was asked for a replacement; empty if none was requested
     cluster: str = ""
-    about: tuple[Key, ...] = ()  # the objects, beside the Machine, that get an Event about the deletion
+    about: tuple[Key, ...] = ()  # the objects, besides the Machine, that get an Event about the deletion
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         assert isinstance(result, Taking)  # noqa: S101 - the activity's type
@@ -323,7 +323,7 @@ class EmptyNode(_NodeAction):
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     cause: str
-    until: datetime | None = None  # None for no limit
+    until: datetime | None = None  # when the drain's time is over; None for no limit
     how: Draining = Draining()  # how Pods are evicted, and what happens to Pods that cannot be evicted
     begun: Emptying | None = None  # the drain as it was last reported; None at the beginning of the drain
     about: tuple[Key, ...] = ()  # the objects that get an Event about the drain; empty without an InterruptionPolicy

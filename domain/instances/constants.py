@@ -22,8 +22,8 @@ POOL_LABEL = f"{CLUSTER_GROUP}/pool-name"
 DEPLOYMENT_LABEL = f"{CLUSTER_GROUP}/deployment-name"
 SET_LABEL = f"{CLUSTER_GROUP}/set-name"
 CONTROL_PLANE_LABEL = f"{CLUSTER_GROUP}/control-plane"
-# EKS, Karpenter, kOps and eksctl set these labels. A Node without a Machine belongs to the node group that is named by
-# the first of them that the Node has.
+# EKS, Karpenter, kOps and eksctl set these labels. If a Node without a Machine has several of them, the first in this
+# order names its node group.
 NODE_GROUP_LABELS = (
     "eks.amazonaws.com/nodegroup",
     "karpenter.sh/nodepool",

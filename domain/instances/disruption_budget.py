@@ -26,7 +26,7 @@ from domain.resource import ObjectMeta
 
 LONGEST_DISRUPTION = timedelta(hours=1)
 ASK_FOR_TURN_AGAIN = timedelta(seconds=20)
-# Node pools and node groups may have the same name.
+# A node pool and a node group may have the same name, so the name of the group in the ledger includes this word.
 _NODE_GROUPS = {"karpenter.sh/nodepool": "node pool", "kops.k8s.io/instancegroup": "instance group"}
 # How many Machines a reason for waiting names at most. Lists show the reason, so it has to be short.
 _MOST_NAMED = 3
@@ -43,8 +43,8 @@ class Turn(Model):
         return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
 
     def holds_up(self, now: datetime, *, taken: bool) -> bool:
-        """Whether this answer makes a cause wait. If AWS is reclaiming the instance (`taken`), an answer to a request
-        made before that does not count.
+        """Whether this answer makes a cause wait. If AWS is reclaiming the instance (`taken`), only an answer to a
+        request that said so counts.
         """
         return self.waits(now) and (self.taken or not taken)
 
@@ -108,7 +108,7 @@ def node_group(machine: Machine | Node) -> str:
 
 
 def member_of(pool: AWSMachinePool, instance: str, node: str, *, ready: bool) -> Node:
-    """A pool's instance without Machine; `node` is empty if it has not joined."""
+    """An instance of a pool without Machines, as a Node; `node` is empty before the instance has joined."""
     labels = {POOL_LABEL: pool.metadata.name}
     meta = ObjectMeta(namespace=pool.metadata.namespace, name=node or instance, uid=instance, labels=labels)
     conditions = [{"type": "Ready", "status": "True"}] if ready else []
@@ -124,7 +124,7 @@ def waits_for(
     *,
     taken: bool,
 ) -> str:
-    """Why the machine has to wait: the group, the machines waited for, and the limit; empty if it may be disrupted now.
+    """Why the machine waits: its group, the machines that it waits for, and the limit; empty if it may be disrupted.
 
     `members` are the machines of the node group, `under_way` the group's disruptions in the ledger. `taken`: whether
     AWS reclaims the instance now.

@@ -13,10 +13,10 @@ from domain.instances.constants import DO_NOT_DISRUPT
 from domain.instances.interruption_policy import Budgets, Draining
 from domain.resource import KubeModel, ObjectMeta, timestamp
 
-# A Pod that is overdue by this much is unlikely to end by itself: a finalizer keeps it, or its kubelet is away.
+# A Pod that is overdue by this much is unlikely to end by itself: a finalizer keeps it, or its kubelet is unreachable.
 _OVERDUE = timedelta(seconds=30)
-# The longest wait for a Pod whose kubelet is away: else a lifecycle hook would be held for hours. Cluster API, too,
-# waits five minutes.
+# The longest wait for a Pod whose kubelet is unreachable: else a lifecycle hook would be held for hours. Cluster API,
+# too, waits five minutes.
 _UNREACHABLE = timedelta(minutes=5)
 _MIRROR_POD = "kubernetes.io/config.mirror"
 _ENDED = ("Succeeded", "Failed")
@@ -64,7 +64,7 @@ class Pod(KubeModel):
         return f"Pod {self.name} should have ended at {timestamp(ends)}{waits}"
 
     def given_up(self, now: datetime) -> bool:
-        """Whether a drain no longer waits for the Pod, if its kubelet is away."""
+        """Whether a drain no longer waits for the Pod, if its kubelet is unreachable."""
         ends = self.metadata.deletion_timestamp
         return ends is not None and now - ends > _UNREACHABLE
 

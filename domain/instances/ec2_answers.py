@@ -1,7 +1,7 @@
 """EC2's answer about an instance overrides all events from before the question.
 
-EC2 may not know a new instance for a while, so the instance counts as absent only if EC2 does not know it three times
-within two minutes; after an event that reports its end, once is enough.
+EC2 may not know a new instance for a while. So the instance counts as absent only after EC2 has not found it three
+times in a row, about a minute apart; after an event that reports its end, once is enough.
 """
 
 from __future__ import annotations

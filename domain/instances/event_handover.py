@@ -52,7 +52,7 @@ class HandOver(Model):
 
 
 class Taken(Model):
-    """The outcome of each event, by the event's key. `may_appear`: some AWSMachine has no instance yet."""
+    """The outcome of each event, by the event's key. `may_appear` is as in `Handled`."""
 
     outcomes: dict[str, Outcome] = {}
     may_appear: bool = False

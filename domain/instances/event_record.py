@@ -80,7 +80,7 @@ class HeldHook(Model):
     received_at: datetime
     confirmed: bool = False  # whether Auto Scaling has confirmed that the instance waits for this action
     heartbeat_at: datetime | None = None
-    ended_at: datetime | None = None  # when it was completed, or AWS did not confirm that the instance waits
+    ended_at: datetime | None = None  # when it was completed, or when AWS did not confirm that the instance waits
 
 
 class Drain(Model):
@@ -227,7 +227,7 @@ def _with_interruption(record: InstanceRecord, event: InstanceEvent) -> Instance
     notice = Interruption(key=event.key, action=event.action, time=event.time, received_at=event.received_at)
     known = record.interruptions.get(event.kind)
     if known is not None and known.key not in record.refuted_causes and known.lasts != notice.lasts:
-        # AWS announces a hibernation or another end, not both: a forged hibernation must not undo the other notice.
+        # AWS announces either a hibernation or another end: a forged hibernation must not undo the other notice.
         return record if known.lasts else _interrupted(record, event.kind, notice)
     if known is not None and (known.time, known.key) >= (notice.time, notice.key):
         return record
@@ -284,7 +284,7 @@ def _with_planned(record: InstanceRecord, event: InstanceEvent, notice: HealthNo
 
 
 def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
-    """The sort key of a scheduled event's notices: the latest notice is the highest. Of notices with the same update
+    """The sort key of a scheduled event's notices: the latest notice has the highest. Of notices with the same update
     time, a withdrawal is the later one.
     """
     return planned.told_at, planned.notice.over, planned.received_at, planned.key

@@ -1,8 +1,8 @@
 """The workflows that an event goes to. `event_urgency.py` sorts instances by urgency.
 
-An instance's workflow gets the events themselves. A group's workflow gets the results of launches and terminations. It
-is also woken, and then asks Auto Scaling for the instances' states and for further results. If the settings do not name
-the event's account and region, the event is ignored, whatever instance it names.
+An instance's workflow gets the events themselves. An event that names a group wakes the group's workflow, which asks
+Auto Scaling about the group. The workflow also gets the results of launches and terminations from their events.
+If the settings do not name the event's account and region, the event is ignored, whatever instance it names.
 """
 
 from __future__ import annotations

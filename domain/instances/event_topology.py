@@ -26,7 +26,7 @@ _WAIT_S = 20
 # The consumer sends unreadable messages to the dead letters at once; the limit is for messages that always fail. In an
 # outage of ten minutes a message is received about ten times; while its AWSMachine may appear, about twenty times.
 _MOST_RECEIVES = 50
-# States are read again anyway, so an event older than this is worthless.
+# The periodic resync reads states again, so an event older than this is worthless.
 _DELIVERY_AGE_S = 3600
 LONGEST_RULE_NAME = 64
 _LONGEST_QUEUE_NAME = 80
@@ -195,9 +195,7 @@ def rule_name(name: str) -> str:
 
 
 def _fitting(name: str, what: str, service: str, most: int) -> str:
-    """The unchanged name. Raises ValueError if the name is too long: AWS's own refusal would not say which
-    name is too long.
-    """
+    """Raises ValueError if the name is too long, because AWS's refusal would not say which name."""
     if len(name) > most:
         raise ValueError(f"the {what}'s name {name!r} has {len(name)} characters; {service} allows {most}")
     return name

@@ -136,7 +136,7 @@ def verify_hook(action: HookAction, group: str, facts: Facts | None, claimed_at:
 def holds(action: HookAction, group: str, facts: Facts) -> bool:
     state = facts.lifecycle.removeprefix("Warmed:")
     waiting = "Pending:Wait" if action.transition == "launching" else "Terminating:Wait"
-    # AWS does not document in which wait an instance returns to its warm pool.
+    # AWS does not document in which wait state an instance returns to its warm pool.
     waits = state.endswith(":Wait") if action.returns_to_warm_pool else state == waiting
     return facts.group == group and waits
 

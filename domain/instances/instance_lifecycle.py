@@ -110,7 +110,7 @@ def look_at(world: InstanceWorld, now: datetime, *, dry_run: bool = False) -> Lo
     return LookAtInstance(
         key=world.key,
         at=now,
-        record=world.record.model_copy(update={"seen": ()}),  # labels do not depend on keys
+        record=world.record.model_copy(update={"seen": ()}),  # labels do not depend on the events' keys
         recall=not world.known.recalled,
         tags=world.known.tags,
         version=world.labelled.metadata.resource_version if world.labelled else "",
@@ -228,7 +228,8 @@ def _closing(world: InstanceWorld) -> datetime | None:
     pool, listed = world.pool, record.key.instance_id
     unlisted = world.machine is None and pool is not None and listed not in pool.instance_ids
     if unlisted and not (record.planned or record.drain):
-        # A pool never lists the instance of a failed launch: only the open hook links them, and would do so for ever.
+        # A pool never lists the instance of a failed launch. Only the open hook links the instance to the pool, and
+        # would do so for ever.
         return record.heard_at + (_QUIET_BEFORE_CLOSING if is_absent(record) else LONGEST_HOOK)
     return None
 
@@ -299,7 +300,9 @@ def _deadline(
         moments.append(world.known.turn.at + ASK_FOR_TURN_AGAIN)
     # If the consumer's clock is ahead, an event's time of receipt is in the future: AWS is asked from then on.
     moments += [moment for hook in hooks for moment in (hook.next_at, hook.held.received_at)]
-    moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # then annotation and phase drop the action
+    moments += [
+        held.time + LONGEST_HOOK for held in record.open_hooks
+    ]  # from this time the annotation and the phase lack the action
     open_claims = any(unproven(world, cause, now) for cause in found)
     if facts is not None and (open_claims or world.lacks_tags or any(_asks_of_group(world, hook) for hook in hooks)):
         moments.append(facts.at + ASK_AGAIN)

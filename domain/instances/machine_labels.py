@@ -25,7 +25,7 @@ from domain.model import Model
 from domain.resource import ObjectMeta, reckonable
 from domain.writes import JsonPatch
 
-# From the most to the least severe: an AWSMachine has one label.
+# From the most to the least severe. The label shows only the most severe.
 _SEVERITY = (
     "spot-terminate",
     "capacity-reservation",
@@ -55,7 +55,7 @@ class Story(Model):
 
 def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: datetime) -> JsonPatch:
     wanted = {INTERRUPTION_LABEL: interruption_label(record, now) or None}
-    if record.state is not None:  # an unknown value does not remove a known one
+    if record.state is not None:  # an unknown state does not remove the label
         wanted[STATE_LABEL] = record.state.value
     meta, story = labelled.metadata, _fitting(_story(record, now))
     labels = {name: text for name, text in wanted.items() if meta.labels.get(name) != text}
@@ -161,7 +161,7 @@ def _fitting(story: Story) -> Story:
     """
     while len(_written(story).encode()) > LONGEST_ANNOTATION:
         if not story.hooks:
-            return Story()  # cannot happen with bounded ids; the API server must never refuse it
+            return Story()  # cannot happen while ids are bounded; the API server would refuse a longer annotation
         oldest = min(story.hooks.values(), key=lambda held: (held.time, held.key))
         hooks = {token: held for token, held in story.hooks.items() if held is not oldest}
         story = story.model_copy(update={"hooks": hooks})

@@ -1,4 +1,4 @@
-"""The cordon and taints of a Node. Annotations record those that Perdure set; others are never removed.
+"""The cordon and taints of a Node. Annotations record which of them Perdure set; the rest is never removed.
 
 If the cause is over and the instance runs, a Node that Perdure cordoned is uncordoned.
 """
@@ -54,7 +54,7 @@ def uncordons(record: InstanceRecord, due: Sequence[Cause]) -> bool:
         return False
     # A completed lifecycle action still keeps the Node cordoned, because the instance runs on for a moment.
     reasons = {cause.name for cause in due} | {hook.key for hook in record.hooks.values()}
-    # The same notice under another id is another cause, for which the Node would be drained again.
+    # Each of these causes would drain an uncordoned Node again. The same notice under another id is another cause.
     still = any(cause.ends or (cause.reaction.of_node and cause.verdict is not Verdict.REFUTED) for cause in due)
     return record.drain.cause not in reasons and not still
 

@@ -1,4 +1,4 @@
-"""The AWS Node Termination Handler's chart values as an InterruptionPolicy, with notes on those without a counterpart.
+"""Turns chart values of the AWS Node Termination Handler into an InterruptionPolicy; notes explain other values.
 
 The handler's queue mode drains for every event that its rules deliver. Its other mode (IMDS) reads the metadata of its
 own instance, which show Spot and scheduled events, recommendations to rebalance and Auto Scaling's target state. Each

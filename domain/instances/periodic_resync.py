@@ -40,7 +40,7 @@ def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
     shown = labels.get(INTERRUPTION_LABEL, "")
     story = story_of(labelled.metadata)
     if story.hooks and not state.final:
-        return True  # they must be completed
+        return True  # the lifecycle actions must be completed
     return labels.get(STATE_LABEL) != state.value or _plan_differs(shown, story.deadline, facts)
 
 

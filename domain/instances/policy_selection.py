@@ -57,8 +57,8 @@ def selected(
 
 
 def choose(policies: Iterable[InterruptionPolicy], whom: Selected, default: ReactionPolicy) -> Choice:
-    """The most specific policy that fits, or `default` from the settings if none fits. If that depends on tags that
-    EC2 has not returned yet, the result is a policy that only labels.
+    """The most specific policy that fits, or `default` from the settings if none fits. If the choice depends on
+    tags that EC2 has not returned yet, the result is a policy that only labels.
     """
     fitting = sorted((each for each in policies if fits(each, whom)), key=specificity)
     keys = tuple(sorted({key for each in fitting for key in each.spec.selector.tags}))

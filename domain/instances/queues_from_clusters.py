@@ -41,8 +41,8 @@ class ProviderCluster(Model):
 
 
 def cluster_entries(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[ClusterEntry, ...]]:
-    """The entries that do not begin with `clusters`, unchanged, and those that do. Raises ValueError, which names an
-    invalid entry.
+    """The entries that do not begin with `clusters`, unchanged; and the parsed entries that do. Raises ValueError,
+    which names an invalid entry.
     """
     others, found = [], []
     for text in texts:

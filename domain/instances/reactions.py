@@ -57,7 +57,7 @@ def hooks_of(world: InstanceWorld, now: datetime) -> tuple[HookWork, ...]:
 def reactions(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Action, ...]:
-    # Causes without a reaction are included: their forged notices would stay in the label until their date.
+    # Causes without a reaction are included. Otherwise their forged notices would stay in the label until their date.
     unlisted = unlisted_plans(world.record, world.known.facts, now)
     forged = [hook.held.key for hook in hooks if hook.unproven and hook.verdict is Verdict.REFUTED]
     if world.blocker:

@@ -55,7 +55,7 @@ class WatchedNode(Node):
 
 @cache
 def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> tuple[Relation, ...]:
-    """The relations for these served accounts and regions; `nodes` adds Nodes without Machines."""
+    """`nodes` adds Nodes without Machines."""
     accounts: defaultdict[str, set[str]] = defaultdict(set)
     for account, region in served:
         accounts[region].add(account)

@@ -3,17 +3,17 @@
     replicas + 1, mark ──► annotate the Machine ──► Ready, or time is over ──► replicas - 1, unmark ──► delete Machine
 
 Cluster API replaces a deleted Machine only once the Machine is gone. The mark is an annotation of the
-MachineDeployment, written by the same patch as the replicas, so the request is undone even if the workflow is lost.
+MachineDeployment, written by the same patch as the replicas, so the request can be undone even if the workflow is lost.
 Replicas are lowered before the Machine is deleted; otherwise the MachineSet would create another Machine. The
-annotation makes the MachineSet delete this Machine. While other Machines are marked, too, the Machine is deleted first:
-the MachineSet could choose another.
+Machine's annotation makes the MachineSet delete this Machine. While other Machines are marked, too, the Machine is
+deleted before the replicas are lowered, because the MachineSet could choose another Machine.
 
 | replicas at the end | meaning | then replicas are | the Machine |
 |---|---|---|---|
 | as Perdure set them | others have not changed them | lowered by one | is deleted |
-| fewer | others lowered them: the MachineSet deletes the annotated Machine itself | left | is deleted |
-| more | others raised them: the MachineSet replaces the deleted Machine | left | is deleted |
-| any number | the cause was withdrawn | lowered or left as above; the replacement is deleted first | stays |
+| fewer | others lowered them: the MachineSet deletes the annotated Machine itself | unchanged | is deleted |
+| more | others raised them: the MachineSet replaces the deleted Machine | unchanged | is deleted |
+| any number | the cause was withdrawn | lowered or unchanged, as above; the replacement is deleted first | stays |
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Replacement(Model):
 
 class Unreplaced(Model):
     uid: str
-    cause: str = ""  # for which the replacement was wanted; another cause asks again
+    cause: str = ""  # the cause for which the replacement was wanted; another cause asks again
     why: str
 
 

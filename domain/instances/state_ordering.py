@@ -31,7 +31,7 @@ class Placing(StrEnum):
 
     APPLIED = "applied"  # EC2 is asked soon
     APPLIED_IN_DOUBT = "applied in doubt"  # EC2 is asked now
-    PASSED_OVER = "passed over"  # EC2 is not asked
+    PASSED_OVER = "passed over"  # not applied, and EC2 is not asked
     DOUBTFUL = "doubtful"  # not applied, and EC2 is asked now
 
     @property

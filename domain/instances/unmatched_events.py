@@ -1,7 +1,7 @@
 """Events of an unknown instance: how long they wait for its AWSMachine or Node before they count as unmatched.
 
 Urgent events always wait, others only while an AWSMachine has no instance yet. A launch's hook waits two hours,
-other events ten minutes. Meanwhile the message is hidden for 15, then for at least 30 seconds at a time.
+other events ten minutes. Meanwhile the message is hidden for 15 seconds, then for at least 30 at a time.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def unmatched_delay(waiting: Sequence[Handled], receives: int, now: datetime) ->
 
 
 def _by_age(handled: Handled, now: datetime) -> timedelta:
-    """A quarter of the event's age once it is ten minutes old, zero before: SQS makes a message a dead letter after its
-    fiftieth receipt.
+    """Zero for ten minutes, then a quarter of the event's age. Longer delays mean fewer receipts: after fifty, SQS
+    makes the message a dead letter.
     """
     age = now - handled.event.received_at
     return age / 4 if age >= UNMATCHED_AFTER else timedelta(0)

@@ -34,7 +34,8 @@ class MemberAction(Action):
 
 class MakingAction(Action):
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
-    # The memory's field that says that a deletion is done. A deletion that has overtaken this action is repeated.
+    # The memory's field that says that a deletion is done. This action sets it to False: a deletion that was done
+    # before this action ended is repeated.
     undone: ClassVar[str]
 
     def fold(self, world: W, result: Model | None) -> W:

@@ -52,7 +52,8 @@ class MakeCustomerAccount(Action):
         made = super().fold(world, result)
         if not world.claim.metadata.deleting:
             return made
-        # The last observation has no Account, and without one the claim would end: nothing would delete the Account.
+        # The last observation has no Account. Unless the new Account is added here, the claim would end, and nothing
+        # would delete the Account.
         meta = ObjectMeta(
             name=made.known.made,
             namespace=OPERATOR_NAMESPACE,

@@ -50,7 +50,7 @@ class InitializeRegion(MemberAction):
         requested = tuple(sorted({*known.vcpus_asked, *({self.region} if result.vcpus_asked else ())}))
         return world.learn(outcomes={**known.outcomes, self.region: result}, vcpus_asked=requested)
 
-    # An instance may be left: a deletion that has searched the region already searches it again.
+    # An instance may be left in the region. A deletion that has already searched the region must search it again.
 
     def cancelled(self, world: AccountWorld) -> AccountWorld:  # type: ignore[override]
         cleaned = world.known.cleaned

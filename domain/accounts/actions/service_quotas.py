@@ -27,7 +27,7 @@ class RaiseQuotas(MemberAction):
     renewable: ClassVar[bool] = True
 
     region: str  # empty for account-wide quotas
-    quotas: dict[str, ServiceQuota]  # those that AWS's limits allow to have an open request, with their last statuses
+    quotas: dict[str, ServiceQuota]  # with their last statuses; AWS's limits allow an open request for each
     since: datetime | None = None  # refusals before this time are ignored
     vcpus_asked: bool = False  # the region's initialisation had an open request for vCPUs
 

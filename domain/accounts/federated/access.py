@@ -104,7 +104,7 @@ def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
     """
     meta, place = world.access.metadata, world.access.place
     wanted = {UID_LABEL: uid_of(world.access), ROLE_LABEL: role.metadata.name}
-    if not place.role and _moved_from(world, role):  # until that IAM role is deleted, the label leads to it
+    if not place.role and _moved_from(world, role):  # the label leads to the former IAM role until that role is deleted
         del wanted[ROLE_LABEL]
     if place.role:  # a changed label does not change the account of an existing role
         wanted[ACCOUNT_LABEL] = place.account_id
@@ -118,7 +118,7 @@ def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
 def _granting(world: FederatedAccessWorld, role: AWSFederatedRole, now: datetime) -> Decision:
     access, known = world.access, world.known
     digest = wanted_digest(world, role)
-    # The label may have been copied from another access or restored from a backup.
+    # The label alone proves nothing: it may have been copied from another access or restored from a backup.
     written_down = access.place.role or not known.account_id
     account_id = access.place.account_id if written_down and _begun(world) else known.account_id
     if not account_id:

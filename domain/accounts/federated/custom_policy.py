@@ -1,6 +1,6 @@
 """The custom policy of a federated role, as IAM's JSON.
 
-If the policy in an account differs from it, the policy gets another default version, and stays attached.
+If a policy in an account differs from this JSON, it gets another default version and stays attached.
 """
 
 from __future__ import annotations

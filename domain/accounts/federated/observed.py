@@ -24,7 +24,7 @@ class SeenAccess(Model):
 
 class RoleMemory(Model):
     verdict: Verdict | None = None
-    stamped: int = 0  # the last generation of which the accesses were notified
+    stamped: int = 0  # the generation of which the accesses were last notified
     cleared: bool = False
 
 

@@ -85,7 +85,7 @@ class Reactions(KubeModel):
     maintenance: Reaction | None = Field(None, description="A scheduled loss of network or power.")
     terminating_hook: Reaction | None = Field(
         None,
-        description="Auto Scaling waits before it terminates. If the reaction is label, Perdure leaves the hook alone.",
+        description="Auto Scaling waits before it ends the instance. With label, Perdure leaves the hook alone.",
     )
     rebalance: LabelOnly | None = Field(
         None, description="Spot recommends to rebalance: EC2 has no call that confirms this event."

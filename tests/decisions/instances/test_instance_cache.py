@@ -68,7 +68,7 @@ async def test_a_stream_that_stays_broken_is_told(monkeypatch: pytest.MonkeyPatc
     store = _Store()
     known = InstanceCache(None, store)  # type: ignore[arg-type]
     store.mirrors[1].trouble = "503"
-    with pytest.raises(Unavailable, match="is not followed: 503"):
+    with pytest.raises(Unavailable, match="has a broken watch: 503"):
         await known.ready()
 
 
@@ -79,7 +79,7 @@ async def test_a_stream_of_nodes_that_stays_broken_is_told_where_nodes_are_serve
     store = _Store()
     known = InstanceCache(None, store, nodes=True)  # type: ignore[arg-type]
     next(each for each in store.mirrors if each.followed.kind == NODE).trouble = "503"
-    with pytest.raises(Unavailable, match="Node is not followed: 503"):
+    with pytest.raises(Unavailable, match="Node has a broken watch: 503"):
         await known.ready()
 
 
@@ -92,7 +92,7 @@ async def test_streams_that_come_back_one_after_another_share_one_patience(monke
     for mirror, back in zip(store.mirrors[:3], (0.2, 0.55, 0.9), strict=True):
         mirror.trouble = "503"
         loop.call_later(back, mirror.running.set)
-    with pytest.raises(Unavailable, match="is not followed: 503"):
+    with pytest.raises(Unavailable, match="has a broken watch: 503"):
         await known.ready()
 
 

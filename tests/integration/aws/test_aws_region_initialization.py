@@ -304,7 +304,7 @@ def test_a_region_that_cannot_even_be_looked_into_is_given_up_and_says_so(lab: L
     account_id, name = lab.account()
     lab.emulator.fault("ec2", "DescribeInstances", kind="before")
     outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=10, age=GIVEN_UP)
-    assert "An instance of ours may still run there" in outcome.message
+    assert "An instance of ours may still run in the region" in outcome.message
 
 
 def test_a_definite_refusal_is_the_regions_outcome(lab: Lab) -> None:
