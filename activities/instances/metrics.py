@@ -33,7 +33,7 @@ RESYNC = Counter(
 
 class Outcome(StrEnum):
     DONE = "done"
-    WAITS = "waits"  # for the budget of its node group; asked again every 20 seconds
+    WAITS = "waits"  # until its node group may lose another machine; tried again every 20 seconds
     INCOMPLETE = "incomplete"  # time was over, and Pods were left on the Node, or the replacement was not ready
     FORCED = "forced"  # time was over, and the remaining Pods were deleted
     REFUSED = "refused"  # no replacement could be requested before the deletion, or the instance was not terminated

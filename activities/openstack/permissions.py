@@ -46,7 +46,7 @@ _ADDRESSES = "allowed_address_pairs"
 PERMISSIONS = (
     _neutron("group", "list", f"GET {_GROUPS}", "get_security_group", "find a load balancer's group; the sweep"),
     _neutron("group", "get", f"GET {_GROUPS}/ID", "get_security_group", "read the recorded group and its rules"),
-    _neutron("group", "create", f"POST {_GROUPS}", "create_security_group", "one group for each load balancer"),
+    _neutron("group", "create", f"POST {_GROUPS}", "create_security_group", "create one for each load balancer"),
     _neutron("group", "delete", f"DELETE {_GROUPS}/ID", "delete_security_group", "delete it with its load balancer"),
     _neutron("rule", "create", f"POST {_RULES}", "create_security_group_rule", "allow clients, and VRRP"),
     _neutron("rule", "delete", f"DELETE {_RULES}/ID", "delete_security_group_rule", "delete unwanted rules"),
@@ -57,7 +57,7 @@ PERMISSIONS = (
         "create",
         "POST /v2.0/ports",
         f"create_port create_port:fixed_ips:subnet_id create_port:{_ADDRESSES}:ip_address",
-        "the virtual address, and one port for each machine",
+        "create the virtual address, and one for each machine",
     ),
     _neutron(
         "port",
@@ -69,14 +69,14 @@ PERMISSIONS = (
     _neutron("port", "delete", "DELETE /v2.0/ports/ID", "delete_port", "delete it with its load balancer or machine"),
     _neutron("floatingip", "list", "GET /v2.0/floatingips", "get_floatingip", "find floating IPs; the sweep"),
     _neutron("floatingip", "get", "GET /v2.0/floatingips/ID", "get_floatingip", "read the recorded floating IP"),
-    _neutron("floatingip", "create", "POST /v2.0/floatingips", "create_floatingip", "the address for clients"),
+    _neutron("floatingip", "create", "POST /v2.0/floatingips", "create_floatingip", "create clients' address"),
     _neutron("floatingip", "update", "PUT /v2.0/floatingips/ID", "update_floatingip", "associate it with the port"),
     _neutron(
         "floatingip", "delete", "DELETE /v2.0/floatingips/ID", "delete_floatingip", "delete it with its load balancer"
     ),
     _nova("server", "list", "GET /servers/detail", "servers:detail", "find a machine's server; the sweep"),
     _nova("server", "get", "GET /servers/ID", "servers:show", "wait until it runs, or is gone"),
-    _nova("server", "create", "POST /servers", "servers:create servers:create:attach_network", "the machines"),
+    _nova("server", "create", "POST /servers", "servers:create servers:create:attach_network", "create machines"),
     _nova("server", "delete", "DELETE /servers/ID", "servers:delete", "delete it with its machine"),
     _nova("servergroup", "list", "GET /os-server-groups", "os-server-groups:index", "find a group; the sweep"),
     _nova(
@@ -89,13 +89,13 @@ PERMISSIONS = (
         "os-server-groups:delete",
         "delete it with its load balancer",
     ),
-    _nova("flavor", "list", "GET /flavors", "", "a flavor that is given by name"),
+    _nova("flavor", "list", "GET /flavors", "", "find a flavor by its name"),
     Permission(
         api="glance",
         object="image",
         operation="list",
         request="GET /v2/images",
         rules=("get_images",),
-        why="an image that is given by name",
+        why="find an image by its name",
     ),
 )
