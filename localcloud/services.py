@@ -49,7 +49,7 @@ WATCH = "watch"
 EVENTS = "events"
 
 CLUSTER = (ETCD, API_SERVER, CONTROLLER_MANAGER)
-# Services beside a production Temporal's server: those that it needs, and those that people view it with.
+# Services beside a production Temporal's server: those that it needs, and those with which people view it.
 TEMPORAL_NEEDS = (POSTGRES, TEMPORAL_SCHEMA, TEMPORAL_NAMESPACE)
 TEMPORAL_VIEWS = (TEMPORAL_UI, CODEC)
 SERVERS = (*CLUSTER, TEMPORAL, *TEMPORAL_NEEDS, *TEMPORAL_VIEWS, AWS, PREPARATION)
@@ -123,15 +123,15 @@ class Service:
     stop_stage: int = 0
     """Lower stages are stopped first."""
     grace_seconds: float = 2.0
-    """How long the service may take to end before it is killed. Killed servers write ahead and lose nothing, except the
-    AWS emulator (see `_aws`).
+    """How long the service may take to end before it is killed. A killed server loses nothing, because it writes
+    ahead; the AWS emulator does not (see `_aws`).
     """
     death_signal: signal.Signals = field(default=signal.SIGKILL)
     """The signal that the service's process gets when the supervisor dies."""
     on_standby: bool = False
     """Whether the process imports modules at once, and then waits for the services in `after` (standby.py)."""
     settled_in: Path | None = None
-    """A file of K=V lines that an earlier service writes, read when this one starts; `environment` has precedence."""
+    """A file of K=V lines, written by an earlier service, read when this one starts; `environment` has precedence."""
 
 
 Builder = Callable[[Plan, StateDirectory, Mapping[str, int]], Service]

@@ -49,7 +49,7 @@ def install() -> None:
 
 
 class Hook(LifecycleHook):
-    """Its values are set by `change`, in moto by the constructor."""
+    """Gets its values from `change`; moto's hook gets them from the constructor."""
 
     def __init__(self, name: str, group: str) -> None:
         super().__init__(name, group, None, None, None)

@@ -24,7 +24,7 @@ def page_of(entries: Sequence[T], size: int, token: str | None, unreadable: Refu
     """The page of a token (the first page if it is None), and the next token (None on the last page).
 
     Raises:
-        Refusal: `unreadable`, for an invalid token.
+        Refusal: the token is invalid; the exception is the argument `unreadable`.
     """
     start = _index_of(token, unreadable)
     end = start + size

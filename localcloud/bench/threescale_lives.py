@@ -14,7 +14,7 @@ from localcloud.bench.figures import Figure, Found
 from localcloud.bench.threescale_all_kinds import COUNT, all_kinds, holds
 from localcloud.bench.threescale_things import Scene, Sizes, scene, true_conditions
 
-# Row h's faults. Each meets a third of the creations in one life, and a third of the changes in another.
+# Row h's faults. In one life a fault affects a third of the creations, in another life a third of the changes.
 FAULTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("before", {}),
     ("after", {}),

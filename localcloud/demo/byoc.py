@@ -41,7 +41,7 @@ async def play(stage: Stage) -> None:
     ours = await key_of(stage, CLAIM)
     if await asyncio.to_thread(account_of, stage, ours) != CUSTOMER:
         raise UnsettledError(f"the key in Secret {CLAIM}/{CREDENTIALS} does not open {CUSTOMER}")
-    stage.say(f"The claim is Ready: Secret {CLAIM}/{CREDENTIALS} opens {CUSTOMER}, with a user of our own")
+    stage.say(f"The claim is Ready: Secret {CLAIM}/{CREDENTIALS} opens {CUSTOMER}, with a user that Perdure created")
     await stage.breathe()
     await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
     stage.say("Deleted the claim")
@@ -78,7 +78,7 @@ async def _look_at_the_end(stage: Stage, ours: AwsKey, theirs: AwsKey) -> None:
         if each.account == CUSTOMER and each.name.startswith(("osdManagedAdmin-", "ManagedOpenShift-"))
     ]
     if left or CUSTOMER in {instance.account for instance in world.instances}:
-        raise UnsettledError(f"{CUSTOMER} was given back with {', '.join(left) or 'an instance'} of ours in it")
+        raise UnsettledError(f"{CUSTOMER} was given back, but still contains Perdure's {', '.join(left) or 'instance'}")
     if await asyncio.to_thread(account_of, stage, ours):
         raise UnsettledError("the released claim's key still opens the customer's account")
     if await asyncio.to_thread(account_of, stage, theirs) != CUSTOMER:

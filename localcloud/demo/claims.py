@@ -84,7 +84,7 @@ async def _ask_for_more(stage: Stage, things: Objects) -> None:
     await stage.apply("claim-large-lab.yaml")
     await stage.until("the claim large is ready", lambda: ready(stage, "large"))
     if _handle_of(stage, "large") in free:
-        raise UnsettledError("the claim large got a lab of the pool, which is smaller than it asked for")
+        raise UnsettledError("the claim large got a lab of the pool, which is smaller than the claim asked for")
     url = text(_claim(stage, "large"), "status", "summary", "url")
     stage.say(f"Applied claim-large-lab.yaml: a lab was created for it and is ready after {since(began)}, at {url}")
     await stage.breathe()

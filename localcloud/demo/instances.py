@@ -36,7 +36,7 @@ async def play(stage: Stage) -> None:
     fleet = Fleet(place, stage.emulator)
     await _forget_the_last_run(stage, fleet)
     await stage.looking("the queue and its rules exist", lambda: asyncio.to_thread(fleet.has_rules))
-    stage.say(f"{place} has its queue, its dead letters and three rules")
+    stage.say(f"{place} has its queue, its dead-letter queue and three rules")
     stage.emulator.forget_events()
     instances = await _launch(stage, fleet)
     await stage.breathe()
