@@ -196,7 +196,7 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
-        # A closed port: without the emulator, keys of a user's own cluster must not reach AWS.
+        # A closed port: without the emulator, calls with the keys in a user's own cluster must not reach AWS.
         "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
         **({"API_ENDPOINT": f"https://{LOOPBACK}:{ports[API_SERVER]}"} if API_SERVER in ports else {}),
         **public_environment(plan, state, ports),
@@ -298,7 +298,7 @@ def _production_temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, 
         port=ports["temporal"],
         url=production.ui_url(ports) if TEMPORAL_UI in plan.services else None,
         stop_stage=1,
-        grace_seconds=0,  # as for the development server
+        grace_seconds=0,  # as for the development server, which saves nothing when it stops
     )
 
 
@@ -392,7 +392,7 @@ def _development_temporal(plan: Plan, state: StateDirectory, ports: Mapping[str,
         name=TEMPORAL,
         command=command,
         environment=_go_environment("TEMPORAL_"),
-        # The server is up before our search attributes are registered; workflows started earlier would be refused.
+        # The server answers before Perdure's search attributes are registered, and refuses workflows until then.
         probe=HttpProbe(
             f"http://{LOOPBACK}:{http}/cluster/namespaces/default/search-attributes",
             words=tuple(json.dumps(name) for name in SEARCH_ATTRIBUTE_TYPES),

@@ -1,6 +1,6 @@
 """Parameters and pagination of the services that speak JSON.
 
-A page token is an index, which stays valid because the emulator's lists only grow at their end.
+A page token is an index, which stays valid while a list only grows at its end.
 """
 
 from __future__ import annotations

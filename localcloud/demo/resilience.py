@@ -71,7 +71,7 @@ async def _kill_during_an_account(stage: Stage) -> None:
     stage.say("No record says that AWS is creating this account")
     async with narrated(stage, ACCOUNT):
         await until_back(stage, killed)
-        stage.say("Temporal gives the dead worker's step to the new one when 20 s have passed without a heartbeat")
+        stage.say("Temporal gives the dead worker's step to the new worker after 20 s without a heartbeat")
         await stage.until(f"Account {name} is Ready", lambda: _is_ready(stage, name))
         await stage.until("the pool is full", lambda: accounts.available(stage) >= accounts.pool_size(stage))
     requests = [each for each in (await asyncio.to_thread(cloud.world)).creations if each.name == name]
