@@ -24,7 +24,7 @@ def page_of(entries: Sequence[T], size: int, token: str | None, unreadable: Refu
     """The page of a token (the first page if it is None), and the next token (None on the last page).
 
     Raises:
-        Refusal: the token is invalid; the exception is the argument `unreadable`.
+        Refusal: `unreadable`, if the token is invalid.
     """
     start = _index_of(token, unreadable)
     end = start + size
