@@ -99,7 +99,7 @@ class Authority:
             .issuer_name(self._name)
             .public_key(key)
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(minutes=5))  # a clock set back a little must not lock us out
+            .not_valid_before(now - timedelta(minutes=5))  # valid even if a clock is a little behind
             .not_valid_after(now + LIFETIME)
         )
 

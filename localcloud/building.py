@@ -22,10 +22,10 @@ class BuildError(Exception):
 def lines_of(
     command: list[str], *, called: str = "", cwd: Path | None = None, variables: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """The lines that a command prints; it is killed when the caller stops iterating.
+    """The lines that a command prints. The command is killed when the caller stops iterating.
 
-    `called` names the command in errors. `variables` is the command's whole environment; None passes on ours. If the
-    command fails, BuildError is raised with the last lines.
+    `called` names the command in errors. `variables` is the command's whole environment; None passes on the caller's.
+    If the command fails, BuildError is raised with the last lines.
     """
     tail: list[str] = []
     process = subprocess.Popen(

@@ -139,7 +139,7 @@ def status(
     state: StateOption = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="`json` or `yaml` for programs.")] = Output.TABLE,
 ) -> None:
-    """Show each service of the local deployment with its address and health. Exits with 1 if one is unhealthy."""
+    """Show each service of the local deployment with its address and health. Exits with 1 unless all are healthy."""
     try:
         report = Deployment(state).status()
     except OSError as error:

@@ -27,7 +27,7 @@ from localcloud.state import Cloud, Plan, Running, ServiceState, ServiceStatus, 
 from localcloud.temporal import choice as choices
 
 STOP_SECONDS = 10.0
-# A service that ended this often during `up` will not recover by waiting.
+# A service that ended this often during `up` will not recover, however long `up` waits.
 HOPELESS_RESTARTS = 3
 # The interval at which `up` reports what it waits for.
 REPORT_SECONDS = 15.0
@@ -96,7 +96,7 @@ class Deployment:
             DeploymentError: the deployment already runs with other services, clouds, cluster or Temporal, or a name is
                 unknown.
             InvalidSettings: the product's processes would reject the settings.
-            StateDirectoryError: it cannot be used.
+            StateDirectoryError: the state directory cannot be used.
         """
         settings()
         try:
@@ -170,7 +170,7 @@ class Deployment:
 
         Raises:
             DeploymentError: the supervisor does not stop; nothing is removed.
-            StateDirectoryError: the directory to remove is not ours.
+            StateDirectoryError: the directory to remove is no state directory.
         """
         if not self.state.is_ours():
             if wipe and self.state.is_taken():

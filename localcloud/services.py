@@ -49,7 +49,7 @@ WATCH = "watch"
 EVENTS = "events"
 
 CLUSTER = (ETCD, API_SERVER, CONTROLLER_MANAGER)
-# Services beside a production Temporal's server: those that it needs, and those that people view it with.
+# Services beside a production Temporal's server: those that it needs, and those with which people view it.
 TEMPORAL_NEEDS = (POSTGRES, TEMPORAL_SCHEMA, TEMPORAL_NAMESPACE)
 TEMPORAL_VIEWS = (TEMPORAL_UI, CODEC)
 SERVERS = (*CLUSTER, TEMPORAL, *TEMPORAL_NEEDS, *TEMPORAL_VIEWS, AWS, PREPARATION)
@@ -123,15 +123,15 @@ class Service:
     stop_stage: int = 0
     """Lower stages are stopped first."""
     grace_seconds: float = 2.0
-    """How long the service may take to end before it is killed. Killed servers write ahead and lose nothing, except the
-    AWS emulator (see `_aws`).
+    """How long the service may take to end before it is killed. A killed server loses nothing, because it writes
+    ahead; the AWS emulator does not (see `_aws`).
     """
     death_signal: signal.Signals = field(default=signal.SIGKILL)
     """The signal that the service's process gets when the supervisor dies."""
     on_standby: bool = False
     """Whether the process imports modules at once, and then waits for the services in `after` (standby.py)."""
     settled_in: Path | None = None
-    """A file of K=V lines that an earlier service writes, read when this one starts; `environment` has precedence."""
+    """A file of K=V lines, written by an earlier service, read when this one starts; `environment` has precedence."""
 
 
 Builder = Callable[[Plan, StateDirectory, Mapping[str, int]], Service]
@@ -196,7 +196,7 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
-        # A closed port: without the emulator, keys of a user's own cluster must not reach AWS.
+        # A closed port: without the emulator, calls with the keys in a user's own cluster must not reach AWS.
         "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
         **({"API_ENDPOINT": f"https://{LOOPBACK}:{ports[API_SERVER]}"} if API_SERVER in ports else {}),
         **public_environment(plan, state, ports),
@@ -298,7 +298,7 @@ def _production_temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, 
         port=ports["temporal"],
         url=production.ui_url(ports) if TEMPORAL_UI in plan.services else None,
         stop_stage=1,
-        grace_seconds=0,  # as for the development server
+        grace_seconds=0,  # as for the development server, which saves nothing when it stops
     )
 
 
@@ -392,7 +392,7 @@ def _development_temporal(plan: Plan, state: StateDirectory, ports: Mapping[str,
         name=TEMPORAL,
         command=command,
         environment=_go_environment("TEMPORAL_"),
-        # The server is up before our search attributes are registered; workflows started earlier would be refused.
+        # The server answers before Perdure's search attributes are registered, and refuses workflows until then.
         probe=HttpProbe(
             f"http://{LOOPBACK}:{http}/cluster/namespaces/default/search-attributes",
             words=tuple(json.dumps(name) for name in SEARCH_ATTRIBUTE_TYPES),

@@ -29,7 +29,7 @@ from localcloud.processes import ProcessIdentity
 from localcloud.temporal.programs import ProductionTemporal
 
 LOOPBACK = "127.0.0.1"
-# Below 32768: Linux takes the local ports of outgoing connections from above, so a remembered port stays free.
+# Linux takes the local ports of outgoing connections from 32768 upwards, so a remembered port below stays free.
 PORTS = range(20_000, 32_000)
 
 _ports = TypeAdapter(dict[str, int])
@@ -251,7 +251,7 @@ def choose_ports(
 ) -> tuple[dict[str, int], list[str]]:
     """A free port for each name, preferably the remembered one, and the names whose port changed.
 
-    The lock files appended to `reserved` keep other starting deployments off these ports until they are closed.
+    Other starting deployments avoid these ports until the lock files appended to `reserved` are closed.
     """
     chosen: dict[str, int] = {}
     moved: list[str] = []

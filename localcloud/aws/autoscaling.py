@@ -1,8 +1,8 @@
 """Auto Scaling with lifecycle hooks that hold instances, and with events; moto never waits for hooks.
 
 Each hook of a transition has its own token and deadline, and the instance proceeds when all are completed. ABANDON of a
-termination ends the other waits; ABANDON of a launch terminates the instance. A heartbeat extends the deadline by the
-hook's timeout, up to 48 hours or 100 timeouts; at the deadline the default result applies
+termination ends the other waits; ABANDON of a launch terminates the instance. A heartbeat restarts the hook's
+timeout, for up to 48 hours or 100 timeouts in all; at the deadline the default result applies
 (https://docs.aws.amazon.com/autoscaling/ec2/userguide/lifecycle-hooks.html). Scaling in terminates the oldest first.
 """
 
@@ -49,7 +49,7 @@ def install() -> None:
 
 
 class Hook(LifecycleHook):
-    """Its values are set by `change`, in moto by the constructor."""
+    """Gets its values from `change`; moto's hook gets them from the constructor."""
 
     def __init__(self, name: str, group: str) -> None:
         super().__init__(name, group, None, None, None)

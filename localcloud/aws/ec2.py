@@ -197,7 +197,7 @@ class PerdureEC2Response(EC2Response):
         if owners:
             snapshots = [s for s in snapshots if s.owner_id in owners]
         if aliases is not None:
-            # AWS documents `amazon` as the only alias; no snapshot here has it.
+            # AWS documents `amazon` as the only owner alias; no snapshot here has that owner.
             snapshots = []
         return ActionResult({"Snapshots": snapshots})
 

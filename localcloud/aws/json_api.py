@@ -1,6 +1,6 @@
 """Parameters and pagination of the services that speak JSON.
 
-A page token is an index, which stays valid because the emulator's lists only grow at their end.
+A page token is an index, which stays valid while a list only grows at its end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def page_of(entries: Sequence[T], size: int, token: str | None, unreadable: Refu
     """The page of a token (the first page if it is None), and the next token (None on the last page).
 
     Raises:
-        Refusal: `unreadable`, for an invalid token.
+        Refusal: `unreadable`, if the token is invalid.
     """
     start = _index_of(token, unreadable)
     end = start + size

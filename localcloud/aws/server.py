@@ -100,7 +100,7 @@ class Emulator:
         return answer
 
     def _ask_moto(self, environ: wire.Environ) -> Answer:
-        # The account comes from the key, never from the caller.
+        # The account comes from the access key, so a header that names another account is dropped.
         environ.pop("HTTP_X_MOTO_ACCOUNT_ID", None)
         with runtime.MOTO:
             return _call_wsgi(self._moto, environ)

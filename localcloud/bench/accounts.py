@@ -89,7 +89,7 @@ async def _fill(lab: Laboratory, size: int) -> Found:
     cpu = {service: seconds - cpu_before[service] for service, seconds in lab.cpu().items()}
     clouds = cpu.pop(AWS)
     memory = {service: memory_mib(lab, service) for service in (WORKER, WATCH)}
-    # Independent of the number of accounts: leases are renewed periodically, watches reopened.
+    # Requests that do not depend on the number of accounts: periodic renewals of Leases, and reopened watches.
     standing = sum(n for name, n in requests.items() if name.endswith(" leases") or name.startswith("watch "))
     histories = await lab.histories()
     accounts = [len(history.events) for id_, history in histories.items() if id_.startswith("Account/")]

@@ -21,8 +21,8 @@ from localcloud.services import WATCH, WORKER
 
 _CLOCKED = 10
 _SETTLING_SECONDS = 10.0
-# Independent of the number of claims: streams are renewed every five minutes, Leases every few seconds, and readiness
-# is checked when the API server was silent for half a minute.
+# Requests that do not depend on the number of claims: reopened watches, periodic renewals of Leases, and the readiness
+# check after half a minute without an answer of the API server.
 _STANDING = ("watch ", "get leases", "patch leases", "update leases", "create leases", "get /readyz")
 
 

@@ -118,10 +118,10 @@ async def _late_after_downtime(on: Scene, count: int) -> tuple[list[float], floa
     deployment = on.lab.deployment
     due = dict.fromkeys((f"down-{number}" for number in range(count)), int(time.time()) + _DOWN_LEAD_SECONDS)
     await _make_ending(on, due)
-    step("all is taken down")
+    step("the deployment is stopped")
     await asyncio.to_thread(deployment.down)
     await asyncio.sleep(max(0.0, max(due.values()) + 1 - time.time()))
-    step("and brought up again")
+    step("the deployment is started again")
     began = time.time()
     deployment.start(clouds=(Cloud.AWS,), tether=True)  # in this thread, since the deployment is tied to it
     await asyncio.to_thread(deployment.wait_ready)

@@ -91,8 +91,8 @@ async def _on_share(on: Scene, count: int, percent: int) -> Found:
             what="this time multiplied by the share of the machine",
             measured=round(took * share, 1),
             unit="s",
-            goal="" if percent == 100 else "≤ 1.5 times that of s100",
-            note=f"{took * (share - idle_share):.1f} s without the share that goes into idling; {cpu}",
+            goal="" if percent == 100 else "≤ 1.5 times the value of s100",
+            note=f"{took * (share - idle_share):.1f} s without the CPU share of the idle processes; {cpu}",
         ),
         Figure(
             row=row,

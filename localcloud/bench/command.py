@@ -102,7 +102,9 @@ def bench(
     fleet: Annotated[int, typer.Option(min=100, help="Row i of `instances`: the number of instances.")] = 200,
     storm_minutes: Annotated[float, typer.Option(min=1, help="Row i of `instances`: how long the storm lasts.")] = 60,
     minutes: Annotated[float, typer.Option(min=1, help="`day`: how long the day lasts.")] = 60,
-    scale: Annotated[float, typer.Option(min=0.01, help="`day`: the share of its 1,270 objects.")] = 1,
+    scale: Annotated[
+        float, typer.Option(min=0.01, help="`day`: the share of the day's 1,270 objects that is created.")
+    ] = 1,
     temporal: TemporalOption = None,
     state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="`json` for programs.")] = Output.TABLE,

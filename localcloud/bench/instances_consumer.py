@@ -328,7 +328,7 @@ async def outage(row: str, service: str, sizes: Sizes, rows: frozenset[str]) -> 
         await on.stop_silently(instances)
         step(f"{service} is unavailable for {seconds:.0f} s")
         changes = [state_change(each, State.STOPPED, now()) for each in instances]
-        # When SQS itself is stopped, earlier messages are queued.
+        # If SQS itself is stopped, messages can only be sent before.
         if service == AWS:
             await on.send(changes)
         async with on.lab.frozen(service):

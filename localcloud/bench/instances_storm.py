@@ -74,8 +74,8 @@ _CODES = {
 }
 # Forged messages of each kind in each cluster: in the whole hour, and in a shorter storm.
 _FORGED, _FORGED_IN_SHORT, _SHORT_MINUTES = 3, 1, 30.0
-# The part of the storm in which forged messages are sent: labels of forged scheduled events are removed within 26
-# minutes.
+# The part of the storm in which forged messages are sent. It ends early, because the label of a forged scheduled event
+# may stay for 26 minutes.
 _FORGED_UNTIL = 0.55
 _JOINS_SECONDS = 5.0
 # By how many seconds a cause's event is delayed: less than the two minutes of a Spot notice or of a hook.
@@ -92,7 +92,7 @@ async def hour(instances: int, minutes: float) -> Found:
     dice = random.Random(7)  # noqa: S311 - repeatable on purpose
     async with _storm() as on:
         step(f"{instances} instances in four clusters and two accounts")
-        # Here instances run before their AWSMachines exist. While an AWSMachine has no instance, events wait for it.
+        # Instances run here before their AWSMachines exist. Events wait only while some AWSMachine has no instance.
         await on.lab.kube.create(AWS_MACHINE, {"metadata": {"name": _EXPECTED}, "spec": {}}, "storm-a")
         await _fleet(on, instances)
         running = await on.until(lambda: all(on.state(each) == "running" for each in on.members))

@@ -33,7 +33,7 @@ from localcloud.bench.laboratory import Laboratory
 
 Requests = Counter[tuple[str, str, str]]
 
-# Nodes and Machines are watched separately, and a cordon counts in the budget a little before it is written.
+# Nodes and Machines are watched separately, and a cordon counts towards the limit a little before it is written.
 _SKEW_SECONDS = 1.0
 _PERDURE = re.compile(r"(^|\s)perdure($|\s)")
 

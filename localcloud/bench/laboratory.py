@@ -39,10 +39,10 @@ from localcloud.state import Cloud
 FIELD_MANAGER = "perdure-bench"
 PRODUCT_AGENTS = ("(worker)", "(watch)", "(events)")
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
-# Excluded wherever "no writes" is promised.
+# Not counted where a goal says that nothing is written.
 _LEADER_LEASE_AND_EVENTS = frozenset({"leases", "events"})
 _HISTORIES_AT_ONCE = 8
-# An idle worker polls; a single pass takes about ten milliseconds.
+# An idle worker polls, which takes less CPU than this; a single pass takes about ten milliseconds.
 _IDLE_CPU_SECONDS = 0.04
 # The timeout of every wait.
 PATIENCE_SECONDS = 300.0

@@ -168,7 +168,7 @@ async def first_answer(on: Scene) -> FirstAnswer:
     began = time.monotonic()
     service = await kube.create(SERVICE, _SERVICE, "default")
     node_port = int(str(at(sequence(service, "spec", "ports")[0], "nodePort")))
-    # Polled, since a client gets no event either.
+    # Polled, because clients of a Service get no event either.
     async with node(node_port), aiohttp.ClientSession(timeout=_REQUEST) as client, asyncio.timeout(PATIENCE_SECONDS):
         while not (address := _address(await kube.get(SERVICE, "default", "web"))):  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_SECONDS)

@@ -184,7 +184,7 @@ class Stage:
         return died
 
 
-# Returns when a machine was killed, else None; failures of requests in progress at that time are excepted.
+# Returns the time at which a machine was killed, else None. Requests in progress at that time may fail.
 Disturbance = Callable[[Stage], Awaitable[float | None]]
 # In order, by row; the killed machine comes last, since a replacement has to boot.
 DISTURBANCES: tuple[tuple[str, str, Disturbance], ...] = (

@@ -30,9 +30,9 @@ _SHORT = 0.1
 _DISK_MEGABYTES = 900
 _HOUR = 3600
 _KILL_EVERY_SECONDS = 10.0
-# The share of an outage in which requests are sent, so that the last ones meet it, too.
+# The share of an outage in which requests are sent; it ends early, so that the outage affects the last requests, too.
 _SPREAD = 0.8
-# How many objects a third of each area has; one third is changed, one ended, one created.
+# A third of each area's objects is changed, a third ended, a third created; this is the size of a third.
 THIRDS = {"claims": 8, "accounts": 1, "instances": 4, "products": 4}
 _TRIED_SECONDS = 300.0
 
@@ -96,7 +96,7 @@ async def clock(sizes: Sizes, rows: frozenset[str]) -> Found:
             offset.write_text("+0")
 
         async with everything(THIRDS, variables=_moved_clock(offset)) as on:
-            return await _met(on, "clock", "our clocks an hour ahead", _SHORT * sizes.outage_seconds, outage)
+            return await _met(on, "clock", "Perdure's clocks an hour ahead", _SHORT * sizes.outage_seconds, outage)
 
 
 async def _met(on: Everything, row: str, what: str, seconds: float, outage: Outage) -> Found:

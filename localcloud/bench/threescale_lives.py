@@ -14,7 +14,8 @@ from localcloud.bench.figures import Figure, Found
 from localcloud.bench.threescale_all_kinds import COUNT, all_kinds, holds
 from localcloud.bench.threescale_things import Scene, Sizes, scene, true_conditions
 
-# Row h's faults. Each meets a third of the creations in one life, and a third of the changes in another.
+# Row h's faults. Each is set in two tenants: in one it affects a third of the creations, in the other a third of the
+# changes.
 FAULTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("before", {}),
     ("after", {}),
@@ -85,12 +86,12 @@ async def disturbed(_: Sizes, __: frozenset[str]) -> Found:
     }
     figure = Figure(
         row="h",
-        what=f"{len(lives)} lives, each with a third of its creations or changes disturbed: lives with another result",
+        what=f"{len(lives)} tenants, each with a third of creations or changes disturbed: those with another result",
         measured=len(odd),
         goal="0",
-        note=f"{struck} calls disturbed; all lives done after {seconds:.0f} s",
+        note=f"{struck} calls disturbed; all tenants done after {seconds:.0f} s",
     )
-    return Found(figures=(figure,), breakdown={"h: lives with another result": odd} if odd else {})
+    return Found(figures=(figure,), breakdown={"h: tenants with another result": odd} if odd else {})
 
 
 async def _life(on: Scene, name: str, fault: tuple[str, str, dict[str, Any]] | None) -> str:

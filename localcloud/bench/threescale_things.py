@@ -29,7 +29,7 @@ _DONE = ("Synced", "Ready")
 
 
 class Sizes(Model):
-    products: int = 200  # d, e and l; with half as many backends, and two and a half applications each
+    products: int = 200  # d, e and l; also half as many backends, and 2.5 applications for each product
     crowd: int = 500  # j, over ten tenants
     orders: int = 20  # g
     namespaces: int = 500  # k

@@ -24,7 +24,9 @@ async def play(stage: Stage) -> None:
     await _fill_the_pool(stage)
     first, key = await _claim(stage)
     await asyncio.to_thread(_leave_things_behind, stage, key)
-    stage.say(f"Its tenant started an instance with a volume and filled a bucket in {first.spec.aws_account_id}")
+    stage.say(
+        f"The claim's tenant started an instance with a volume and filled a bucket in {first.spec.aws_account_id}"
+    )
     await _release(stage, first, key)
     second, new_key = await _claim(stage)
     if second.metadata.name != first.metadata.name:
@@ -32,7 +34,7 @@ async def play(stage: Stage) -> None:
             f"the claim got {second.metadata.name}, not {first.metadata.name}, which its legal entity had used"
         )
     if new_key.id == key.id:
-        raise UnsettledError(f"{second.metadata.name} was handed over with the key that its last claim had")
+        raise UnsettledError(f"{second.metadata.name} was handed over with the former claim's key")
     stage.say("The same legal entity got the same account, with a new key")
     await _claimed(stage, second.metadata.name)
     await stage.until("the pool is full again", lambda: available(stage) >= pool_size(stage))
@@ -47,7 +49,7 @@ async def _forget_the_last_run(stage: Stage) -> None:
     await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
     await stage.until("the earlier claim is gone", lambda: stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
     if any(each.metadata.name == account for each in _accounts(stage)):
-        await stage.until("its account is free again", lambda: _free(_account(stage, account)))
+        await stage.until("the earlier claim's account is free again", lambda: _free(_account(stage, account)))
 
 
 async def _fill_the_pool(stage: Stage) -> None:
@@ -69,7 +71,9 @@ async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
     key = await key_of(stage, CLAIM)
     user = await asyncio.to_thread(account_of, stage, key)
     if user != account.spec.aws_account_id:
-        raise UnsettledError(f"the key in Secret {CLAIM}/{CREDENTIALS} opens {user or 'nothing'}, not the account")
+        raise UnsettledError(
+            f"the key in Secret {CLAIM}/{CREDENTIALS} opens {user or 'nothing'}, not the claim's account"
+        )
     stage.say(f"{link} is claimed: Secret {CLAIM}/{CREDENTIALS} opens AWS account {account.spec.aws_account_id}")
     return account, key
 
@@ -83,7 +87,7 @@ async def _release(stage: Stage, account: Account, key: AwsKey) -> None:
     stage.say("Deleted the claim")
     name = account.metadata.name
     await stage.until("the claim is gone", lambda: stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
-    await stage.until("its account is free again", lambda: _free(_account(stage, name)))
+    await stage.until("the claim's account is free again", lambda: _free(_account(stage, name)))
     left = await asyncio.to_thread(_left_in, stage, account.spec.aws_account_id)
     if left:
         raise UnsettledError(f"{name} was released with {', '.join(left)} still in it")
@@ -91,7 +95,7 @@ async def _release(stage: Stage, account: Account, key: AwsKey) -> None:
         raise UnsettledError(f"Secret {CLAIM}/{CREDENTIALS} outlived its claim")
     if await asyncio.to_thread(account_of, stage, key):
         raise UnsettledError(f"the released claim's key still opens {account.spec.aws_account_id}")
-    stage.say(f"{name} is clean and free for acme; the Secret is gone, its key no longer works")
+    stage.say(f"{name} is clean and free for acme; the claim's Secret is gone, and its key no longer works")
 
 
 # Reading the objects.

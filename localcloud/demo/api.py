@@ -46,9 +46,9 @@ async def play(stage: Stage) -> None:
         await _sign_up(stage)
         key = await _show_the_key(stage, tenant)
         await _promote(stage, tenant)
-        stage.say(f"3scale was called {threescale.ledger().calls()} times for all of it")
+        stage.say(f"3scale was called {threescale.ledger().calls()} times for all these objects")
         await _rename(stage, threescale)
-        stage.say(f"Call it: https://pets.example.com/pets?user_key={key}")
+        stage.say(f"Call the API: https://pets.example.com/pets?user_key={key}")
 
 
 async def _forget_the_last_run(stage: Stage) -> None:
@@ -101,16 +101,16 @@ async def _bring_the_backend(stage: Stage) -> None:
 async def _sign_up(stage: Stage) -> None:
     began = time.monotonic()
     await stage.apply("developer.yaml")
-    await stage.until("the account is ready", lambda: _is(stage, DEVELOPER_ACCOUNT, "acme", "Ready"))
-    await stage.until("its admin is ready", lambda: _is(stage, DEVELOPER_USER, "jane", "Ready"))
+    await stage.until("the developer account is ready", lambda: _is(stage, DEVELOPER_ACCOUNT, "acme", "Ready"))
+    await stage.until("the account's admin is ready", lambda: _is(stage, DEVELOPER_USER, "jane", "Ready"))
     stage.say(f"Applied developer.yaml: account and admin were created together, after {since(began)}")
     await stage.until("the application is ready", lambda: _is(stage, APPLICATION, "store", "Ready"))
-    stage.say(f"The application has continued by itself, after {since(began)}")
+    stage.say(f"The application, which waited for the account, is ready by itself after {since(began)}")
     await stage.breathe()
 
 
 async def _show_the_key(stage: Stage, tenant: TenantRecord) -> str:
-    await stage.until("it has its credentials", lambda: _is(stage, APPLICATION_AUTH, "store", "Ready"))
+    await stage.until("the application has its credentials", lambda: _is(stage, APPLICATION_AUTH, "store", "Ready"))
     secret = await stage.kube.get(SECRET, NAMESPACE, "store-keys")
     key = base64.b64decode(text(secret, "data", "UserKey")).decode()
     account = at(stage.objects.one(DEVELOPER_ACCOUNT, NAMESPACE, "acme"), "status", "accountID")
@@ -124,7 +124,9 @@ async def _show_the_key(stage: Stage, tenant: TenantRecord) -> str:
 
 async def _promote(stage: Stage, tenant: TenantRecord) -> None:
     await stage.apply("promotion.yaml")
-    await stage.until("it is promoted", lambda: _is(stage, PROXY_CONFIG_PROMOTE, "pets-to-production", "Ready"))
+    await stage.until(
+        "the product is promoted", lambda: _is(stage, PROXY_CONFIG_PROMOTE, "pets-to-production", "Ready")
+    )
     product = at(stage.objects.one(PRODUCT, NAMESPACE, "pets"), "status", "productId")
     found = await _get(tenant, f"services/{product}/proxy/configs/production/latest")
     stage.say(f"Applied promotion.yaml: version {at(found, 'proxy_config', 'version')} is in production")
@@ -147,7 +149,7 @@ async def _rename(stage: Stage, threescale: ThreescaleControl) -> None:
     )
     ledger = threescale.ledger()
     stage.say(
-        f"A method has another friendly name after {since(began)}: {ledger.mutating()} writes and "
+        f"A method has its new friendly name after {since(began)}: {ledger.mutating()} writes and "
         f"{ledger.reading()} reads of 3scale"
     )
 

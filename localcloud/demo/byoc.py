@@ -32,16 +32,16 @@ async def play(stage: Stage) -> None:
     await asyncio.to_thread(_have_a_bucket, stage, theirs)
     stage.say(f"A customer has the AWS account {CUSTOMER} with a bucket in it")
     await stage.apply("claim.yaml")
-    stage.say("Applied claim.yaml: an AccountClaim for that account, whose key is not there yet")
-    await stage.until("the claim says what it lacks", lambda: _reason(stage) == "BYOCSecretMissing")
+    stage.say("Applied claim.yaml: an AccountClaim for that account; the customer's key is not there yet")
+    await stage.until("the claim reports the missing Secret", lambda: _reason(stage) == "BYOCSecretMissing")
     stage.say(f"The claim waits: AuthenticationFailed, BYOCSecretMissing (Secret {CLAIM}/{INPUT})")
     await _bring_the_key(stage, customer)
     await stage.until("the claim is Ready", lambda: _state(stage) == ClaimState.READY)
-    await stage.until("it has its support role", lambda: bool(_support_role(stage)))
+    await stage.until("the account has its support role", lambda: bool(_support_role(stage)))
     ours = await key_of(stage, CLAIM)
     if await asyncio.to_thread(account_of, stage, ours) != CUSTOMER:
         raise UnsettledError(f"the key in Secret {CLAIM}/{CREDENTIALS} does not open {CUSTOMER}")
-    stage.say(f"The claim is Ready: Secret {CLAIM}/{CREDENTIALS} opens {CUSTOMER}, with a user of our own")
+    stage.say(f"The claim is Ready: Secret {CLAIM}/{CREDENTIALS} opens {CUSTOMER}, with a user that Perdure created")
     await stage.breathe()
     await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
     stage.say("Deleted the claim")
@@ -78,7 +78,7 @@ async def _look_at_the_end(stage: Stage, ours: AwsKey, theirs: AwsKey) -> None:
         if each.account == CUSTOMER and each.name.startswith(("osdManagedAdmin-", "ManagedOpenShift-"))
     ]
     if left or CUSTOMER in {instance.account for instance in world.instances}:
-        raise UnsettledError(f"{CUSTOMER} was given back with {', '.join(left) or 'an instance'} of ours in it")
+        raise UnsettledError(f"{CUSTOMER} was given back, but still contains Perdure's {', '.join(left) or 'instance'}")
     if await asyncio.to_thread(account_of, stage, ours):
         raise UnsettledError("the released claim's key still opens the customer's account")
     if await asyncio.to_thread(account_of, stage, theirs) != CUSTOMER:

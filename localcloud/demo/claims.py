@@ -72,7 +72,7 @@ async def _take_from_the_pool(stage: Stage) -> None:
     took, held = since(began), _handle_of(stage, "monday")
     if held not in free:
         raise UnsettledError(f"the claim monday holds {held}, which was not free in the pool")
-    stage.say(f"Applied claim-lab.yaml: monday has {held} of the pool, and is ready, {took} after it was asked for")
+    stage.say(f"Applied claim-lab.yaml: the claim monday got {held} from the pool, and is ready after {took}")
     await _until_full(stage)
     stage.say("The pool has created another lab")
     await stage.breathe()
@@ -84,16 +84,18 @@ async def _ask_for_more(stage: Stage, things: Objects) -> None:
     await stage.apply("claim-large-lab.yaml")
     await stage.until("the claim large is ready", lambda: ready(stage, "large"))
     if _handle_of(stage, "large") in free:
-        raise UnsettledError("the claim large got a lab of the pool, which is smaller than it asked for")
+        raise UnsettledError("the claim large got a lab of the pool, which is smaller than the claim asked for")
     url = text(_claim(stage, "large"), "status", "summary", "url")
-    stage.say(f"Applied claim-large-lab.yaml: a lab was created for it and is ready after {since(began)}, at {url}")
+    stage.say(
+        f"Applied claim-large-lab.yaml: a lab was created for this claim and is ready after {since(began)}, at {url}"
+    )
     await stage.breathe()
     began = time.monotonic()
     values: JsonObject = {"spec": {"provider": {"parameterValues": {"size": LARGER}}}}
     await stage.kube.patch(RESOURCE_CLAIM, TEAM, "large", values, field_manager=FIELD_MANAGER)
     lab = resource_of(stage, "large", -1)
     await things.until(lambda: _field(things, lab, "size") == str(LARGER))
-    stage.say(f"Changed its size to {LARGER}: the live lab has it after {since(began)}")
+    stage.say(f"Changed the lab's size to {LARGER}: the live lab has this size after {since(began)}")
     await stage.breathe()
 
 
@@ -102,32 +104,34 @@ async def _write_resources_out(stage: Stage) -> None:
     await stage.apply("claim-notebooks.yaml")
     await stage.until("the claim notebooks is ready", lambda: ready(stage, "notebooks"))
     named = ", ".join(text(entry, "reference", "name") for entry in _resources(stage, "notebooks"))
-    stage.say(f"Applied claim-notebooks.yaml: two resources by their templates, {named}, after {since(began)}")
+    stage.say(f"Applied claim-notebooks.yaml: its templates created two resources, {named}, after {since(began)}")
     await stage.breathe()
 
 
 async def _sit_an_exam(stage: Stage, things: Objects) -> None:
     await stage.apply("claim-exam.yaml")
     await stage.until("the claim exam waits for its approval", lambda: pending(stage, "exam"))
-    stage.say("Applied claim-exam.yaml: nothing is created before it is approved")
+    stage.say("Applied claim-exam.yaml: nothing is created before the claim is approved")
     await stage.breathe()
     began = time.monotonic()
     await approve(stage, "exam")
     await stage.until("the exam exists", lambda: bool(resource_of(stage, "exam")))
     exam = resource_of(stage, "exam")
     await things.until(lambda: _thing(things, exam) is not None)
-    stage.say(f"Approved: {exam} exists after {since(began)}, and is not ready until the person who runs it says so")
+    stage.say(
+        f"Approved: {exam} exists after {since(began)}, and is not ready until the person who runs the exam says so"
+    )
     await stage.breathe()
     began = time.monotonic()
     await write_into(stage, exam, "running")
     await stage.until("the claim exam is ready", lambda: ready(stage, "exam"))
-    stage.say(f"Its phase is running: the claim is ready {since(began)} later")
+    stage.say(f"The exam's phase is running: the claim is ready {since(began)} later")
     await stage.breathe()
     began = time.monotonic()
     await write_into(stage, exam, "finished")
     await stage.until("the claim exam is gone", lambda: stage.objects.one(RESOURCE_CLAIM, TEAM, "exam") is None)
     await things.until(lambda: _thing(things, exam) is None)
-    stage.say(f"Its phase is finished: the claim has deleted itself, and {exam} with it, {since(began)} later")
+    stage.say(f"The exam's phase is finished: the claim has deleted itself together with {exam}, {since(began)} later")
 
 
 async def _try(stage: Stage, things: Objects) -> None:
@@ -137,7 +141,7 @@ async def _try(stage: Stage, things: Objects) -> None:
     end = parse_timestamp(text(claim, "status", "lifespan", "end"))
     if end is None:
         raise UnsettledError("the claim trial shows no end")
-    stage.say(f"Applied claim-trial.yaml: it ends at {end.astimezone():%H:%M:%S}")
+    stage.say(f"Applied claim-trial.yaml: the claim trial ends at {end.astimezone():%H:%M:%S}")
     await stage.until("the claim trial is gone", lambda: stage.objects.one(RESOURCE_CLAIM, TEAM, "trial") is None)
     await things.until(lambda: _thing(things, trial) is None)
     late = datetime.now(UTC) - end
@@ -152,7 +156,9 @@ async def _give_back(stage: Stage, things: Objects) -> None:
     made = [text(entry, "reference", "name") for entry in _resources(stage, "monday")]
     began = time.monotonic()
     await stage.delete(RESOURCE_CLAIM, TEAM, "monday")
-    await stage.until("its handle is gone", lambda: stage.objects.one(RESOURCE_HANDLE, OPERATOR, held) is None)
+    await stage.until(
+        "the handle of monday is gone", lambda: stage.objects.one(RESOURCE_HANDLE, OPERATOR, held) is None
+    )
     await things.until(lambda: not any(_thing(things, name) for name in made))
     stage.say(f"Deleted monday: {held}, {' and '.join(made)} are gone after {since(began)}")
     await _until_full(stage)

@@ -41,7 +41,7 @@ async def play(stage: Stage) -> None:
         until, began = datetime.now(UTC) + LIVES, time.monotonic()
         await _change(stage, {"until": until.isoformat()})
         await config_maps.until(lambda: not shown())
-        await stage.until("its time is over", lambda: look(_greeting(stage)).phase == "Over")
+        await stage.until("the greeting's time is over", lambda: look(_greeting(stage)).phase == "Over")
         stage.say(f"Set `until` to {LIVES.total_seconds():g} s later: the ConfigMap was gone after {since(began)}")
 
 

@@ -36,7 +36,7 @@ async def play(stage: Stage) -> None:
     fleet = Fleet(place, stage.emulator)
     await _forget_the_last_run(stage, fleet)
     await stage.looking("the queue and its rules exist", lambda: asyncio.to_thread(fleet.has_rules))
-    stage.say(f"{place} has its queue, its dead letters and three rules")
+    stage.say(f"{place} has its queue, its dead-letter queue and three rules")
     stage.emulator.forget_events()
     instances = await _launch(stage, fleet)
     await stage.breathe()
@@ -61,7 +61,9 @@ async def _forget_the_last_run(stage: Stage, fleet: Fleet) -> None:
     for kind, name in left:
         await stage.kube.patch(kind, NAMESPACE, name, {"metadata": {"finalizers": None}}, field_manager=FIELD_MANAGER)
         await stage.delete(kind, NAMESPACE, name)
-    await stage.until("they are gone", lambda: not any(stage.objects.of(kind, NAMESPACE) for kind in kinds))
+    await stage.until(
+        "the earlier machines are gone", lambda: not any(stage.objects.of(kind, NAMESPACE) for kind in kinds)
+    )
 
 
 async def _launch(stage: Stage, fleet: Fleet) -> dict[str, str]:
@@ -75,8 +77,10 @@ async def _launch(stage: Stage, fleet: Fleet) -> dict[str, str]:
     await stage.kube.patch(AWS_MACHINE_POOL, NAMESPACE, POOL, pool, field_manager=FIELD_MANAGER)
     for name, instance in instances.items():
         await _provide(stage, fleet, name, instance)
-    await stage.until("all are labelled running", lambda: all(_state(stage, name) == "running" for name in instances))
-    stage.say(f"Their instances run; all are labelled {_seconds(began)} after the first was requested")
+    await stage.until(
+        "all machines are labelled running", lambda: all(_state(stage, name) == "running" for name in instances)
+    )
+    stage.say(f"The machines' instances run; all machines are labelled {_seconds(began)} after the first request")
     return instances
 
 
@@ -126,7 +130,7 @@ async def _schedule(stage: Stage, fleet: Fleet, instance: str) -> None:
     await stage.breathe()
     over = {"event": announced.event, "start": start, "status": "closed", "entity_status": "RESOLVED"}
     await asyncio.to_thread(fleet.announce, "health", instance, **over)
-    await stage.until("the label is gone", lambda: _interruption(stage, "web-1") == "")
+    await stage.until("the label of web-1 is gone", lambda: _interruption(stage, "web-1") == "")
     stage.say("AWS has cancelled the retirement: the label is gone")
 
 
@@ -140,14 +144,14 @@ async def _take_back(stage: Stage, fleet: Fleet, instance: str) -> None:
     await _drain(stage, "spot-0")
     await asyncio.to_thread(fleet.terminate, instance)
     await _until_ended(stage, "spot-0")
-    stage.say("It is drained and its instance terminated before Spot would have reclaimed it")
+    stage.say("spot-0 is drained, and its instance terminated, before Spot would have reclaimed the instance")
 
 
 async def _shrink(stage: Stage, fleet: Fleet, instance: str) -> None:
     began = time.monotonic()
     await asyncio.to_thread(fleet.shrink, POOL)
     await stage.until("the pool waits", lambda: _pool_state(stage) == "terminating-wait")
-    stage.say(f"The group shrinks, its hook holds the instance: {POOL} is labelled after {_seconds(began)}")
+    stage.say(f"The group shrinks, and its hook holds an instance: {POOL} is labelled after {_seconds(began)}")
     await _until_given_up(stage, MEMBER)
     stage.say(f"Auto Scaling confirms it: Machine {MEMBER} is deleted, and drained")
     await _drain(stage, MEMBER)

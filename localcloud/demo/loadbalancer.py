@@ -73,7 +73,9 @@ async def apply_service(stage: Stage) -> None:
 
 async def until_it_has_an_address(stage: Stage) -> str:
     await stage.until("the Service has an address", lambda: _address(stage) != "")
-    stage.say(f"Its address is {_address(stage)}; {' and '.join(NODES)} answer at node port {_node_port(stage)}")
+    stage.say(
+        f"The Service's address is {_address(stage)}; {' and '.join(NODES)} answer at node port {_node_port(stage)}"
+    )
     return _address(stage)
 
 
@@ -94,7 +96,7 @@ async def _ask_until_answered(stage: Stage, address: str, began: float) -> None:
 
 
 async def until_complete(stage: Stage, machines: MachineHost, began: float) -> None:
-    await stage.until("its machines are ready", lambda: _ready(stage) == REPLICAS)
+    await stage.until("the machines of the load balancer are ready", lambda: _ready(stage) == REPLICAS)
     await _one_master(stage, machines, lambda _: True)
     stage.say(f"{REPLICAS} machines are ready after {time.monotonic() - began:.1f} s")
 
@@ -126,7 +128,9 @@ async def _cut_the_power(stage: Stage, machines: MachineHost, address: str) -> M
 async def _replace(stage: Stage, machines: MachineHost, dead: MachineView) -> None:
     began = time.monotonic()
     await stage.delete(LOAD_BALANCER_MACHINE, LOAD_BALANCER_NAMESPACE, dead.name)
-    stage.say(f"Deleted LoadBalancerMachine {dead.name} (left alone it is replaced after five minutes of silence)")
+    stage.say(
+        f"Deleted LoadBalancerMachine {dead.name} (Perdure replaces it otherwise after five minutes without a report)"
+    )
     await stage.until(
         "another machine is ready in its place",
         lambda: (
@@ -136,7 +140,7 @@ async def _replace(stage: Stage, machines: MachineHost, dead: MachineView) -> No
         ),
     )
     await asyncio.to_thread(machines.fare)
-    stage.say(f"Another machine is ready in its place after {time.monotonic() - began:.1f} s")
+    stage.say(f"A new machine is ready in its place after {time.monotonic() - began:.1f} s")
 
 
 async def _one_master(stage: Stage, machines: MachineHost, holds: Callable[[MachineView], bool]) -> MachineView:

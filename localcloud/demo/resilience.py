@@ -45,7 +45,9 @@ async def play(stage: Stage) -> None:
         await _kill_during_a_claim(stage)
         await stage.breathe()
         await _kill_during_a_machine(stage, machines, openstack)
-    stage.say(f"All three are Ready {time.monotonic() - began:.0f} s after the first step. What do the clouds hold?")
+    stage.say(
+        f"All three objects are Ready {time.monotonic() - began:.0f} s after the first step. What do the clouds hold?"
+    )
     await compare_with_clouds(stage)
 
 
@@ -68,10 +70,10 @@ async def _kill_during_an_account(stage: Stage) -> None:
         killed = await kill(stage, WORKER)
     finally:
         cloud.clear(fault.id)
-    stage.say("No record says that AWS is creating this account")
+    stage.say("Only AWS knows that it is creating this account: Perdure has recorded nothing")
     async with narrated(stage, ACCOUNT):
         await until_back(stage, killed)
-        stage.say("Temporal gives the dead worker's step to the new one when 20 s have passed without a heartbeat")
+        stage.say("Temporal gives the dead worker's step to the new worker after 20 s without a heartbeat")
         await stage.until(f"Account {name} is Ready", lambda: _is_ready(stage, name))
         await stage.until("the pool is full", lambda: accounts.available(stage) >= accounts.pool_size(stage))
     requests = [each for each in (await asyncio.to_thread(cloud.world)).creations if each.name == name]
@@ -87,10 +89,10 @@ async def _kill_during_a_claim(stage: Stage) -> None:
     await stage.apply("claim-exam.yaml", of="claims")
     await stage.until(f"the claim {CLAIM} waits for its approval", lambda: claims.pending(stage, CLAIM))
     await claims.approve(stage, CLAIM)
-    await stage.until("the exam is made", lambda: bool(claims.resource_of(stage, CLAIM)))
+    await stage.until("the exam is created", lambda: bool(claims.resource_of(stage, CLAIM)))
     exam = claims.resource_of(stage, CLAIM)
     await stage.looking(f"{exam} exists", lambda: claims.exists(stage, exam))
-    stage.say(f"The claim {CLAIM} is bound, its resource {exam} is made and not yet ready")
+    stage.say(f"The claim {CLAIM} is bound, its resource {exam} exists and is not yet ready")
     killed = await kill(stage, WATCH)
     await claims.write_into(stage, exam, "running")
     stage.say(f"{exam} becomes ready, but no watcher runs to notice it")

@@ -1,1 +1,0 @@
-"""Compiles servers from their Go modules if their programs are not available."""

@@ -27,8 +27,8 @@ def etcd(binaries: Binaries, state: StateDirectory, port: int, peer_port: int, *
         f"--listen-peer-urls={peer}",
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=perdure={peer}",
-        # The peer address may change between runs of `up`; a single member is not looked up, and etcd compares only the
-        # data directory.
+        # The peer address may change between runs of `up`: etcd's single member is looked up by no other member, and is
+        # identified by the data directory.
         "--log-level=warn",
         *(() if fsync else ("--unsafe-no-fsync",)),
     ]
@@ -42,7 +42,7 @@ def api_server(binaries: Binaries, state: StateDirectory, port: int, etcd_port: 
         f"--bind-address={LOOPBACK}",
         f"--secure-port={port}",
         "--endpoint-reconciler-type=none",
-        "--external-hostname=localhost",  # else it takes some network card's address
+        "--external-hostname=localhost",  # otherwise the server announces some network card's address
         f"--service-cluster-ip-range={SERVICE_RANGE}",
         f"--client-ca-file={certificates.authority}",
         f"--tls-cert-file={certificates.certificate('server')}",

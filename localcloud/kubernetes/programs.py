@@ -1,7 +1,7 @@
 """Finds the control plane's programs: configured, on PATH, cached, downloaded, or compiled.
 
 KUBEBUILDER_ASSETS and PATH are used only if together they have all three programs (envtest's assets lack a controller
-manager). One from elsewhere could be newer than the API server, against Kubernetes' version skew policy.
+manager). A manager from elsewhere could be newer than the API server, which Kubernetes' version skew policy forbids.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Fare(Model):
     """Faults of machines, such as slow boots. Changes also apply to running machines."""
 
     server: str = Field(default="", description="regular expression, searched for in the server's name; empty: all")
-    boots: bool = Field(default=True, description="False: the machine does not boot; a running one loses power")
+    boots: bool = Field(default=True, description="False: the machine does not boot; a running machine loses power")
     boot_delay: float = Field(
         default=0, ge=0, description="seconds from the start of a machine until its services start"
     )
@@ -65,7 +65,7 @@ class Fares(Model):
 
 
 class MachineState(StrEnum):
-    FOREIGN = "foreign"  # the server's user data is not that of a machine of ours, so nothing is started
+    FOREIGN = "foreign"  # the server's user data is not a load balancer machine's, so nothing is started
     OFF = "off"  # the server is SHUTOFF
     BOOTING = "booting"  # the machine boots, or a fault prevents it from booting
     UP = "up"

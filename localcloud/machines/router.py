@@ -1,7 +1,7 @@
 """Forwards traffic for floating and virtual addresses to Envoy, which listens at the master's own address.
 
 A connection stays with its machine, and is reset when the machine dies. A refused connection is retried for three
-seconds, like a kernel's retransmissions; UDP is lost.
+seconds, like a kernel's retransmissions; UDP datagrams are lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PAUSE_SECONDS = 0.1
 _SILENT_SECONDS = 60.0
 _CHUNK = 64 * 1024
 _BACKLOG = 1024
-# Linux's constant, missing in Python 3.11: the port is chosen when the destination is known.
+# Linux's constant, missing in Python 3.11: the kernel chooses the local port only when it knows the destination.
 _IP_BIND_ADDRESS_NO_PORT = 24
 _AT_ONCE = struct.pack("ii", 1, 0)
 

@@ -76,7 +76,7 @@ class _CloudConfig(Model):
 
 
 def read(encoded: str) -> Birth:
-    """Parse user data in base64, as Nova stores it; raises ForeignError if it is not for one of our machines."""
+    """Parse user data in base64, as Nova stores it; raises ForeignError if it is not a load balancer machine's."""
     config = _config(encoded)
     try:
         files = tuple(each.file() for each in config.write_files)

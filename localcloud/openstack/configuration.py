@@ -107,7 +107,7 @@ def _keystone(layout: Layout) -> dict[str, Section]:
         "fernet_receipts": {"key_repository": f"{layout.home}/keys/receipts"},
         "credential": {"key_repository": f"{layout.home}/keys/credentials"},
         "token": {"expiration": "86400"},
-        # Four rounds instead of twelve: otherwise a token for a known password costs a third of a second.
+        # Four rounds of hashing instead of twelve: otherwise each token for a password costs a third of a second.
         "identity": {"password_hash_rounds": "4"},
     }
 

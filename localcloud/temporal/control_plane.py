@@ -27,7 +27,7 @@ from localcloud.temporal.programs import ProductionTemporal
 PLUGIN = "postgres12"
 # Into how many parts the histories are divided; fixed when the databases are created.
 HISTORY_SHARDS = 4
-# By service of the server: its port for clients, and its port by which the services find each other.
+# The names of each service's two ports: for clients, and for membership, by which the services find each other.
 _RPC = {
     "frontend": ("temporal", "temporal-membership"),
     "history": ("temporal-history", "temporal-history-membership"),

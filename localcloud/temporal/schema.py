@@ -31,7 +31,7 @@ def steps(database: str, *, recreated: bool) -> list[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Make Temporal's databases.")
+    parser = argparse.ArgumentParser(description="Create Temporal's databases and update their schemas.")
     parser.add_argument("tool", type=Path)
     parser.add_argument("--own", type=Path)
     arguments = parser.parse_args()

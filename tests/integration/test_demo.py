@@ -21,7 +21,7 @@ def test_the_demo_settles_leaves_nothing_running_and_can_be_repeated(fresh: Depl
     assert first.returncode == 0, first.stdout + first.stderr
     for phase in ("Creating", "InitializingRegions", "PendingVerification", "Ready", "Deleting"):
         assert f" {phase}" in first.stdout
-    assert "the Secret is gone, its key no longer works" in first.stdout
+    assert "Secret is gone, and its key no longer works" in first.stdout
     assert "The same legal entity got the same account, with a new key" in first.stdout
     assert not fresh.status().running
     root = str(fresh.state.root)

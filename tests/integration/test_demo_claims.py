@@ -28,7 +28,7 @@ def test_the_demo_settles_can_be_repeated_and_only_a_lost_resource_is_audited(fr
     assert first.returncode == 0, first.stdout + first.stderr
     for line in (
         "The pool is full",
-        "the live lab has it",
+        "the live lab has this size",
         "the claim has deleted itself",
         "were gone",
         "Deleted monday",

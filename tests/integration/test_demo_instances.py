@@ -17,7 +17,7 @@ def test_the_demo_settles_and_can_be_repeated(fresh: Deployment) -> None:
         for line in (
             text,
             "three rules",
-            "all are labelled",
+            "all machines are labelled",
             "web-0's instance is stopped: labelled",
             "labelled scheduled-retirement",
             "AWS has cancelled the retirement: the label is gone",

@@ -55,12 +55,12 @@ def test_the_demo_of_a_load_balancer_settles_with_all_requests_answered(openstac
     done = perdure(openstack, "demo", "loadbalancer", "--exit", seconds=DEMO_SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
     for line in (
-        "Its address is 127.",
+        "The Service's address is 127.",
         "The first request was answered",
         "2 machines are ready",
         "40 requests to http://127.",
         "has the address; requests are answered again",
-        "Another machine is ready in its place",
+        "A new machine is ready in its place",
     ):
         assert line in done.stdout, done.stdout
 

@@ -1,6 +1,6 @@
 {{/*
-The areas that some set of workers serves, as JSON. Values that cannot work fail here, with the reason: an area without
-workers is not watched, and instances are served only if PERDURE_INSTANCES_QUEUES names their queues.
+The areas that some set of workers serves, as JSON. Values that cannot work are refused here, with the reason. An area
+without workers is not watched, and instances are served only if PERDURE_INSTANCES_QUEUES names their queues.
 */}}
 {{- define "perdure.areas" -}}
 {{- $areas := list -}}
@@ -11,17 +11,17 @@ workers is not watched, and instances are served only if PERDURE_INSTANCES_QUEUE
 {{- $areas = concat $areas .areas | uniq -}}
 {{- end -}}
 {{- if and .Values.together (gt (len .Values.workers) 1) -}}
-{{- fail "`together` runs one process, and `workers` names several sets" -}}
+{{- fail "`together` runs one process, but `workers` names several sets: keep one set, or unset `together`" -}}
 {{- end -}}
 {{- if and .Values.together .Values.versioning.enabled -}}
 {{- fail "versions side by side need workers apart from the watcher: unset `together` or versioning.enabled" -}}
 {{- end -}}
 {{- $queues := index .Values.settings "PERDURE_INSTANCES_QUEUES" -}}
 {{- if and (has "instances" $areas) (not $queues) -}}
-{{- fail "workers serve instances, and settings.PERDURE_INSTANCES_QUEUES names no queue" -}}
+{{- fail "workers serve instances, but settings.PERDURE_INSTANCES_QUEUES names no queue" -}}
 {{- end -}}
 {{- if and $queues (not (has "instances" $areas)) -}}
-{{- fail "settings.PERDURE_INSTANCES_QUEUES names queues, and no set of workers serves instances" -}}
+{{- fail "settings.PERDURE_INSTANCES_QUEUES names queues, but no set of workers serves instances" -}}
 {{- end -}}
 {{- $areas | sortAlpha | toJson -}}
 {{- end -}}
@@ -55,7 +55,7 @@ workers is not watched, and instances are served only if PERDURE_INSTANCES_QUEUE
 {{- with index .root.Values.settings "PERDURE_CLUSTER" -}}{{ . }}{{ $.between }}{{- end -}}
 {{- end -}}
 
-{{/* An area's task queues by plain name and type, as a ScaledObject needs them. */}}
+{{/* An area's task queues for a ScaledObject: the type of each, and its name without the cluster's prefix. */}}
 {{- define "perdure.queues" -}}
 {{- get (dict
   "accounts" (list (dict "queue" "accounts" "type" "workflow") (dict "queue" "kube" "type" "activity") (dict "queue" "aws" "type" "activity") (dict "queue" "aws-organization" "type" "activity"))

@@ -1,6 +1,7 @@
 {{/*
-The pod of a Job: dict "root" . "component" "set" "" "arguments" of its command "own" its values "restart" its policy
-"name" of its ServiceAccount, if it has one: without it the pod has no rights in the cluster.
+The pod of a Job. The argument is a dict: `root` the chart's context, `component` its label, `set` "", `arguments` of the
+command, `own` the values of this Job, `restart` the restart policy, and `name` the ServiceAccount. Without `name` the pod
+has no rights in the cluster.
 */}}
 {{- define "perdure.jobPod" -}}
 {{- $root := .root -}}

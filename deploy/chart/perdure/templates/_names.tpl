@@ -22,8 +22,8 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
 {{/*
-The labels that select one process: dict "root" . "component" "worker" "set" "claims" (the set of workers, else empty)
-"version" its build id if workers have versions.
+The labels that select one process. The argument is a dict: `root` the chart's context, `component` (such as "worker"),
+`set` the name of a set of workers or "", and `version` the build id, if workers have versions.
 */}}
 {{- define "perdure.selectorLabels" -}}
 app.kubernetes.io/name: perdure
@@ -48,19 +48,19 @@ perdure.dev/version: {{ . | quote }}
 {{- end }}
 {{- end -}}
 
-{{/* The ServiceAccount of a process: dict "root" . "name" its Deployment's name, or "account" "own" its values. */}}
+{{/* The ServiceAccount of a process, from a dict: `own` its values, and for the default `account`, else `name` of its Deployment. */}}
 {{- define "perdure.serviceAccount" -}}
 {{- dig "serviceAccount" "name" "" .own | default .account | default .name -}}
 {{- end -}}
 
 
-{{/* The ServiceAccount of a set of workers: dict "root" . "set" its entry of `workers`. */}}
+{{/* The ServiceAccount of a set of workers, from a dict: `root` the chart's context, `set` the set's entry of `workers`. */}}
 {{- define "perdure.workerAccount" -}}
 {{- $own := mustMergeOverwrite (deepCopy .root.Values.workerDefaults) .set -}}
 {{- include "perdure.serviceAccount" (dict "name" (printf "%s-worker-%s" (include "perdure.name" .root) .set.name) "own" $own) -}}
 {{- end -}}
 
-{{/* The ServiceAccount of `watch` or `events`, which may run in the workers' process: dict "root" . "process" "watch" "own" its values. */}}
+{{/* The ServiceAccount of `watch` or `events`, which may run in the workers' process. Its dict: `root`, `process`, and `own` its values. */}}
 {{- define "perdure.partAccount" -}}
 {{- if .root.Values.together -}}
 {{- include "perdure.workerAccount" (dict "root" .root "set" (first .root.Values.workers)) -}}

@@ -1,7 +1,7 @@
 {{/*
-The Deployment of a process: dict "root" . "component" its command "set" the name of a set of workers, else empty
-"name" of the Deployment "own" its values "arguments" of its command "grace" seconds until it is killed;
-workers with versions: "version" "account" "image".
+The Deployment of a process. The argument is a dict: `root` the chart's context, `component` the command, `set` the name of
+a set of workers or "", `name` of the Deployment, `own` the values of this process, `arguments` of the command, `grace`
+seconds until a stopped process is killed; for workers with versions also `version`, `account` and `image`.
 */}}
 {{- define "perdure.process" -}}
 {{- $root := .root -}}
@@ -189,7 +189,7 @@ spec:
 {{- end }}
 {{- end -}}
 
-{{/* The environment variables of one process, and those from Secrets. */}}
+{{/* The environment variables that the values of one process name, including those from Secrets. */}}
 {{- define "perdure.environment" -}}
 {{- if eq .component "worker" }}
 # Fewer malloc arenas fragment less over thousands of passes.

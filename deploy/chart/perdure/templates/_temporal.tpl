@@ -1,6 +1,6 @@
 {{/*
 The files with which a process authenticates to Temporal, and the files of its encryption keys. They are mounted instead of
-being variables, so that a renewed file takes effect without a restart. dict "root" . "component" its command
+being variables, so that a renewed file takes effect without a restart. The argument is a dict: `root`, `component`.
 */}}
 {{- define "perdure.temporalFiles" -}}
 {{- $values := .root.Values -}}
@@ -29,28 +29,28 @@ being variables, so that a renewed file takes effect without a restart. dict "ro
 {{- end }}
 {{- end -}}
 
-{{/* The version of the workers that is installed; if none is named, the image's. */}}
+{{/* The build id of the installed workers; if the values name none, the image's digest or tag. */}}
 {{- define "perdure.buildId" -}}
 {{- if .Values.versioning.enabled -}}
 {{- $build := .Values.versioning.buildId | default (.Values.image.digest | replace "sha256:" "" | trunc 12) | default .Values.image.tag | default .Chart.AppVersion -}}
 {{- if not (regexMatch "^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$" $build) -}}
-{{- fail (printf "%q cannot name a version, as it is no valid label: set versioning.buildId" $build) -}}
+{{- fail (printf "%q cannot name a version, because it is no valid label value: set versioning.buildId" $build) -}}
 {{- end -}}
 {{- $build -}}
 {{- end -}}
 {{- end -}}
 
 {{/*
-The Deployment's name of one version: dict "process" the set's name "build" its id. It contains a hash of the version, since
-two versions under one Deployment would change its selector, which Kubernetes refuses in the middle of an upgrade.
+The name of the Deployment of one version, from a dict: `process` the name without version, `build` the build id. It
+contains a hash of the version, because Kubernetes refuses to change a Deployment's selector, which contains the version.
 */}}
 {{- define "perdure.versioned" -}}
 {{- printf "%s-%s" .process (.build | sha256sum | trunc 10) -}}
 {{- end -}}
 
 {{/*
-A Job that calls Temporal, once for each revision of the release; each of these Jobs may be repeated.
-dict "root" . "name" what it is called "arguments" of its command
+A Job that calls Temporal, with a new name for each revision of the release. Its command may be repeated without harm.
+The argument is a dict: `root` the chart's context, `name` the middle of the Job's name, `arguments` of the command.
 */}}
 {{- define "perdure.temporalJob" -}}
 {{- $root := .root -}}

@@ -52,4 +52,4 @@ def _call() -> None:
         try:
             caller.sendto(b"look", "\0" + os.environ["PERDURE_OPENSTACK_GROUND"])
         except OSError:
-            return  # it does not listen, or has enough calls queued
+            return  # the host does not listen, or has enough calls queued

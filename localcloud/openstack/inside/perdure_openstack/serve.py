@@ -28,7 +28,7 @@ APPLICATIONS = {
 
 def main() -> None:
     service, port, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    sys.argv = [service]  # oslo.config would read the rest as its own
+    sys.argv = [service]  # oslo.config would read further arguments as its own
     application = importlib.import_module(APPLICATIONS[service]).application
     if service == "keystone":
         from . import identity
