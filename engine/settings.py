@@ -66,7 +66,7 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
 class _Group(BaseSettings):
     """Settings that belong together; the docstring of a group is its heading in docs/settings.md."""
 
-    model_config = SettingsConfigDict(env_prefix=_PREFIX, frozen=True, populate_by_name=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, frozen=True, extra="ignore")
 
 
 class Installation(_Group):

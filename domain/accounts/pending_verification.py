@@ -122,7 +122,7 @@ def _case(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision
 def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> Decision:
     account, known = world.account, world.known
     resolved = bool(known.resolved_case) and known.resolved_case == account.status.support_case_id
-    why = f"waits for {counted_and_named(quotas.open)}"
+    why = f"waits for {quotas.awaited}"
     actions: tuple[Action, ...] = () if resolved else verified.actions
     if not any(isinstance(action, Patch) for action in actions):
         actions = (*world.status_change(quotas.status, note="service quotas"), *actions)
@@ -141,11 +141,11 @@ def quotas_of_ready_account(world: AccountWorld, now: datetime) -> Decision | No
     if world.config.shard_name is None or not wanted(account.spec):
         return None
     quotas = raising(world, through_denial=True)
-    status = quotas.status if quotas.open else with_manual_actions(quotas.status, now)
+    status = quotas.status if quotas.awaited else with_manual_actions(quotas.status, now)
     written = world.status_change(status, note="service quotas")
     if quotas.done and not written:
         return None
-    if not quotas.open:
+    if not quotas.awaited:
         return world.working("the quotas are settled", *written, *quotas.actions)
     waits_for = ("ServiceQuotas",)
-    return world.working(f"waits for {counted_and_named(quotas.open)}", *written, *quotas.actions, waits_for=waits_for)
+    return world.working(f"waits for {quotas.awaited}", *written, *quotas.actions, waits_for=waits_for)

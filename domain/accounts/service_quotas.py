@@ -56,10 +56,18 @@ class Raising(Model):
     actions: tuple[Action, ...] = ()
     open: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
+    regions_unknown: bool = False
 
     @property
     def done(self) -> bool:
         return not (self.open or self.actions)
+
+    @property
+    def awaited(self) -> str:
+        """What the Account waits for; empty if for no quota."""
+        if self.regions_unknown:
+            return "the list of the account's regions"
+        return counted_and_named(self.open) if self.open else ""
 
 
 def wanted(spec: AccountSpec) -> bool:
@@ -71,7 +79,7 @@ def raising(world: AccountWorld, *, through_denial: bool = False) -> Raising:
     status = scrubbed(with_news(account.status, known.opt_in_news, known.quota_news), config)
     if _unexpanded(account.spec, status):
         if known.regions is None and account.spec.regional_service_quotas:
-            return Raising(status=status, actions=(list_regions(world),), open=("of all regions",))
+            return Raising(status=status, actions=(list_regions(world),), regions_unknown=True)
         status = expanded(account.spec, status, known.regions or (), config)
     current = quotas_of(status)
     denied = _named(current, {DENIED})
@@ -216,7 +224,7 @@ def with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:
 
 
 def counted_and_named(names: tuple[str, ...]) -> str:
-    return f"{len(names)} service quotas ({_listed(names)})"
+    return f"{len(names)} service quota{'s' if len(names) > 1 else ''} ({_listed(names)})"
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -92,6 +92,9 @@ def _deliver(account: str, region: str, envelope: Detail, fault: str) -> None:
     if str(envelope["id"]) in _let_go:
         _let_go.discard(str(envelope["id"]))
         return
+    held_back = _held_back.get((account, region), [])
+    if (envelope, fault) in held_back:  # its delay has passed before the next event
+        held_back.remove((envelope, fault))
     regional = dict.get(events_backends, account)
     backend = dict.get(regional, region) if regional is not None else None
     rules: list[Rule] = list(backend.event_buses["default"].rules.values()) if backend is not None else []

@@ -134,7 +134,9 @@ def test_quotas_are_expanded_in_the_write_that_begins_to_wait_for_the_case() -> 
 
 def test_a_life_that_lost_its_memory_lists_the_regions_before_it_expands() -> None:
     of = pending(of=spec({"default": {RULES: 100}}))
-    assert activities(decide(world(of), NOW)) == ["aws.list_regions"]
+    decision = decide(world(of), NOW)
+    assert activities(decision) == ["aws.list_regions"]
+    assert "waits for the list of the account's regions" in decision.why
     decision = decide(world(of, known={"regions": ("us-east-1",)}), NOW)
     assert shown(decision) == {"us-east-1": {RULES: "TODO"}}
     assert raised(decision)["us-east-1"].quotas == {RULES: ServiceQuota(value=100, status="TODO")}
@@ -386,7 +388,9 @@ def test_the_quotas_that_a_condition_names_are_the_present_ones(quotas: dict[str
 
 def test_a_ready_account_whose_quotas_were_emptied_has_them_raised_and_stays_ready() -> None:
     of = ready({RULES: "TODO"}, expanded=False)
-    assert activities(decide(world(of), NOW)) == ["aws.list_regions"]
+    decision = decide(world(of), NOW)
+    assert activities(decision) == ["aws.list_regions"]
+    assert "waits for the list of the account's regions" in decision.why
     decision = decide(world(of, known={"regions": ("us-east-1",)}), NOW)
     assert shown(decision) == {"us-east-1": {RULES: "TODO"}}
     assert (decision.phase, list(raised(decision))) == ("Ready", ["us-east-1"])

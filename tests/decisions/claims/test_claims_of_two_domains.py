@@ -109,7 +109,7 @@ def test_a_label_of_another_domain_says_nothing() -> None:
     ignored["metadata"]["labels"] = {ONE.ignore_label: ""}
     assert free_handle(ONE, ignored) is None
     assert free_handle(TWO, ignored) is not None
-    views = [watched_for(Settings(claims_domain=names.domain))[1].read(ignored) for names in (ONE, TWO)]
+    views = [watched_for(Settings(OPERATOR_DOMAIN=names.domain))[1].read(ignored) for names in (ONE, TWO)]
     assert [view.facts.get("ignored", "") for view in views] == ["true", ""]
 
 
@@ -130,7 +130,7 @@ def test_definitions_of_two_domains_differ_in_group_and_name_alone() -> None:
 
 async def test_clients_of_two_domains_ask_for_kinds_of_their_own() -> None:
     for names in (ONE, TWO):
-        settings = Settings(claims_domain=names.domain)
+        settings = Settings(OPERATOR_DOMAIN=names.domain)
         connection = Connection(content=cast(Any, {}))
         api = KubeApi(
             connection,

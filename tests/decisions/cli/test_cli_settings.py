@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from engine.settings import InvalidSettings
+from engine.settings import InvalidSettings, Settings
 from starters.cli.main import build
 from starters.cli.output import CommandError
 
@@ -53,6 +53,13 @@ def test_a_setting_of_a_local_deployment_names_its_state_directory(
 def test_a_variable_that_is_no_setting_is_named_with_the_nearest_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERDURE_SWEEPS", "5m")
     assert "PERDURE_SWEEPS is not a setting and has no effect; is PERDURE_SWEEP meant?" in perdure("--set").stderr
+
+
+def test_a_variable_of_yawol_has_no_second_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERDURE_LOADBALANCERS_NETWORK_ID", "n-1")
+    assert Settings().loadbalancers_network_id == ""
+    monkeypatch.setenv("NETWORK_ID", "n-2")
+    assert Settings().loadbalancers_network_id == "n-2"
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_the_correction_of_an_incomplete_secret_is_seen_at_once(kube: PaperKube)
 
 
 SETTINGS = Settings(
-    loadbalancers_api_endpoint="https://api.example:443",
+    API_ENDPOINT="https://api.example:443",
     loadbalancers_ntp_servers=("time.example",),
     loadbalancers_agent_interval=timedelta(seconds=20),
 )
@@ -189,4 +189,4 @@ def test_the_token_in_a_strangers_secret_of_the_machines_name_is_not_used(machin
 
 def test_without_an_address_of_the_api_no_machine_is_made(machines: PaperKube) -> None:
     with pytest.raises(Invalid, match="API_ENDPOINT"):
-        born(machines, Settings(loadbalancers_api_endpoint=""))
+        born(machines, Settings(API_ENDPOINT=""))

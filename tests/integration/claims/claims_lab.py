@@ -93,7 +93,7 @@ class Lab(StoppedAndStarted):
 @asynccontextmanager
 async def laboratory(deployment: Deployment) -> AsyncIterator[Lab]:
     """The deployment with the tests' own kind served and everything followed; the product is not started."""
-    settings = Settings(claims_domain=NAMES.domain)
+    settings = Settings(OPERATOR_DOMAIN=NAMES.domain)
     async with await KubeApi.open(settings, "tests", deployment.env()["KUBECONFIG"]) as kube:
         await seed_cluster(kube)
         await serve(kube, GADGET)

@@ -204,6 +204,19 @@ def test_events_are_dropped_doubled_and_reordered_on_request(place: Place, emula
     assert [record.queues for record in mine if record.fault] == [0, 1, 1, 1, 1]
 
 
+def test_a_reordered_event_without_a_successor_comes_once_after_its_delay(place: Place, emulator: Emulator) -> None:
+    instance = place.launch()
+    assert place.states_of(instance) == ["pending", "running"]
+    emulator.event_fault("drop", account=place.account, count=1)
+    emulator.event_fault("reorder", account=place.account, count=1, delay_seconds=3600)
+    place.client("ec2").stop_instances(InstanceIds=[instance])
+    assert place.states_of(instance)[2:] == []
+    emulator.clock(advance_seconds=3601)
+    until(lambda: place.states_of(instance)[2:] == ["stopped"], "the event comes after its delay")
+    place.client("ec2").terminate_instances(InstanceIds=[instance])
+    assert place.states_of(instance)[3:] == ["shutting-down", "terminated"]
+
+
 def test_a_terminating_instance_waits_for_its_hook(place: Place, emulator: Emulator) -> None:
     place.group("draining", 1, drain="TERMINATING")
     (instance,) = place.members("draining")

@@ -60,7 +60,7 @@ class Passes:
         self._api = api
         self._loop = loop
         self.settings = Settings(
-            loadbalancers_api_endpoint="https://api.example:443", worker_openstack_rate_per_project=1000
+            API_ENDPOINT="https://api.example:443", worker_openstack_rate_per_project=1000
         )
         self.of(seed_cluster(api))
         ground = PassContext(api, lab.kube, lab.projects, self.settings)

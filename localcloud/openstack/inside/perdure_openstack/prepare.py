@@ -67,7 +67,7 @@ def _settle(external_id: str, tenant_id: str) -> None:
         "FLAVOR_NAME": FLAVORS[0][0],
         "IMAGE_NAME": IMAGE,
     }
-    lines = [f"PERDURE_LOADBALANCERS_{name}={value}\n" for name, value in settings.items()]
+    lines = [f"{name}={value}\n" for name, value in settings.items()]
     path = Path(environment.HOME) / "project.env"
     path.with_suffix(".new").write_text("".join(lines))
     path.with_suffix(".new").replace(path)
