@@ -395,8 +395,8 @@ class Instances(_Group):
         description="Accounts and regions whose EC2 instances are served, comma-separated, each as "
         "ACCOUNT/REGION[/QUEUE][@ROLE]. QUEUE is the name of the queue, ROLE the ARN of a role to assume. With "
         "ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE], the events of the first account arrive in the queue of the "
-        "second one. clusters[/QUEUE][@ROLE NAME] means the accounts and regions of the AWS provider's clusters. If "
-        "empty, no instances are served.",
+        "second one. clusters[/QUEUE][@ROLE NAME] means the accounts and regions of the clusters of Cluster API's "
+        "AWS provider. If empty, no instances are served.",
     )
     instances_nodes: bool = Field(
         False,
@@ -414,8 +414,8 @@ class Instances(_Group):
         1,
         ge=1,
         description="How many machines of one node group may be deleted or drained at the same time because of "
-        "scheduled events; further machines wait. A control plane loses one at a time, and only while its other "
-        "machines are healthy. The count is kept in a Lease in PERDURE_WATCH_LEASE_NAMESPACE.",
+        "scheduled events; further machines wait. A control plane loses one machine at a time, and only while its "
+        "other machines are healthy. The count is kept in a Lease in PERDURE_WATCH_LEASE_NAMESPACE.",
     )
     instances_setup: bool = Field(
         True,

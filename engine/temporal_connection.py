@@ -80,7 +80,7 @@ class Connection(ServiceClient):
             try:
                 await self.renew(settings)
             except TemporalRefused as refused:
-                log.warning("the changed credentials cannot be used, the connection stays unchanged: %s", refused)
+                log.warning("changed credentials cannot be used; the old connection to Temporal stays: %s", refused)
 
     async def renew(self, settings: Settings) -> bool:
         """Use changed credentials; True if any have changed. Raises TemporalRefused if they cannot be used."""
@@ -137,7 +137,7 @@ async def _connected(config: ConnectConfig) -> ServiceClient:
         message, credentials = str(error), _described(config)
         meaning = meaning_of(message, by_tls=_by_tls(config))
         raise TemporalRefused(
-            f"Temporal at {config.target_host} {meaning}; connected with {credentials}: {message}"
+            f"Temporal at {config.target_host} {meaning}; tried with {credentials}: {message}"
         ) from error
 
 

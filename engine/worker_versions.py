@@ -5,7 +5,7 @@ it. A waiting lifecycle may have no task for months, so making a version current
 versions (`wake_pinned`).
 
     v1 current ── v2's workers poll ── v2 made current ── v1's lifecycles are woken ── v1 drained ── v1's workers end
-                                       new ones: v2       each continues on v2
+                                       new runs: v2       each continues on v2
 
 Workflows that began without versions belong to no version; the current version has to replay them.
 """
@@ -135,7 +135,7 @@ async def count_pinned(client: Client, deployment: str, build_id: str, queue: st
 
 
 async def wake_pinned(client: Client, deployment: str, build_ids: Iterable[str], *, per_second: float) -> int:
-    """Wake every lifecycle pinned to these versions, so that it moves; returns how many were woken.
+    """Wake every lifecycle pinned to these versions, so that it moves to the current one; returns how many were woken.
 
     A lifecycle that ends meanwhile is no failure.
     """

@@ -85,7 +85,7 @@ async def run_worker(
             await stack.enter_async_context(worker)
         follow(client, workers)
         stage.clear()
-        log.info("executing %s", ", ".join(chosen))
+        log.info("executing workflows and activities of the areas %s", ", ".join(chosen))
         await stopped.wait()
         stage.append("draining")
 

@@ -90,7 +90,7 @@ class Discovery:
 
 
 def _is_possible(api_version: str) -> bool:
-    """Whether the path is that of a version, and not that of objects or of another group."""
+    """Whether a path with `api_version` leads to a version, and not to objects or another group."""
     parts = api_version.split("/")
     return len(parts) <= 2 and all(part and is_possible_name(part) for part in parts)
 

@@ -179,7 +179,7 @@ class Reflector(Generic[M]):
 
     @property
     def unserved(self) -> float:
-        """Seconds in which the API server has neither sent a part of the list nor opened the stream."""
+        """Seconds since the API server last sent a part of the list or ended the stream; 0 while the stream runs."""
         if self._unserved_since is None or self.denied or not self.installed:
             return 0.0
         return time.monotonic() - self._unserved_since
