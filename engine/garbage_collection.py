@@ -12,7 +12,7 @@ COLLECT_AFTER = (25_000, 20, 50)
 
 
 def collect_seldom() -> None:
-    """Collect garbage less often, and never objects that exist already (modules, classes, settings).
+    """Collect garbage less often; never collect objects that exist already (modules, classes, settings).
 
     Call it before the heavy imports, which then take an eighth less CPU, and again after them.
     """

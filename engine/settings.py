@@ -373,7 +373,7 @@ class LoadBalancers(_Group):
     loadbalancers_unclassed: bool = Field(True, description="Serve Services without a class, too.")
     loadbalancers_release_foreign: bool = Field(
         False,
-        description="Remove Perdure's finalizer from a Service whose class has changed to another one; false keeps it, "
+        description="Remove Perdure's finalizer from a Service whose new class Perdure does not serve; false keeps it, "
         "as yawol does.",
     )
     loadbalancers_target_kubeconfig: str = Field(

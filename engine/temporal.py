@@ -2,7 +2,7 @@
 
 All processes use `connect`, so all have the same data converter: with different ones, workflow tasks fail for ever.
 
-`wake` is signal-with-start: it means "observe again", and at most names the versions to observe, so lost, doubled and
+`wake` is signal-with-start: it means "observe again", and may name the versions to observe, so lost, doubled and
 reordered wakes are harmless. `signal_with_start`, `ask` and `open_with` pass what an observation would not find, or
 what the caller has just observed.
 """
@@ -191,7 +191,7 @@ def shown(phase: str, decision: Decision) -> list[SearchAttributePair[Any]]:
 
 
 def listed(waits_for: Sequence[str]) -> list[str]:
-    """The names as a search attribute: all if they fit, so that older histories replay, else the first ones."""
+    """The names as a search attribute: all if they fit, so that older histories replay, else the first names."""
     if sum(_size(each) for each in waits_for) < LONGEST_VALUE:
         return list(waits_for)
     found: list[str] = []

@@ -7,7 +7,7 @@
 
 `domain/runner.py` says which actions start and stop. Here each action is an activity, and each wait ends with the first
 of: an activity that ends, a wake, the timer for the nearest deadline. An action that misses its heartbeat is scheduled
-again at once with a longer timeout: a dead worker is noticed soon, and a slow one can finish.
+again at once with a longer timeout: a dead worker is noticed soon, and a slow worker can finish.
 """
 
 from __future__ import annotations
@@ -351,7 +351,6 @@ class Entity(Generic[W]):
         self.state = self.state.wake()
 
     def replace_world(self, world: W) -> None:
-        """Replace the world after a message has changed it."""
         self.world = world
         self._world_replaced = self._unheard = True
 

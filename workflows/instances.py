@@ -100,7 +100,7 @@ class AutoScalingGroupWorkflow(Passes[GroupWorld]):
 
 @lifecycle(SWEEP_WORKFLOW, world=SweptWorld, observe=SweepInstances)
 class InstanceSweepWorkflow(Passes[SweptWorld]):
-    """The sweep over the instances and groups of all accounts and regions, every few minutes while there are any.
+    """The sweep over the instances and groups of all accounts and regions, every ten minutes while there are any.
 
         woken by a new AWSMachine or AWSMachinePool
           --> sweep (one activity, two calls for 200 instances, one for 100 groups) --> wait for the next one

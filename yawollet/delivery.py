@@ -1,4 +1,4 @@
-"""Which resources the agent serves to Envoy, and which ones Envoy has refused.
+"""Which resources the agent serves to Envoy, and which Envoy has refused.
 
     wanted ──► proposed ──accepted──► good (saved on disk)
                   │

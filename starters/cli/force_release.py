@@ -55,7 +55,7 @@ def release(reference: Target, reason: str, output: Format) -> None:
         return obj
 
     async def account_of(session: ClusterSession, reference: Target, obj: JsonObject) -> Target:
-        """The Account to annotate. Annotating a pool's claim has no effect, because tenants can write claims."""
+        """The Account to annotate. An annotation of a pool's claim is ignored, because tenants can write claims."""
         if reference.kind == ACCOUNT:
             return reference
         claim = key_of(reference.kind.name, obj)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from domain.why import Why
     from starters.cli.session import Session
 
-ReasonOption = Annotated[str, typer.Option("--reason", "-r", help="The reason, kept in the record.")]
+ReasonOption = Annotated[str, typer.Option("--reason", "-r", help="The reason; it is recorded.")]
 
 OptionalKind = Annotated[str, kind_argument("The kind; not with --area or --all.")]
 OptionalName = Annotated[str, name_argument("The object; not with --area or --all.")]

@@ -43,7 +43,6 @@ logger = logging.getLogger(__name__)
 
 
 async def keep_views(namespace: str, api: KubeApi, index: Index) -> None:
-    """Create missing ResourceWatches in the operator's namespace, forever."""
     there: set[str] = set()
     listed = float("-inf")
     while True:
