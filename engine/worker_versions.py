@@ -129,7 +129,7 @@ async def make_current(client: Client, deployment: str, build_id: str) -> str:
 
 
 async def count_pinned(client: Client, deployment: str, build_id: str, queue: str = "") -> int:
-    """The number of open lifecycles pinned to the version; if `queue` is given, only those in that task queue."""
+    """The number of open lifecycles pinned to the version; if `queue` is given, only lifecycles in that task queue."""
     query = _pinned_to(deployment, build_id) + (f" AND TaskQueue = '{queue}'" if queue else "")
     return (await client.count_workflows(query)).count
 

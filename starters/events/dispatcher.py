@@ -39,8 +39,8 @@ ROUTINE_WHILE_READING = 2
 TROUBLE_AFTER = 3
 # Seconds for which routine events are held back while a backlog is read.
 LONGEST_SECONDS = 10.0
-# Seconds between the starts of two such waits, so that routine events keep five sixths of the time under a lasting
-# flood.
+# Seconds from the start of one such wait to the start of the next, so that routine events keep five sixths of the time
+# under a lasting flood.
 PERIOD_SECONDS = 60.0
 
 # Hands events over to an instance's workflow; for `receives` see `domain.instances.event_handover.update_id`.
