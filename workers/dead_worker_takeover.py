@@ -1,7 +1,7 @@
 """Takes over the work of a dead earlier process of this machine, without waiting for timeouts.
 
 A starting worker checks the lifecycles without an object, because many objects wait for them. It fails their activities
-that ran in an ended process of this machine (or container), so the server retries them at once, and lets any worker
+that ran in an ended process of this machine (or container), so the server retries them at once. It also lets any worker
 take their workflow tasks.
 """
 

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from domain.model import Model
 
-# A pipe has no width, and rows must not be wrapped there. Longer than any message.
+# A pipe has no width, and rows must not be wrapped there, so this is longer than any message.
 _PIPE_WIDTH = 100_000
 
 _GOOD = frozenset({"ready", "valid", "settled"})
