@@ -205,8 +205,8 @@ def _uid(entry: Entry) -> str:
 
 
 def entry_of(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
-    """The object without managedFields, its larger half, which no pass reads, and without the fields `without` of the
-    status.
+    """The object without managedFields, its larger half, which no pass reads, and without the status fields
+    `without`.
     """
     metadata = {name: value for name, value in mapping(obj, "metadata").items() if name != "managedFields"}
     name = (text(metadata, "namespace"), text(metadata, "name"))
