@@ -21,7 +21,7 @@ from engine.settings import Settings
 
 
 class AddressUnusable(Exception):  # noqa: N818
-    """The address in the settings cannot be listened on."""
+    pass
 
 
 Check = Callable[[], Iterable[str]]

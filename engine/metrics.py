@@ -1,8 +1,8 @@
-"""Hooks by which areas count requests, activities and writes, and the metrics that all areas share.
+"""Hooks by which areas count requests, activities and writes.
 
 An area that exports these numbers under the replaced system's names registers a `Listener`, whose exceptions are only
-logged. `Histogram` writes bucket bounds as Go does (`le="60"`), since the replaced systems' dashboards select by them.
-Python's `_created` series are left out.
+logged. `Histogram` writes bucket bounds as Go does (`le="60"`), since the replaced systems' dashboards select by these
+bounds. Python's `_created` series are left out.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ async def connected(settings: Settings, process: str) -> Client:
         try:
             await ensure_search_attributes(client)
         except RPCError as error:
-            # In a locked-down namespace the administrator adds the search attributes; each wake reports missing ones.
+            # In a locked-down namespace the administrator adds the attributes; each wake reports missing attributes.
             log.warning("the search attributes cannot be registered from here: %s", error)
         if isinstance(client.service_client, Connection):
             client.service_client.keep(settings)
@@ -57,7 +57,7 @@ async def stopped_by_signals(stop: asyncio.Event | None) -> AsyncIterator[asynci
 
 
 async def first_of(stop: Awaitable[object], work: Awaitable[object]) -> None:
-    """Run both until one ends, cancel the other, and raise an error of either."""
+    """Run `stop` and `work` until one ends, cancel the other, and raise an error of either."""
     tasks = [asyncio.ensure_future(stop), asyncio.ensure_future(work)]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

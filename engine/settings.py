@@ -271,7 +271,8 @@ class Claims(_Group):
     )
     claims_older_templates: bool = Field(
         False,
-        description="Evaluate templates by the rules of Poolboy 1.12, where they differ from those of 1.13 to 1.17.",
+        description="Evaluate templates by the rules of Poolboy 1.12, where these differ from the rules of 1.13 to "
+        "1.17.",
     )
 
 
@@ -373,7 +374,7 @@ class LoadBalancers(_Group):
     loadbalancers_unclassed: bool = Field(True, description="Serve Services without a class, too.")
     loadbalancers_release_foreign: bool = Field(
         False,
-        description="Remove Perdure's finalizer from a Service whose class has changed to another one; false keeps it, "
+        description="Remove Perdure's finalizer from a Service whose new class Perdure does not serve; false keeps it, "
         "as yawol does.",
     )
     loadbalancers_target_kubeconfig: str = Field(
@@ -395,8 +396,8 @@ class Instances(_Group):
         description="Accounts and regions whose EC2 instances are served, comma-separated, each as "
         "ACCOUNT/REGION[/QUEUE][@ROLE]. QUEUE is the name of the queue, ROLE the ARN of a role to assume. With "
         "ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE], the events of the first account arrive in the queue of the "
-        "second one. clusters[/QUEUE][@ROLE NAME] means the accounts and regions of the AWS provider's clusters. If "
-        "empty, no instances are served.",
+        "second account. clusters[/QUEUE][@ROLE NAME] means the accounts and regions of the clusters of Cluster API's "
+        "AWS provider. If empty, no instances are served.",
     )
     instances_nodes: bool = Field(
         False,

@@ -1,8 +1,8 @@
 """Temporal's client for every process: one way to connect, one way to wake, the search attributes.
 
-All processes use `connect`, so all have the same data converter: with another one, workflow tasks fail for ever.
+All processes use `connect`, so all have the same data converter: with different ones, workflow tasks fail for ever.
 
-`wake` is signal-with-start: it means "observe again", and at most names the versions to observe, so lost, doubled and
+`wake` is signal-with-start: it means "observe again", and may name the versions to observe, so lost, doubled and
 reordered wakes are harmless. `signal_with_start`, `ask` and `open_with` pass what an observation would not find, or
 what the caller has just observed.
 """
@@ -77,7 +77,7 @@ OP_DEADLINE: SearchAttributeKey[datetime] = SearchAttributeKey.for_datetime("OpD
 
 # Temporal ends a workflow whose search attribute exceeds this many bytes as JSON, which the SDK writes in ASCII.
 LONGEST_VALUE = 2048
-LONGEST_NAME = 330  # of a list that is too long: 2000 bytes if each character takes six
+LONGEST_NAME = 330  # characters, to which names are cut if the list is too long; as JSON at most six bytes each
 
 # Temporal's own attribute, set once a workflow's tasks have failed five times in a row (server 1.30 on).
 REPORTED_PROBLEMS: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
@@ -191,7 +191,7 @@ def shown(phase: str, decision: Decision) -> list[SearchAttributePair[Any]]:
 
 
 def listed(waits_for: Sequence[str]) -> list[str]:
-    """The names as a search attribute: all if they fit, so that older histories replay, else the first ones."""
+    """The names as a search attribute: all if they fit, so that older histories replay, else the first names."""
     if sum(_size(each) for each in waits_for) < LONGEST_VALUE:
         return list(waits_for)
     found: list[str] = []

@@ -3,7 +3,7 @@
 Address and credentials come from Temporal's own environment variables and profiles (`temporalio.envconfig`). An API key
 may also come from a file (`PERDURE_TEMPORAL_API_KEY_FILE`), since a process's variables never change. Long-running
 processes read all of them again every 30 s. A new API key is used from the next call on. New certificates lead to a new
-connection under the same client: workers switch to it, and calls under way end on the old one.
+connection under the same client: workers switch to it, and calls under way end on the old connection.
 
 If changed credentials do not work, this is logged, the old connection stays, and the credentials are tried again 30 s
 later.
@@ -53,7 +53,7 @@ class Connection(ServiceClient):
 
     @property
     def worker_service_client(self) -> Any:
-        """The client for the SDK's workers. When it is replaced, they have to be notified (`follow`)."""
+        """The client for the SDK's workers, which have to be notified when it is replaced (`follow`)."""
         return self._made.worker_service_client
 
     def update_rpc_metadata(self, metadata: Mapping[str, str | bytes]) -> None:
@@ -80,7 +80,7 @@ class Connection(ServiceClient):
             try:
                 await self.renew(settings)
             except TemporalRefused as refused:
-                log.warning("the changed credentials cannot be used, the connection stays unchanged: %s", refused)
+                log.warning("changed credentials cannot be used; the old connection to Temporal stays: %s", refused)
 
     async def renew(self, settings: Settings) -> bool:
         """Use changed credentials; True if any have changed. Raises TemporalRefused if they cannot be used."""
@@ -137,7 +137,7 @@ async def _connected(config: ConnectConfig) -> ServiceClient:
         message, credentials = str(error), _described(config)
         meaning = meaning_of(message, by_tls=_by_tls(config))
         raise TemporalRefused(
-            f"Temporal at {config.target_host} {meaning}; connected with {credentials}: {message}"
+            f"Temporal at {config.target_host} {meaning}; tried with {credentials}: {message}"
         ) from error
 
 

@@ -56,10 +56,10 @@ class Bootstrapped(Model):
 async def bootstrap(client: Client, retention: timedelta | None = None) -> Bootstrapped:
     """Prepare the client's namespace for lifecycles, and wait until all servers know it.
 
-    `retention` is for closed lifecycles; None leaves that of an existing namespace unchanged.
+    `retention` is for closed lifecycles; None keeps the retention of an existing namespace.
 
     Raises:
-        NamespaceUnfit: this client may not add something, or an existing attribute conflicts.
+        NamespaceUnfit: this client lacks the right to add something, or an existing attribute conflicts.
         RPCError: Temporal did not answer.
     """
     before = await _retention(client)

@@ -4,8 +4,9 @@
                                        └─► StartActivity ─► RunActivity ─► aws iam.CreateUser, kubernetes PATCH ...
 
 A workflow lives for months, and Temporal's interceptor would keep it in the trace of its first wake. Here a workflow's
-work belongs to the trace of its newest message, for an hour after it. Work that a deadline starts later gets a trace of
-its own, which begins at the activity. Both rules depend on the history alone, so a replay gives the same traces.
+work belongs to the trace of its newest message, for an hour after this message. Work that a deadline starts later gets
+a trace of its own, which begins at the activity. Both rules depend only on the history, so replays give the same
+traces.
 
 A span names the call without its arguments, and an error by its type alone.
 """

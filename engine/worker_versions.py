@@ -5,7 +5,7 @@ it. A waiting lifecycle may have no task for months, so making a version current
 versions (`wake_pinned`).
 
     v1 current ── v2's workers poll ── v2 made current ── v1's lifecycles are woken ── v1 drained ── v1's workers end
-                                       new ones: v2       each continues on v2
+                                       new runs: v2       each continues on v2
 
 Workflows that began without versions belong to no version; the current version has to replay them.
 """
@@ -129,13 +129,13 @@ async def make_current(client: Client, deployment: str, build_id: str) -> str:
 
 
 async def count_pinned(client: Client, deployment: str, build_id: str, queue: str = "") -> int:
-    """The number of open lifecycles pinned to the version; if `queue` is given, only those in that task queue."""
+    """The number of open lifecycles pinned to the version; if `queue` is given, only lifecycles in that task queue."""
     query = _pinned_to(deployment, build_id) + (f" AND TaskQueue = '{queue}'" if queue else "")
     return (await client.count_workflows(query)).count
 
 
 async def wake_pinned(client: Client, deployment: str, build_ids: Iterable[str], *, per_second: float) -> int:
-    """Wake every lifecycle pinned to these versions, so that it moves; returns how many were woken.
+    """Wake every lifecycle pinned to these versions, so that it moves to the current one; returns how many were woken.
 
     A lifecycle that ends meanwhile is no failure.
     """

@@ -59,10 +59,10 @@ class _Edge(ActivityInboundInterceptor):
 
 
 def _cause(error: Exception, failure: ApplicationError) -> BaseException | None:
-    """The cause to report: for a bug the exception, with its traceback; otherwise None.
+    """The cause to report: for a bug the exception, with its traceback; otherwise None, to save space.
 
-    The server keeps only 4 KiB of a failure. If `error` is the failure itself, its cause is kept: an error that is
-    its own cause cannot be encoded.
+    The server keeps only 4 KiB of a failure. If `error` is the failure itself, the cause of `error` stays: an error
+    that is its own cause cannot be encoded.
     """
     if failure is error:
         return error.__cause__

@@ -4,7 +4,8 @@
     it took too long, or the event loop is late --> limit * 7/10  (multiplicative decrease)
 
 The limit of workflow tasks never falls below one, that of activities never below an eighth of its maximum: activities
-that wait for another system must not block all others. A poll needs a free slot, so other tasks stay with Temporal.
+that wait for another system must not block all others. A poll needs a free slot, so tasks beyond the limit stay with
+Temporal.
 The SDK's resource-based supplier measures the machine's CPU, which reveals neither a process's quota nor its
 neighbours' share.
 """
@@ -29,9 +30,9 @@ from temporalio.worker import (
 )
 
 DECREASE = 0.7
-# A tenth of Temporal's timeout for a workflow task. A longer timeout would be no remedy: Temporal also hands tasks to
-# polls of a worker that was just killed, and those lifecycles wait for the timeout (34 s with a timeout of 30 s,
-# measured).
+# Seconds: a tenth of Temporal's timeout for a workflow task. A longer timeout would be no remedy: Temporal also hands
+# tasks to polls of a worker that was just killed, and the lifecycles of these tasks wait for the timeout (34 s with a
+# timeout of 30 s, measured).
 LONGEST_WORKFLOW_TASK = 1.0
 # The first limit of workflow tasks. They share a core, so a low limit costs nothing; it grows within some dozens of
 # tasks.

@@ -1,7 +1,7 @@
 """Takes over the work of a dead earlier process of this machine, without waiting for timeouts.
 
 A starting worker checks the lifecycles without an object, because many objects wait for them. It fails their activities
-that ran in an ended process of this machine (or container), so the server retries them at once, and lets any worker
+that ran in an ended process of this machine (or container), so the server retries them at once. It also lets any worker
 take their workflow tasks.
 """
 
@@ -49,11 +49,15 @@ async def _take_over(client: Client, key: Key) -> None:
     for each in found.raw_description.pending_activities:
         started = each.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
         if started and is_dead(each.last_worker_identity):
-            log.info("%s: %s continues here; %s has died", key, each.activity_type.name, each.last_worker_identity)
+            log.info(
+                "%s: %s is retried; its worker %s has died", key, each.activity_type.name, each.last_worker_identity
+            )
             handle = client.get_async_activity_handle(
                 workflow_id=key.workflow_id, run_id=found.run_id, activity_id=each.activity_id
             )
-            died = Unavailable("the worker has died; another one continues", code=WORKER_DIED, delay=_AT_ONCE)
+            died = Unavailable(
+                "the worker has died; another worker retries the activity", code=WORKER_DIED, delay=_AT_ONCE
+            )
             await handle.fail(to_application_error(died))
 
 

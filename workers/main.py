@@ -60,7 +60,7 @@ async def run_worker(
 ) -> None:
     """Run workflows and activities until `stop` is set; without it, until SIGTERM or SIGINT.
 
-    `only` are the areas to run; if empty, those of the settings. A process with several parts passes its `health`.
+    `only` are the areas to run; if empty, the areas in the settings. A process with several parts passes its `health`.
     """
     async with AsyncExitStack() as stack:
         stopped = await stack.enter_async_context(stopped_by_signals(stop))
@@ -85,7 +85,7 @@ async def run_worker(
             await stack.enter_async_context(worker)
         follow(client, workers)
         stage.clear()
-        log.info("executing %s", ", ".join(chosen))
+        log.info("executing workflows and activities of the areas %s", ", ".join(chosen))
         await stopped.wait()
         stage.append("draining")
 

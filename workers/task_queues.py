@@ -1,6 +1,6 @@
 """The task queues: one per area for workflow tasks, and one or more per area for activities.
 
-Each has its own slots, so that a hanging API never takes another API's. Temporal enforces the rate limit of
+Each queue has its own slots, so that a hanging API never takes another API's slots. Temporal enforces the rate limit of
 Organizations and Support over all workers.
 """
 
@@ -35,7 +35,7 @@ def rate_of(queue: str, settings: Settings) -> float | None:
 
 
 def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequence[Callable[..., object]]]:
-    """The activities by the plain name of their task queue.
+    """The activities by their task queue, named without the cluster.
 
     Raises:
         KeyError: an activity belongs to no action.
@@ -60,6 +60,6 @@ def queues_of(served: Iterable[str], cluster: str) -> set[tuple[str, str]]:
 
 
 def observing_queues(area: str) -> set[str]:
-    """The activity queues on which an area's objects are observed, and written by the shared activities."""
+    """The activity queues on which an area's objects are observed; the shared write activities run there, too."""
     observations = (each for each in actions().values() if each.result is not None and issubclass(each.result, World))
     return {each.queue for each in observations if area_of(each.__module__) == area}

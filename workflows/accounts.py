@@ -112,7 +112,7 @@ class AccountPoolWorkflow(Passes[PoolWorld]):
             memory = memory.model_copy(update={"bonds_seen": False})
         return PassPool(key=self.key, memory=memory, seen=dict(self._seen), dry_run=dry_run)
 
-    @workflow.signal(description="One of its Accounts is deleted without ever having had an AWS account.")
+    @workflow.signal(description="An Account of this pool is deleted without ever having had an AWS account.")
     def died(self, account: Key) -> None:
         known = self.world.known
         if account.name not in known.died:

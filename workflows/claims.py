@@ -36,7 +36,7 @@ from workflows.passes import Passes
 class ClaimBinderWorkflow(Passes[BinderWorld]):
     """Gives handles to the claims of one operator namespace, one batch after another.
 
-        wake, claim's request, expiry --> batch (handles claims as they arrive, for seconds) --> wait, or next batch
+        wake, claim's request, expiry --> batch (claims that arrive within seconds join it) --> wait, or next batch
 
     A single binder handles one batch at a time, so no handle is given twice and no lock is needed. Changes of claims,
     free handles or providers wake it. The signal `serve` names a claim to be answered even if nothing has changed. The
@@ -100,7 +100,7 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
 class ResourceHandleWorkflow(Passes[ObjectWorld]):
     """A ResourceHandle, while it is not bound to a claim.
 
-    While it is bound, the claim's lifecycle reconciles claim and handle, and the handle's waits for a wake.
+    While it is bound, the claim's lifecycle reconciles claim and handle, and the handle's lifecycle waits for a wake.
     """
 
     retryable_phases = RETRYABLE

@@ -1,5 +1,5 @@
-"""A run whose history is long, or whose workers' version is no longer current, ends as soon as no activity runs and all
-handlers have finished, so that no message is lost.
+"""A run ends if its history is long, or if its workers' version is no longer current. It ends once no activity runs and
+all handlers have finished, so that no message is lost.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 
 `domain/runner.py` says which actions start and stop. Here each action is an activity, and each wait ends with the first
 of: an activity that ends, a wake, the timer for the nearest deadline. An action that misses its heartbeat is scheduled
-again at once with a longer timeout: a dead worker is noticed soon, and a slow one can finish.
+again at once with a longer timeout: a dead worker is noticed soon, and a slow worker can finish.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Entity(Generic[W]):
         self._seen = dict(carry.seen)
         memory = type(before.known).model_validate(carry.known)
         world: W = before.model_copy(update={"known": memory, "refusals": carry.refusals, "recorded": carry.recorded})
-        carried = carry.world is not None  # a new run observes, unless it starts with an observation
+        carried = carry.world is not None  # a run begins with an observation, unless its start carries a world
         if carried:
             world = type(before).model_validate(carry.world).recall(world)
         self.state: State[W] = State(
@@ -127,7 +127,7 @@ class Entity(Generic[W]):
         return timedelta(0)
 
     def observation(self, *, dry_run: bool = False) -> Action:
-        """The activity that observes the object; it may make the whole pass. It gets its fields of `offered`."""
+        """The activity that observes the object; it may make the whole pass. `offered` fills its fields."""
         offered = {**self.offered(), "dry_run": dry_run}
         fields = self.observe.model_fields
         return self.observe(**{name: value for name, value in offered.items() if name in fields})
@@ -351,7 +351,6 @@ class Entity(Generic[W]):
         self.state = self.state.wake()
 
     def replace_world(self, world: W) -> None:
-        """Replace the world after a message has changed it."""
         self.world = world
         self._world_replaced = self._unheard = True
 
@@ -393,7 +392,7 @@ class Entity(Generic[W]):
         await self.retry_signal(reason)
 
     def retryable(self, why: Why) -> bool:
-        """Whether a retry has an effect. Never if there is no object to annotate: a wake is enough then."""
+        """Whether a retry has an effect; never without an object to annotate: there a wake repeats refused actions."""
         standing = why.outcome == Outcome.FAILED or why.phase in self.retryable_phases
         return self.has_object and (standing or bool(why.hindrances))
 

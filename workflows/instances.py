@@ -41,9 +41,9 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
                                     ├─ a scheduled event: from 24 h before its date on
                                     └─ terminated, and an hour of quiet ──► (end)
 
-    An update records its events and answers after the next observation, which concurrent updates share. A later event
-    starts the lifecycle again. Nothing is lost in between: states and scheduled events can be queried from AWS, and
-    notices and tokens are in the AWSMachine's annotation.
+    An update records its events and answers after the next observation, which concurrent updates share. An event
+    after the end starts the lifecycle again. Nothing is lost in between: states and scheduled events can be queried
+    from AWS, and notices and tokens are in the AWSMachine's annotation.
     """
 
     has_object: ClassVar[bool] = False
@@ -100,7 +100,7 @@ class AutoScalingGroupWorkflow(Passes[GroupWorld]):
 
 @lifecycle(SWEEP_WORKFLOW, world=SweptWorld, observe=SweepInstances)
 class InstanceSweepWorkflow(Passes[SweptWorld]):
-    """The sweep over the instances and groups of all accounts and regions, every few minutes while there are any.
+    """The sweep over the instances and groups of all accounts and regions, every ten minutes while there are any.
 
         woken by a new AWSMachine or AWSMachinePool
           --> sweep (one activity, two calls for 200 instances, one for 100 groups) --> wait for the next one

@@ -1,4 +1,4 @@
-"""The agent's passes: read both objects, serve Envoy, check the machine, report.
+"""The agent's passes: read LoadBalancer and machine, serve Envoy, check the machine, report.
 
     LoadBalancer changed ─┐
     Envoy has answered ───┼──► pass ──► all well: the next pass after `requeue` (30 s)

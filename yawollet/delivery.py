@@ -1,4 +1,4 @@
-"""The resources that Envoy is served, and those that it refuses.
+"""Which resources the agent serves to Envoy, and which Envoy has refused.
 
     wanted ──► proposed ──accepted──► good (saved on disk)
                   │
@@ -8,8 +8,8 @@
                                            30 s, 1, 2, ... 10 minutes
 
 Envoy's reason names the refused resources ("Error adding/updating listener(s) TCP-80: ..."); Envoy has accepted the
-others. If the reason has no names, every resource that was new counts as refused. The cause may lie outside of the
-resource, such as a port that another process uses, so the resource is proposed again.
+other resources. If the reason has no names, every resource that was new counts as refused. The cause may lie outside of
+the resource, such as a port that another process uses, so the resource is proposed again.
 """
 
 from __future__ import annotations

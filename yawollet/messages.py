@@ -20,7 +20,8 @@ from google.protobuf.message import Message
 from domain.loadbalancers.envoy import CLUSTER_TYPE, LISTENER_TYPE
 from domain.schema import Document
 
-# A field's number and type: a scalar, an enum, a message of `_PARTS`, one of these in a list or as the values of a map.
+# A field's number and type: a scalar, an enum or a message. After `list` or `map`, it is the type of the items or
+# values.
 Field: TypeAlias = tuple[int, str]
 
 _ANY, _DURATION = "google.protobuf.Any", "google.protobuf.Duration"

@@ -1,4 +1,4 @@
-"""The agent's options: the flags of yawol's agent, and ours for values that are fixed in it."""
+"""The agent's options: the flags of yawol's agent, and flags of our own for values that yawol's agent fixes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Address(Model):
 
 
 class Options(Model):
-    namespace: str  # the namespace of both objects
+    namespace: str  # of the LoadBalancer and its machine
     load_balancer: str
     machine: str
     listen_address: str = EVERY_ADDRESS  # where Envoy listens: on a real machine, the virtual address

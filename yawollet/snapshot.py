@@ -44,7 +44,6 @@ class SnapshotFile:
         self._troubled = False
 
     def read(self) -> Snapshot | None:
-        """The stored snapshot; None if it is missing, unreadable or of another LoadBalancer."""
         try:
             saved = _Saved.model_validate_json(self._path.read_bytes())
             for type_url in (CLUSTER_TYPE, LISTENER_TYPE):

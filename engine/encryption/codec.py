@@ -57,14 +57,14 @@ class EncryptionCodec(PayloadCodec):
             return Payload.FromString(AESGCM(key).decrypt(nonce, sealed, key_id.encode()))
         except (InvalidTag, ValueError, DecodeError) as error:
             raise Undecryptable(
-                f"the key {key_id!r} cannot decrypt data that was encrypted with a key of that name"
+                f"data was encrypted with another key named {key_id!r}, or was changed afterwards"
             ) from error
 
 
 def data_converter(settings: Settings) -> DataConverter:
     """The data converter, which encrypts if the settings name keys. Raises KeysUnreadable.
 
-    A process with a different data converter fails workflow tasks for ever.
+    Every process must use it: a process with a different data converter fails workflow tasks for ever.
     """
     if not settings.temporal_keys:
         return unencrypted

@@ -3,8 +3,8 @@
 A file's name is the key's id, its content 32 random bytes in base64. The file `current` names the key that encrypts;
 without this file the last key by name encrypts; if the file is empty, no key encrypts. All keys decrypt.
 
-The directory is read again every few seconds, and at once for an unknown key; if that fails, the old keys stay. A key
-may encrypt 2^32 payloads with random nonces (NIST SP 800-38D, section 8.3).
+The directory is read again every ten seconds, and at once for an unknown key; if reading fails, the old keys stay in
+use. A key may encrypt 2^32 payloads with random nonces (NIST SP 800-38D, section 8.3).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class KeyRing:
         except KeyError:
             known = ", ".join(sorted(self._keys))
             raise UnknownKey(
-                f"the payload was encrypted with the key {key_id!r}, which is not in {self._directory}; it has: {known}"
+                f"the payload was encrypted with the key {key_id!r}, but {self._directory} only has the keys: {known}"
             ) from None
 
     def _read_again(self) -> None:
@@ -62,7 +62,7 @@ class KeyRing:
         try:
             self._keys, self._writing = read_keys(self._directory)
         except KeysUnreadable as error:
-            log.warning("the keys stay unchanged: %s", error)
+            log.warning("the encryption keys could not be read again; the old keys stay in use: %s", error)
             return
         if self._writing != before:
             log.info("encrypting with key %s instead of %s", self._writing or "no key", before or "no key")
@@ -90,7 +90,7 @@ def read_keys(directory: Path) -> tuple[Mapping[str, bytes], str]:
     if current is None:
         return keys, max(keys)
     if current and current not in keys:
-        raise KeysUnreadable(f"{directory / CURRENT} names {current!r}; there are: {', '.join(sorted(keys))}")
+        raise KeysUnreadable(f"{directory / CURRENT} names {current!r}, but the keys are: {', '.join(sorted(keys))}")
     return keys, current
 
 

@@ -412,7 +412,7 @@ class KubeApi:
     def _request_to_all(
         self, verb: str, method: str, kind: Kind, namespace: str, name: str = "", **more: Any
     ) -> Request:
-        """The request for all objects of a kind; errors show the `name`."""
+        """The request to the path of all objects of a kind; errors show the `name`."""
         return Request(method, _attempt(verb, kind, namespace, name), self.path(kind, namespace), **more)
 
     async def _write(self, request: Request) -> JsonObject:

@@ -59,7 +59,7 @@ class Discovery:
         return version.kinds[kind]
 
     async def in_any_version(self, api_version: str, kind: str) -> Served | None:
-        """The kind in a version that is served; None if there is none. Raises ApiError as `served` does."""
+        """The kind in any version that the API serves; None if there is none. Raises ApiError as `served` does."""
         versions = await self._versions_of(api_version.rpartition("/")[0]) if _is_possible(api_version) else []
         for each in versions:
             if served := await unless_absent(self.served(each, kind)):
@@ -90,7 +90,7 @@ class Discovery:
 
 
 def _is_possible(api_version: str) -> bool:
-    """Whether the path is that of a version, and not that of objects or of another group."""
+    """Whether a path with `api_version` leads to a version, and not to objects or another group."""
     parts = api_version.split("/")
     return len(parts) <= 2 and all(part and is_possible_name(part) for part in parts)
 

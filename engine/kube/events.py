@@ -28,7 +28,7 @@ from engine.kube.workload_clusters import workload
 LONGEST_MESSAGE = 1024
 _LONGEST_PREFIX = 200
 _DIGEST = 16
-# How many Events are remembered at most. A forgotten one is only sent once more, and refused as a duplicate.
+# How many Events are remembered at most. A forgotten Event is only sent once more, and refused as a duplicate.
 MOST_REMEMBERED = 5_000
 
 log = logging.getLogger(__name__)

@@ -1,7 +1,8 @@
 """The informer cache: objects of many kinds, kept so that a pass reads them without a request.
 
-Each kind and namespace has one mirror, which all readers share. The reflector of a kind that is not installed, or that
-may not be listed, tries again without delaying others; `Mirror.trouble` says why the mirror is empty.
+Each kind and namespace has one copy, a `Mirror`, which all readers share. The reflector of a kind that is not
+installed, or that may not be listed, tries again without delaying others; `Mirror.trouble` says why the mirror is
+empty.
 
 A mirror is some milliseconds behind the API server. The answer to each write is therefore added at once (`learn`), and
 of two versions the larger stays, so a reader finds its own writes. For other clients' writes a reader waits until the
@@ -28,7 +29,7 @@ from engine.kube.reflector import Followed, Name, Reflector, newer
 # Called with the object before and after a change; None if it does not exist.
 Listener = Callable[[JsonObject | None, JsonObject | None], None]
 
-# A mirror is behind by milliseconds; after this long its stream must be hanging.
+# A mirror is behind by milliseconds; after this many seconds its stream must be hanging.
 LONGEST_BEHIND = 2.0
 # Far more objects than are deleted while an answer is on its way.
 MOST_GONE_REMEMBERED = 10_000
@@ -204,7 +205,9 @@ def _uid(entry: Entry) -> str:
 
 
 def entry_of(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
-    """The object without managedFields, its larger half, which no pass reads."""
+    """The object without managedFields, its larger half, which no pass reads, and without the status fields
+    `without`.
+    """
     metadata = {name: value for name, value in mapping(obj, "metadata").items() if name != "managedFields"}
     name = (text(metadata, "namespace"), text(metadata, "name"))
     stored: JsonObject = {**obj, "metadata": metadata}

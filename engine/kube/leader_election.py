@@ -1,10 +1,10 @@
 """Leases: electing one of several processes, and detecting whether another operator leads.
 
 The holder renews its Lease every third of the Lease's duration. Another process takes the Lease if it has seen no
-renewal for that duration, by its own monotonic clock. A late holder loses it only to another process.
+renewal for that duration, by its own monotonic clock. A holder that renews late keeps a Lease that no process took.
 
-A Lease lasts a minute while no other process waits for it: three requests a minute. A waiting process announces itself
-in an annotation: for ten minutes the Lease then lasts 11 s, and a killed holder is replaced within 12 s.
+While no other process waits for it, a Lease lasts a minute and costs three requests a minute. A waiting process
+announces itself in an annotation: for ten minutes the Lease then lasts 11 s, and a killed holder is replaced in 12 s.
 
 The replaced operators hold a Lease, the annotation `control-plane.alpha.kubernetes.io/leader` on a ConfigMap, or
 operator-sdk's leader-for-life, a ConfigMap owned by the leader's Pod. Their clocks may differ from ours, so a lock
@@ -95,14 +95,14 @@ class LeaderElection:
                 self.leader = holder
             await self._freed()
         self.leader = ""
-        log.info("leading by the lease %s/%s as %s", self._namespace, self._name, self._identity)
+        log.info("this process leads: it holds the lease %s/%s as %s", self._namespace, self._name, self._identity)
 
     async def hold(self, annotations: Annotations = dict) -> None:
         """Renew until another process holds the Lease; raises LeadershipLost."""
         self._annotations = annotations
         renewed, before = True, self._lease
         while True:
-            # Waiting processes announce themselves right after the first long Lease, so the pause after it is short.
+            # Waiting processes announce themselves once they see the first long Lease, so the pause after it is short.
             current = lease_duration(self._seen)
             pause, before = min(before, current) / 3, current
             await asyncio.sleep((pause if renewed else self._retry).total_seconds())

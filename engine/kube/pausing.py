@@ -73,7 +73,7 @@ async def _first_list(mirror: Mirror, known: _Known) -> None:
         async with asyncio.timeout(PATIENCE):
             await mirror.settled()
     except TimeoutError:
-        log.error("the pauses cannot be read, so those that were read before stay: %s", mirror.trouble)
+        log.error("the pauses of areas cannot be read; pauses that were read before stay in force: %s", mirror.trouble)
     else:
-        # Not before: in `perdure run`, the worker follows the pauses while the watcher begins to.
+        # Only after the list: in `perdure run`, an earlier call would clear the pauses that another part has read.
         set_pauses(known.pauses)

@@ -1,6 +1,6 @@
 """Mirrors one kind: lists it, watches it, and recovers from every failure of the stream.
 
-list in pages ──► watch from the list's version ──► (server ends it after about 5 min) ──► watch on
+list in pages ──► watch from the list's version ──► (server ends it after half an hour) ──► watch on
        ▲ │ 410, ERROR event, three broken streams without an event
        └─────────────────┤
                          └ cut, silent for 70 s: reopen from the last version, which bookmarks keep fresh
@@ -38,10 +38,10 @@ from engine.kube.json import JsonObject, text
 FIRST_BACKOFF = 0.2
 LONGEST_BACKOFF = 30.0
 LONGEST_WITHOUT_CRD = 120.0
-# After a stream that lived this long the backoff starts over.
+# After a stream that lived this many seconds the backoff starts over.
 GOOD_STREAM = 5.0
 STREAMS_BEFORE_RELIST = 3
-# How long a server can answer 429 before that counts as trouble: it also does so while it prepares a new kind.
+# Seconds of 429 answers that do not count as trouble: a server also answers 429 while it prepares a new kind.
 THROTTLED_WITHOUT_TROUBLE = 5.0
 
 log = logging.getLogger(__name__)
@@ -179,7 +179,7 @@ class Reflector(Generic[M]):
 
     @property
     def unserved(self) -> float:
-        """Seconds in which the API server has neither sent a part of the list nor opened the stream."""
+        """Seconds since the API server last sent a part of the list or ended the stream; 0 while the stream runs."""
         if self._unserved_since is None or self.denied or not self.installed:
             return 0.0
         return time.monotonic() - self._unserved_since

@@ -36,7 +36,7 @@ class Abandoned(OfObject):
 def abandon(
     kind: KindArgument,
     name: NameArgument,
-    reason: Annotated[str, typer.Option("--reason", "-r", help="The reason, kept in the record.")],
+    reason: Annotated[str, typer.Option("--reason", "-r", help="The reason; it is recorded.")],
     skip_cleanup: Annotated[
         bool,
         typer.Option(

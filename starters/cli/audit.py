@@ -56,7 +56,7 @@ def audit(
 
     known = audits()
     if area and area not in known:
-        raise typer.BadParameter(f"there is no audit of {area!r}; there are: {', '.join(known)}", param_hint="AREA")
+        raise typer.BadParameter(f"there is no audit of {area!r}, only of: {', '.join(known)}", param_hint="AREA")
 
     if report:
         _report(area, known, thorough=thorough)

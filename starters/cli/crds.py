@@ -1,5 +1,3 @@
-"""`perdure crds`: the CustomResourceDefinitions as YAML."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -24,8 +24,8 @@ def release(reference: Target, reason: str, output: Format) -> None:
     """Have the lifecycle complete the deletion of an AccountClaim or Account without a clean-up.
 
     Raises:
-        CommandError: if the kind is neither, the object is not being deleted, or the claim holds
-            no Account.
+        CommandError: if the kind is neither of these, the object is not being deleted, or the claim is bound to no
+            Account.
     """
     from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
     from domain.accounts.claim_holder import may_release
@@ -55,7 +55,7 @@ def release(reference: Target, reason: str, output: Format) -> None:
         return obj
 
     async def account_of(session: ClusterSession, reference: Target, obj: JsonObject) -> Target:
-        """The Account to annotate. The annotation has no effect on a pool's claim, because tenants can write claims."""
+        """The Account to annotate. An annotation of a pool's claim is ignored, because tenants can write claims."""
         if reference.kind == ACCOUNT:
             return reference
         claim = key_of(reference.kind.name, obj)

@@ -111,7 +111,7 @@ async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Ke
 
 
 def _shown_by(target: Target) -> str:
-    return machines.SHOWN_BY if machines.others(target) else f"`perdure list {target.kind.name}` lists them"
+    return machines.SHOWN_BY if machines.others(target) else f"`perdure list {target.kind.name}` lists all"
 
 
 async def why(session: Session, key: Key) -> Why:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from domain.why import Why
     from starters.cli.session import Session
 
-ReasonOption = Annotated[str, typer.Option("--reason", "-r", help="The reason, kept in the record.")]
+ReasonOption = Annotated[str, typer.Option("--reason", "-r", help="The reason; it is recorded.")]
 
 OptionalKind = Annotated[str, kind_argument("The kind; not with --area or --all.")]
 OptionalName = Annotated[str, name_argument("The object; not with --area or --all.")]
@@ -109,7 +109,9 @@ def retry(
     kind: Annotated[str, kind_argument("The kind. Without it: every kind.")] = "",
     name: Annotated[str, name_argument("The object. Without it: all objects that match the options.")] = "",
     everything: Annotated[bool, typer.Option("--all", help="All objects of KIND, or of all kinds.")] = False,
-    phase: Annotated[str, typer.Option("--phase", help="All objects in this phase, such as Failed, in any case.")] = "",
+    phase: Annotated[
+        str, typer.Option("--phase", help="All objects in this phase, such as Failed; case is ignored.")
+    ] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only objects in this namespace.")] = "",
     query: Annotated[str, typer.Option("--query", help="Only lifecycles that match this visibility query.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be retried, and retry nothing.")] = False,

@@ -61,7 +61,7 @@ class Row(Model):
 def show(
     kind: Annotated[str, kind_argument("Only this kind, by any of its names.")] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only objects in this namespace.")] = "",
-    phase: Annotated[str, typer.Option("--phase", help="Only objects in this phase, in any case.")] = "",
+    phase: Annotated[str, typer.Option("--phase", help="Only objects in this phase; case is ignored.")] = "",
     tree: Annotated[bool, typer.Option("--tree", help="Show each object below its owner, starting with KIND.")] = False,
     output_format: FormatOption = Format.TEXT,
     state: StateOption = None,
@@ -118,7 +118,8 @@ async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list
 def branched(found: Sequence[Row], selected: Sequence[Row], kind: str, namespace: str) -> list[tuple[int, Row]]:
     """Each row with its depth, below its owner's row. Branches without a selected row are left out.
 
-    If a kind is given, each object of this kind starts a branch. Otherwise, a row starts one if its owner has no row.
+    If a kind is given, each object of this kind starts a branch. Otherwise, a row starts a branch if its owner has no
+    row.
     """
     paths = {f"{row.kind}/{row.namespace}/{row.name}": row for row in found}
     below: dict[str, list[Row]] = defaultdict(list)

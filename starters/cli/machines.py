@@ -27,7 +27,7 @@ from starters.cli.session import Session
 
 # Provider ids of other providers have the same form.
 _OF_AWS = "aws:"
-SHOWN_BY = f"kubectl shows them; `perdure list {EC2_INSTANCE.name}` shows the instances that have a lifecycle"
+SHOWN_BY = f"kubectl lists these objects; `perdure list {EC2_INSTANCE.name}` shows the instances that have a lifecycle"
 
 
 class Named(Model):

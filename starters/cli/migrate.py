@@ -47,7 +47,7 @@ def nth(
     if read is not None and not isinstance(read, dict):
         raise CommandError(f"{values} holds no values of a chart", "`helm get values RELEASE -o yaml` prints them")
     given = read or {}
-    below = given.get(_CHART)  # where the chart is a dependency of another one
+    below = given.get(_CHART)  # where the chart is a dependency of another chart
     try:
         found = policy_of_nth(below if isinstance(below, dict) else given, name)
     except ValueError as error:

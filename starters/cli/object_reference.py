@@ -1,4 +1,4 @@
-"""The object of a command: KIND NAMESPACE/NAME. KIND is any name that kubectl accepts for the kind, in any case."""
+"""The object of a command: KIND NAMESPACE/NAME. KIND is any name that kubectl accepts for the kind; case is ignored."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def name_argument(meaning: str) -> Any:
     return typer.Argument(metavar="NAMESPACE/NAME", help=meaning, autocompletion=complete_objects)
 
 
-KindArgument = Annotated[str, kind_argument("Kind, plural or short name, in any case: account, lb.")]
+KindArgument = Annotated[str, kind_argument("Kind, plural or short name, such as account or lb; case is ignored.")]
 NameArgument = Annotated[str, name_argument("The object.")]
 # A kind without custom resources, such as ClaimBinder, may have only one lifecycle.
 NameIfSeveral = Annotated[
@@ -123,7 +123,8 @@ def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
 
 
 def kind_named(word: str) -> Kind:
-    """The kind whose name, plural or short name is `word`, in any case, with or without group (`accounts.example.com`).
+    """The kind whose name, plural or short name is `word`, with or without group (`accounts.example.com`). Case is
+    ignored.
 
     Raises typer.BadParameter if there is none, or if it is in `EXTERNAL_KINDS`.
     """
@@ -138,7 +139,7 @@ def kind_named(word: str) -> Kind:
     if found := names.get(lowered) or _short_names(domain).get(lowered):
         return found
     close = [names[name].name for name in get_close_matches(word.lower(), names, n=1)]
-    hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(sorted(all_kinds()))}"
+    hint = f"did you mean {close[0]}?" if close else f"the kinds are: {', '.join(sorted(all_kinds()))}"
     raise typer.BadParameter(f"no kind is called {word!r}; {hint}", param_hint="KIND")
 
 

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from domain.model import Model
 
-# A pipe has no width, and rows must not be wrapped there. Longer than any message.
+# A pipe has no width, and rows must not be wrapped there, so this is longer than any message.
 _PIPE_WIDTH = 100_000
 
 _GOOD = frozenset({"ready", "valid", "settled"})
@@ -133,7 +133,7 @@ def until(moment: datetime | None, now: datetime) -> str:
     distance = f"in {span(moment - now)}" if moment >= now else f"{span(now - moment)} ago"
     try:
         local, today = moment.astimezone(), now.astimezone()
-    except OverflowError:  # the last day of the calendar, in a time zone in which it is the next day
+    except OverflowError:  # the calendar's last day, in a time zone where the next day has begun
         local, today = moment, now
     shown = local.strftime("%H:%M:%S" if local.date() == today.date() else "%Y-%m-%d %H:%M")
     return f"{shown} ({distance})"

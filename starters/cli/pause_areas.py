@@ -29,7 +29,9 @@ def named(kind: str, name: str, area: str, *, everything: bool) -> str:
     if sum((bool(kind or name), bool(area), everything)) != 1 or (not area and not everything and not name):
         raise typer.BadParameter("name one object, KIND NAMESPACE/NAME, or --area AREA, or --all", param_hint="KIND")
     if area and area not in all_areas():
-        raise typer.BadParameter(f"there is no area {area!r}; there are: {', '.join(all_areas())}", param_hint="--area")
+        raise typer.BadParameter(
+            f"there is no area {area!r}; the areas are: {', '.join(all_areas())}", param_hint="--area"
+        )
     return EVERYTHING if everything else area
 
 

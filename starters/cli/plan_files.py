@@ -64,7 +64,7 @@ def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:
         if kind is None or not kind.lifecycle or not kind.plural or text(obj, "apiVersion") != _api_version(kind):
             named = f"{text(obj, 'kind')} of {text(obj, 'apiVersion')}" if isinstance(obj, dict) else repr(obj)
             raise CommandError(
-                f"{file}: {named} has no lifecycle here", "`perdure crds` prints the kinds that have one"
+                f"{file}: {named} has no lifecycle here", "`perdure crds` prints the kinds that have lifecycles"
             )
         if not text(obj, "metadata", "name"):
             raise CommandError(f"{file}: a {kind.name} has no name", "set metadata.name")

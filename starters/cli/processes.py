@@ -133,7 +133,7 @@ def execute(name: str, process: Process) -> None:
 
 def execute_with_places(name: str, process: Process) -> None:
     """Execute a process. Each entry `clusters` in its PERDURE_INSTANCES_QUEUES is replaced by the accounts and regions
-    of the AWS provider's clusters. The process ends when these change, to be started again.
+    of the AWS provider's clusters. The process ends when these change; its supervisor has to start it again.
     """
     from domain.instances.queues_from_clusters import cluster_entries
 
@@ -165,7 +165,7 @@ def _reject_contradictions(found: Settings) -> None:
     if unknown := set(found.areas) - set(all_areas()):
         raise CommandError(
             f"PERDURE_AREAS names {', '.join(sorted(unknown))}: there is no such area",
-            f"there are: {', '.join(all_areas())}",
+            f"the areas are: {', '.join(all_areas())}",
         )
     for name, read in (("instances_queues", check_entries), ("instances_reactions", ReactionPolicy.of)):
         try:
@@ -217,5 +217,7 @@ def named_areas(only: str) -> Sequence[str]:
     areas = tuple(dict.fromkeys(name.strip() for name in only.split(",") if name.strip()))
     for area in areas:
         if area not in known:
-            raise typer.BadParameter(f"no area is called {area!r}; there are: {', '.join(known)}", param_hint="--only")
+            raise typer.BadParameter(
+                f"no area is called {area!r}; the areas are: {', '.join(known)}", param_hint="--only"
+            )
     return areas

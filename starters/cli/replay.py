@@ -33,7 +33,7 @@ def replay(
         str, typer.Option("--query", "-q", help="With --open: only lifecycles that match this query, as in the web UI.")
     ] = "",
     most: Annotated[
-        int, typer.Option("--most", min=0, help="With --open: at most this many of each kind; 0 is all.")
+        int, typer.Option("--most", min=0, help="With --open: at most this many lifecycles per kind; 0 is all.")
     ] = 0,
     output: FormatOption = Format.TEXT,
     state: StateOption = None,

@@ -21,7 +21,9 @@ from starters.cli.output import Format, FormatOption, grid, printed, show, warn
 from starters.cli.state_directory import StateOption, exports
 
 Source = Literal["default", "environment", "state directory"]
-SetOption = Annotated[bool, typer.Option("--set", help="Only settings that are set or differ from their default.")]
+SetOption = Annotated[
+    bool, typer.Option("--set", help="Only settings that the environment or the state directory sets.")
+]
 
 
 class Effective(Model):

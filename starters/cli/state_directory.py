@@ -32,7 +32,7 @@ def enter(state: Path | None) -> Path | None:
         message = f"{directory / 'env'} cannot be read: {error}. `perdure down` and `perdure up` write it again."
         raise typer.BadParameter(message) from None
     if "TEMPORAL_ADDRESS" in found:
-        # A namespace, a key or a certificate belongs to the server that the shell named.
+        # The shell's namespace, API key and certificate belong to another server.
         for name in [name for name in os.environ if name.startswith("TEMPORAL_")]:
             del os.environ[name]
     os.environ.update(found)

@@ -76,7 +76,7 @@ def bootstrap(
     retention = f"closed lifecycles are kept {done.retention_days:g} days"
     retention += f" (before: {done.retention_before_days:g})" if done.retention_before_days is not None else ""
     say(f"namespace {done.namespace}: {'created' if done.created else 'existed already'}, {retention}")
-    say(f"search attributes: {', '.join(done.attributes_added) or 'none was missing'}")
+    say(f"search attributes added: {', '.join(done.attributes_added) or 'none, because none was missing'}")
 
 
 def versions(deployment: DeploymentOption = "", output: FormatOption = Format.TEXT, state: StateOption = None) -> None:
@@ -127,7 +127,7 @@ def promote(
     was = f", before: {before or 'workers without a version'}" if before != build_id else " already"
     say(f"{build_id} is current{was}")
     if woken:
-        say(f"{woken} lifecycles of older versions woken to move; `perdure temporal move` waits until all have moved")
+        say(f"{woken} lifecycles on older versions were woken; `perdure temporal move` waits until all have moved")
 
 
 def move(

@@ -1,1 +1,0 @@
-"""Lets people read encrypted lifecycles in Temporal's web UI and command line."""

@@ -119,7 +119,7 @@ class Consumer:
             await asyncio.wait(tuple(self._works), timeout=max(0.0, deadline - time.monotonic()))
         left = tuple(self._in_work)
         if left:
-            logger.info("%d messages of %s are given back", len(left), self.name)
+            logger.info("%d messages are given back to the queue %s", len(left), self.name)
             await asyncio.gather(*(self._give_back(each, timedelta(0)) for each in left))
 
     # Receiving.
@@ -206,7 +206,7 @@ class Consumer:
             self._tell(received, acknowledgement)
             await self._do(message, acknowledgement)
         except Exception:  # never crash on a message
-            logger.exception("message %s of %s is kept", message.message_id, self.name)
+            logger.exception("message %s could not be handled and stays in %s", message.message_id, self.name)
             await self._give_back(message, back_off(message.receives))
         self._in_work.remove(message)
 

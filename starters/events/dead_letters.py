@@ -22,7 +22,7 @@ from starters.events.sqs_queues import MOST_IN_BATCH, Queue, SqsQueue, TextAttri
 
 # The visibility timeout of a listing, so that it reads each message once.
 LOOKING = timedelta(seconds=60)
-# This many empty short polls in a row end a listing, since a single one may miss some servers' messages.
+# This many empty short polls in a row end a listing, since a single poll may miss the messages of some servers.
 _EMPTY_ANSWERS = 3
 _SHOWN_REASON = "received too often, or not delivered"
 # SQS allows ten message attributes; three are ours.
@@ -65,8 +65,8 @@ def dead_letter_attributes(reason: str, message_id: str, queue: str) -> TextAttr
 
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
-    """The queue that a dead letter comes from: the queue that the letter names, else the one whose dead-letter queue is
-    `dead`. Without either it is `whose`, or None if the letter names an unknown queue.
+    """The queue that a dead letter comes from: the queue that the letter names, else the queue whose dead-letter queue
+    is `dead`. If there is neither, it is `whose`, or None if the letter names an unknown queue.
 
     Of `places`, only those in the account and region of `whose` count.
     """

@@ -39,8 +39,8 @@ ROUTINE_WHILE_READING = 2
 TROUBLE_AFTER = 3
 # Seconds for which routine events are held back while a backlog is read.
 LONGEST_SECONDS = 10.0
-# Seconds between the starts of two such waits, so that routine events keep five sixths of the time under a lasting
-# flood.
+# Seconds from the start of one such wait to the start of the next, so that routine events keep five sixths of the time
+# under a lasting flood.
 PERIOD_SECONDS = 60.0
 
 # Hands events over to an instance's workflow; for `receives` see `domain.instances.event_handover.update_id`.
@@ -200,7 +200,7 @@ class Dispatcher:
         return self._at_once
 
     async def _tell(self, key: InstanceKey) -> None:
-        # Let its other events of the same batch join.
+        # Let the instance's other events of the same receive join.
         await asyncio.sleep(0)
         waiting = self._waiting[key]
         batch = waiting.take(MOST_EVENTS)
@@ -247,7 +247,7 @@ class Dispatcher:
         self.trouble = f"the workflow {key} could not be reached: {message}"
         metrics.HAND_OVERS.labels("failed").inc()
         if self._failures in (1, 10) or self._failures % 100 == 0:
-            logger.warning("%s (%d failures in a row); its messages are kept", self.trouble, self._failures)
+            logger.warning("%s (%d failures in a row); the messages stay in the queue", self.trouble, self._failures)
 
     # Groups.
 

@@ -60,10 +60,10 @@ class Batches(Generic[T]):
         try:
             results = await self._call([entry for entry, _ in batch])
         except ApiError as error:
-            logger.warning("%s %d messages: %s", self._what, len(batch), error)
+            logger.warning("%s %d messages failed: %s", self._what, len(batch), error)
             results = [False] * len(batch)
         except Exception:  # callers must not wait forever
-            logger.exception("%s %d messages", self._what, len(batch))
+            logger.exception("%s %d messages failed", self._what, len(batch))
             results = [False] * len(batch)
         for (_, done), result in zip(batch, results, strict=True):
             if not done.done():

@@ -70,7 +70,7 @@ class Readings:
         free = not (mapping(spec, "resourceClaim") or ignored or _deleting(obj))
         return View(
             fingerprint=self._content(obj),
-            handed=(_paused(obj),),  # the handle's own workflow writes the pause, but the claim's reconciles both
+            handed=(_paused(obj),),  # the handle's workflow writes the pause, but the claim's workflow does the work
             settled=self._left_in_peace(obj) if ignored else _complete(obj, free=free) and not _retry_wanted(obj),
             facts=self._facts(
                 obj,

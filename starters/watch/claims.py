@@ -31,7 +31,7 @@ AREA = "claims"
 PROVIDER_EDITS_GATHER = 0.5
 # Seconds until the watcher opens a workflow that the binder or a pool should have opened. The binder opens claims'
 # workflows when no claim waits, after fifteen seconds at most; to open them sooner would slow a burst down. A pool
-# opens the workflows of its new handles, except of those whose resources could not be created.
+# opens the workflows of its new handles, except handles whose resources could not be created.
 RELIEVED = 20.0
 MADE_BY_POOL = 5.0
 

@@ -14,7 +14,7 @@ from starters.watch.projection_index import Index
 def instance_gauges(index: Index) -> Iterator[Metric]:
     machines = GaugeMetricFamily(
         "perdure_instances_machines",
-        "AWSMachines by their labels; one without an instance is not counted.",
+        "AWSMachines by their labels; the value of a missing label is empty.",
         labels=["state", "interruption"],
     )
     nodes = GaugeMetricFamily(

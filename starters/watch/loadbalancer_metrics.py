@@ -1,8 +1,8 @@
 """The load balancers area's gauges, under yawol's names, computed from the watcher's index.
 
 Labels are yawol's, including the literal `nil` for unset values, so that dashboards keep working. Unlike yawol, this
-module also exports the deletion timestamp and zero replicas of an object that is being deleted, and exports
-measurements without a delay of five minutes.
+module exports the deletion timestamp of an object that is being deleted, and 0 as its `replicas`. Measurements are
+exported without yawol's delay of five minutes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Recognises Perdure's own writes, which do not wake the lifecycle that made them.
 
-A write is Perdure's if Perdure's field manager wrote last, or if only its entries in managedFields changed. Times there
-have a resolution of one second. A deletion leaves no entry, and a removal of fields only shrinks the entries of former
-writers, so neither is recognised. The command line writes with another field manager: its changes must wake the
-lifecycle.
+A write is Perdure's if Perdure's field manager wrote last, or if only Perdure's entries in managedFields changed. Times
+in managedFields have a resolution of one second. A deletion leaves no entry, and a removal of fields only shrinks the
+entries of former writers, so neither is recognised. The command line writes with another field manager: its changes
+must wake the lifecycle.
 """
 
 from __future__ import annotations

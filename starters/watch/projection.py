@@ -106,7 +106,7 @@ def project(
     return Projection(
         key=key,
         resource_version=text(metadata, "resourceVersion"),
-        # A recreated object is a different one, even if it looks the same.
+        # A recreated object, with a new uid, is another object even if it looks the same.
         fingerprint=hash((key.uid, deleting, view.fingerprint, view.handed, tuple(places.values()))),
         handed=hash(view.handed),
         settled=view.settled and not deleting,

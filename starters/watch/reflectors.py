@@ -342,8 +342,8 @@ class Mirrors:
         for parts in self._parts.values():
             if parts.refused:
                 yield (
-                    f"{len(parts.members)} watches replace one of the whole cluster, in which Perdure may not list and "
-                    f"watch {parts.whole.name}"
+                    f"{len(parts.members)} watches replace a cluster-wide watch, because Perdure may not list and "
+                    f"watch {parts.whole.name} in the whole cluster"
                 )
 
     def _declared_names(self) -> set[str]:

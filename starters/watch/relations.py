@@ -177,7 +177,7 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
 
 
 def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:
-    """Whether the change only adds a reference, and Perdure next adds the reverse one, which wakes the referent."""
+    """Whether the change only adds a reference, and Perdure's next write adds its reverse, which wakes the referent."""
     news = _news(*place)
     if news is None or news.linked is not Linked.FOLLOWED or was is None or is_now is None or after is None:
         return False
@@ -202,7 +202,7 @@ def _others(
     news: News[KubeModel],
     trait: Hashable = (),
 ) -> set[Key]:
-    """The lifecycles of the objects with these names, and those to which they pass the wake on (`News.onward`)."""
+    """The lifecycles of the objects with these names, and the lifecycles that `News.onward` adds for these objects."""
     relation, side = place
     ends, other = (relation.referents, Side.REFERENT) if side is Side.REFERRER else (relation.referrers, Side.REFERRER)
     at = (relation, other)

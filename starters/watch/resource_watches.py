@@ -1,8 +1,8 @@
 """Creates ResourceWatches: objects that show which resources are watched for handles. No decision reads them.
 
 Poolboy (1.14 on) creates one per apiVersion, kind and namespace of managed resources, and deletes none. The leading
-watcher creates missing ones under Poolboy's names, so that listing them stays informative; it retries failures minutes
-later.
+watcher creates missing ResourceWatches under Poolboy's names, so that listing them stays informative. It retries
+failures minutes later.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ logger = logging.getLogger(__name__)
 
 
 async def keep_views(namespace: str, api: KubeApi, index: Index) -> None:
-    """Create missing ResourceWatches in the operator's namespace, forever."""
     there: set[str] = set()
     listed = float("-inf")
     while True:

@@ -41,8 +41,9 @@ from starters.watch.watched_kinds import Watched
 
 # Seconds, at most, that the wakes after a start wait for the lists of all kinds, which contain the objects' relatives.
 PATIENCE_WITH_LISTS = 10.0
-# Seconds for which a deletion in progress is not woken. A deletion takes tens of milliseconds, or ten seconds when
-# hundreds run at once on a small machine. Passes for objects that are already gone would delay other objects.
+# Seconds for which the lifecycle of a deletion in progress is not woken. A deletion takes tens of milliseconds, or ten
+# seconds when hundreds run at once on a small machine. Passes for objects that are already gone would delay other
+# objects.
 ENDS_BY_ITSELF = 15.0
 
 Wake = Callable[[Key], Awaitable[None]]

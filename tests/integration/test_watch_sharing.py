@@ -197,7 +197,7 @@ async def test_the_watch_of_all_secrets_comes_and_goes_with_the_right_to_it(
         await ready(health)
         await streams(proxy, 1 + MANY)
         # The last of the namespaces' Roles may be a moment old, and its watch refused until it is known.
-        await noted(health, f"{MANY} watches replace one")
+        await noted(health, f"{MANY} watches replace a cluster-wide watch")
         await wakes.follows_change(cluster, cluster.namespaces[-1])
         await cluster.allow_all_secrets()
         await streams(proxy, 2)

@@ -37,7 +37,7 @@ async def test_open_lifecycles_are_replayed_and_a_change_that_breaks_one_is_name
 
     shutil.copytree(ROOT / "workflows", tmp_path / "workflows")
     accounts = tmp_path / "workflows" / "accounts.py"
-    signal = '    @workflow.signal(description="One of its Accounts is deleted'
+    signal = '    @workflow.signal(description="An Account of this pool is deleted'
     later = "    async def life(self) -> None:\n        await workflow.sleep(1)\n        await self.live()\n\n"
     changed = accounts.read_text().replace(signal, f"{later}{signal}")
     assert later in changed

@@ -88,7 +88,7 @@ def without_claim(found: Snapshot) -> Iterator[Finding]:
         if claim is None:
             yield _finding(_subject(handle), f"bound to ResourceClaim {holder}, which does not exist", _LOOK)
         elif held != _name(handle) and found.stays(claim) and not _detached(claim):
-            shown = f"names {held}" if held else "names none"
+            shown = f"names {held}" if held else "names no handle"
             yield _finding(_subject(handle), f"bound to ResourceClaim {holder}, which {shown}", _LOOK)
 
 
@@ -124,7 +124,7 @@ def bound_twice(found: Snapshot) -> Iterator[Finding]:
     for path, handles in sorted(held.items()):
         if len(handles) > 1:
             problem = f"several handles are bound to it: {', '.join(sorted(handles))}"
-            yield _finding(f"ResourceClaim {path}", problem, "keep the one in its status; delete the others")
+            yield _finding(f"ResourceClaim {path}", problem, "keep the handle in its status; delete the others")
 
 
 # --- managed resources ---
@@ -155,7 +155,9 @@ def doubled(found: Snapshot) -> Iterator[Finding]:
     for (handle, index), things in sorted(entries.items()):
         if len(things) > 1:
             problem = f"resource {index} exists several times: {', '.join(sorted(map(_subject, things)))}"
-            yield _finding(f"ResourceHandle {handle}", problem, "keep the one that its spec names; delete the others")
+            yield _finding(
+                f"ResourceHandle {handle}", problem, "keep the one that the handle's spec names; delete the others"
+            )
 
 
 # --- workflows ---

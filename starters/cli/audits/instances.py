@@ -82,7 +82,7 @@ def unserved(open_: Collection[object]) -> Iterator[Finding]:
 
 def findings(machines: Mapping[str, AWSMachine | Node], bulk: Bulk) -> Iterator[Finding]:
     for trouble in bulk.troubles:
-        yield Finding(area=AREA, subject="EC2", problem=trouble, advice="the instances there could not be read")
+        yield Finding(area=AREA, subject="EC2", problem=trouble, advice="correct it; these instances were not compared")
     for instance, machine in machines.items():
         key, facts = bulk.facts.get(instance, (None, None))
         if key is None or facts is None:
@@ -96,7 +96,9 @@ def findings(machines: Mapping[str, AWSMachine | Node], bulk: Bulk) -> Iterator[
 
 def pool_findings(pools: Iterable[AWSMachinePool], groups: BulkGroups) -> Iterator[Finding]:
     for trouble in groups.troubles:
-        yield Finding(area=AREA, subject="Auto Scaling", problem=trouble, advice="the groups there could not be read")
+        yield Finding(
+            area=AREA, subject="Auto Scaling", problem=trouble, advice="correct it; these groups were not compared"
+        )
     for pool in pools:
         found = groups.instances.get(pool.group) if pool.group else None
         if pool.group is not None and found is not None and group_differs(pool, found):

@@ -78,7 +78,7 @@ def findings(url: str, objects: Sequence[CustomResource], lists: Lists) -> list[
         _finding(
             f"{what} of {url}",
             "carries the operator's mark, and no object manages it",
-            "delete it, or create its object",
+            "delete it, or create an object that manages it",
         )
         for what in without_owner(objects, lists)
     ]

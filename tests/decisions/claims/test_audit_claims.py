@@ -99,7 +99,7 @@ def test_a_world_that_fits_has_no_findings(found: Snapshot) -> None:
         ),
         (
             world(claims=(claim(held=""),), workflows=RUNNING),
-            ["ResourceHandle poolboy/guid-aaaaa: bound to ResourceClaim users/mine, which names none"],
+            ["ResourceHandle poolboy/guid-aaaaa: bound to ResourceClaim users/mine, which names no handle"],
         ),
         (
             world(handles=(FREE,), things=WHOLE.things[1:]),

@@ -72,7 +72,7 @@ async def test_a_key_that_is_gone_is_named(keys: Path) -> None:
     (hidden,) = await codec.encode([TOLD])
     add_key(keys, "2026-11")
     (keys / "2026-05").unlink()
-    with pytest.raises(UnknownKey, match=r"'2026-05'.*it has: 2026-11"):
+    with pytest.raises(UnknownKey, match=r"'2026-05'.*only has the keys: 2026-11"):
         await EncryptionCodec(KeyRing(keys)).decode([hidden])
 
 
@@ -122,7 +122,7 @@ async def test_a_directory_that_cannot_be_read_for_a_while_leaves_the_keys(
     (keys / "2026-11").write_text("half of it")
     clock.now += REREAD_SECONDS
     assert ring.writing() == before
-    assert "the keys stay unchanged" in caplog.text
+    assert "the old keys stay in use" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ async def test_a_directory_that_cannot_be_read_for_a_while_leaves_the_keys(
     [
         ("2026-11", "no base64!", "is not base64"),
         ("2026-11", base64.b64encode(b"short").decode(), "holds 5 bytes and not 32"),
-        ("current", "2025-11", "names '2025-11'; there are: 2026-05"),
+        ("current", "2025-11", "names '2025-11', but the keys are: 2026-05"),
     ],
 )
 def test_a_malformed_key_is_reported_without_its_content(keys: Path, name: str, content: str, text: str) -> None:

@@ -120,7 +120,9 @@ def doubled(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> It
     names = Counter(member.name for member in members if member.active and member.name.startswith(f"{NAME_PREFIX}-"))
     for name in sorted(name for name, count in names.items() if count > 1):
         ids = ", ".join(sorted(member.id for member in members if member.name == name))
-        yield _finding(f"AWS accounts named {name}", f"several have this name: {ids}", "keep the one that is recorded")
+        yield _finding(
+            f"AWS accounts named {name}", f"several have this name: {ids}", "keep the one that an Account records"
+        )
     owners: dict[str, list[str]] = defaultdict(list)
     for account in accounts:
         if account.spec.aws_account_id:
@@ -128,7 +130,8 @@ def doubled(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> It
     for id_, paths in sorted(owners.items()):
         if len(paths) > 1:
             problem = f"recorded by several Accounts: {', '.join(sorted(paths))}"
-            yield _finding(f"AWS account {id_}", problem, "pause all but one, and release the paused ones")
+            advice = "keep one of these Accounts; pause the others, delete them, and use `perdure abandon` on them"
+            yield _finding(f"AWS account {id_}", problem, advice)
 
 
 def without_account(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> Iterable[Finding]:

@@ -52,10 +52,11 @@ def _tagged(sessions: Sessions, config: OperatorConfig, account: Account, area: 
         return
     if tags:
         wanted = ", ".join(f"{name}={value}" for name, value in sorted(tags.items()))
-        yield _finding(area, account, f"its tags differ from {wanted}", "feature.validation_tag_account corrects them")
+        yield _finding(area, account, f"its tags differ from {wanted}", _TAG)
 
 
-_MOVE = "feature.validation_move_account corrects this"
+_TAG = "feature.validation_tag_account in the ConfigMap corrects them"
+_MOVE = "feature.validation_move_account in the ConfigMap corrects this"
 
 
 def _finding(area: str, account: Account, problem: str, advice: str) -> Finding:

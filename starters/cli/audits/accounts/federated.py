@@ -1,7 +1,7 @@
 """The audit of federated access: leftovers of deleted accesses, and of an interrupted validation of roles.
 
-An access's roles and policies have its uid in the tag `perdure.dev/access-uid`. Those that the aws-account-operator
-created are recognised only by their name, so a person has to check each finding.
+An access's roles and policies have its uid in the tag `perdure.dev/access-uid`. Roles and policies that the
+aws-account-operator created are recognised only by their name, so a person has to check each finding.
 """
 
 from __future__ import annotations

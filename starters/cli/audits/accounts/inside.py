@@ -50,7 +50,7 @@ def unwanted_requests(account: Account, region: str, codes: Iterable[str], area:
         if not _shown(account, region, code):
             subject = f"quota request {code} in {account.spec.aws_account_id}, {region}"
             problem = f"open, and Account {account.metadata.namespace}/{account.metadata.name} does not record it"
-            yield Finding(area=area, subject=subject, problem=problem, advice="close its case, or wait until it ends")
+            yield Finding(area=area, subject=subject, problem=problem, advice="close its case, or wait for the result")
 
 
 def _strange(name: str, prefix: str, own: str) -> bool:

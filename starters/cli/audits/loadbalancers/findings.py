@@ -215,7 +215,8 @@ def doubled(found: Snapshot) -> Iterator[Finding]:
                 problem = f"has {len(several)} {kind}s: {', '.join(several)}"
                 yield _finding(_subject(each), problem, "keep the one that its status names; delete the others")
             for stranger in strangers:
-                yield _finding(_subject(each), f"{kind} {stranger} has its name, but does not belong to it", _NAMED)
+                problem = f"{kind} {stranger} has its name, but does not belong to it"
+                yield _finding(_subject(each), problem, _NAMED.replace("it", f"this {kind}", 1))
 
 
 _Selected = tuple[str, tuple[str, ...], tuple[str, ...]]
