@@ -59,9 +59,7 @@ class Passes:
         self.lab = lab
         self._api = api
         self._loop = loop
-        self.settings = Settings(
-            API_ENDPOINT="https://api.example:443", worker_openstack_rate_per_project=1000
-        )
+        self.settings = Settings(API_ENDPOINT="https://api.example:443", worker_openstack_rate_per_project=1000)
         self.of(seed_cluster(api))
         ground = PassContext(api, lab.kube, lab.projects, self.settings)
         writes = KubeActivities(api, cast(Client, None))

@@ -31,7 +31,7 @@ AREA = "loadbalancers"
 
 _LOOK = "`perdure why` shows what it does; `perdure wake` reconciles it"
 _ORPHAN = "delete it, unless its owner is in another cluster that uses this project"
-_NAMED = "delete it, unless it belongs to another cluster or to a person"
+_FOREIGN = "unless it belongs to another cluster or to a person"
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def named_without_owner(found: Snapshot) -> Iterator[Finding]:
             namespace, _, owner = name.partition("/")
             if owner and namespace in namespaces and name not in taken:
                 problem = f"has no mark of Perdure, and is named after {name}, which does not exist"
-                yield _finding(f"{kind} {id_}, {reference.where}", problem, _NAMED)
+                yield _finding(f"{kind} {id_}, {reference.where}", problem, f"delete it, {_FOREIGN}")
 
 
 def _named(cloud: ProjectCloud) -> Iterator[tuple[str, str, str]]:
@@ -216,7 +216,7 @@ def doubled(found: Snapshot) -> Iterator[Finding]:
                 yield _finding(_subject(each), problem, "keep the one that its status names; delete the others")
             for stranger in strangers:
                 problem = f"{kind} {stranger} has its name, but does not belong to it"
-                yield _finding(_subject(each), problem, _NAMED.replace("it", f"this {kind}", 1))
+                yield _finding(_subject(each), problem, f"delete this {kind}, {_FOREIGN}")
 
 
 _Selected = tuple[str, tuple[str, ...], tuple[str, ...]]
