@@ -35,7 +35,7 @@ class CircuitBreaker:
         return spread(self._tried_delay) if self.silences >= SILENCES and calling else None
 
     def _after_pause(self) -> timedelta:
-        """A refused caller's delay after the pause: zero for one chosen caller, longer for the others."""
+        """How long a refused caller waits after the pause: zero for one chosen caller, longer for the others."""
         if self._clock() - self._chosen < CHOSEN_SECONDS:
             return spread(self._tried_delay)
         self._chosen = self._clock()

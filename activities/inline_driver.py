@@ -6,8 +6,8 @@
 
 An action whose activity is not in `effects` is left to the object's own workflow. Running effects are never cancelled:
 each is one quick call whose answer would be lost. A refusal is returned to the workflow, which decides when to try
-again, unless the observation was outdated or the pause after throttling is short. An answer that `fold` cannot use
-(`UnusableAnswerError`) counts as lost.
+again. The pass itself tries again only after an outdated observation or a short pause for throttling. An answer that
+`fold` cannot use (`UnusableAnswerError`) counts as lost.
 """
 
 from __future__ import annotations

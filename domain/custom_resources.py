@@ -1,6 +1,6 @@
 """The CustomResourceDefinitions of all kinds, generated from the models in each area's `resources`.
 
-The generated files are in `deploy/crds/`, and a test checks that they are current.
+The generated files are in `deploy/crds/`.
 """
 
 from __future__ import annotations

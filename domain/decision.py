@@ -1,9 +1,8 @@
 """The types of a decision: a pure answer to "given this state, what should happen now?".
 
-A lifecycle is one function `decide(world, now) -> Decision`. The loop (`domain/runner.py`) starts actions that are
-wanted and not running, cancels running actions that are no longer wanted, folds each result into the world and decides
-again. When nothing is left to do, it waits for a wake or the deadline. The actions of one decision may run in parallel;
-steps that must follow each other belong to successive decisions.
+A lifecycle is one function `decide(world, now) -> Decision`. The loop (`domain/runner.py`) starts and cancels actions
+accordingly, folds each result into the world and decides again. The actions of one decision may run in parallel; steps
+that must follow each other belong to successive decisions.
 """
 
 from __future__ import annotations

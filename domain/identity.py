@@ -2,8 +2,8 @@
 
 The key contains the uid, so that an object which is deleted and recreated under the same name gets a second workflow
 while the old one finishes its clean-up. The workflow id is `<Kind>/<namespace>/<name>/<uid>`, with `-` in place of an
-empty namespace. Where several clusters share a Temporal namespace, the cluster's name comes first. Without a custom
-resource, the uid is `0` for lifecycles in an area's `STANDING`, and empty for others.
+empty namespace. Where several clusters share a Temporal namespace, the cluster's name comes first. A lifecycle
+without a custom resource has the uid `0` if it is in an area's `STANDING`, else an empty one.
 
 A worker sees only its own cluster and would report objects of other clusters as absent. Therefore task queue names
 begin with the cluster (`task_queue`), and a key always names the cluster whose workers run the lifecycle.

@@ -114,7 +114,7 @@ class ObjectWorld(World):
         return Patch(key=self.key, patch=patch, subresource=subresource, resource_version=version, note=note)
 
     def write_status(self, status: Any, note: str = "") -> Patch:
-        """Write the whole status: the schema requires some of its fields once a status is present."""
+        """Write the whole status: the schema requires some of its fields if a status is present."""
         patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
         return self.write(patch, note or f"status {status.state or 'without a state'}", "status")
 

@@ -119,7 +119,7 @@ class WhileNamed:
         one: the label of a watch of one name or namespace in metrics and logs.
         all: the label of a watch of the whole cluster; for a kind, it follows the kind's name.
         field_manager: the field manager under which the referrers' lifecycles write the referents, if not Perdure's.
-            If given, a referent's deletion wakes a referrer that is being deleted only seconds later.
+            If given, a referrer that is being deleted is woken only seconds after a referent's deletion.
     """
 
     scope: Scope

@@ -182,7 +182,7 @@ _YEARS = range(1970, 9001)
 
 
 def reckonable(moment: datetime) -> bool:
-    """Whether the time has a zone, and a year far from the calendar's limits."""
+    """Whether the time has a zone, and a year in which durations can be added and subtracted."""
     return moment.tzinfo is not None and moment.year in _YEARS
 
 

@@ -11,9 +11,9 @@ Two drivers run the steps of a `State`: `workflows/durable_driver.py` with activ
 - One action per slot. A refusal is stored by slot; its action is retried with backoff, or at once after a wake.
 - Running actions that are no longer wanted are cancelled. Some are also cancelled in favour of another action of their
   slot (`Action.superseded_by`). An action with `Action.last` starts only when no other action runs.
-- After a Conflict or Absent refusal the world is observed again. The refused action is then retried at once while
-  `second_looks` are left. If none are left, only a write that was based on an older version is retried at once, and
-  only once.
+- After a Conflict or Absent refusal the world is observed again. The refused action is then retried at once, which
+  uses up one of the `second_looks`. Without `second_looks`, only the first refusal of a write that was based on an
+  older version leads to a retry at once.
 - A lost answer makes the world `unsure` until no action is left that may have taken effect already.
 - With `in_order`, the actions of a decision run one after the other; a refusal stops all actions after it.
 - While the world is held, and in a dry run, only reading actions start. While it cannot be observed, no action starts,
@@ -135,7 +135,7 @@ class State(Generic[W]):
         return self._ended(slot, world=self.running[slot].cancelled(self.world))
 
     def moment_came(self, decision: Decision) -> State[W]:
-        """The state after a retry time or deadline, which may require an observation first."""
+        """The state when a retry time or deadline has come. An observation may be needed first."""
         return self.copy(dirty=self.dirty or self.observes_at_deadline or bool(self._waiting(decision)))
 
     def copy(self, **changes: object) -> State[W]:
@@ -283,7 +283,7 @@ class State(Generic[W]):
         return Step(decision, start, cancel, until, summary, late or self._missed_retry(decision, now))
 
     def _missed_retry(self, decision: Decision, now: datetime) -> bool:
-        """Whether all retry times passed before the pass returned. No timer would fire for them."""
+        """Whether all retry times passed before the pass returned, so that no timer fires for them."""
         if self.world.hold or OBSERVE in self.world.refusals:
             return False
         moments = [moment for slot, moment in self._waiting(decision).items() if slot in decision.blocked]

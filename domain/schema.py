@@ -6,7 +6,7 @@ a whole, and `Annotated[str, Marker(pattern=...)]` anywhere in a type.
 
 The API server enforces the rules; the models accept violations, because objects may be older than the rules.
 Descriptions come from `Field(description=...)` or the docstring of a nested model. The schema omits the models'
-defaults, which would appear in the objects that clients compare; `Marker(default=...)` copies a default of a replaced
+defaults, because the API server would write them into objects. `Marker(default=...)` copies a default of a replaced
 operator's schema.
 """
 

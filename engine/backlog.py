@@ -1,4 +1,4 @@
-"""The backlog: tasks that no worker has taken yet, and late lifecycles that serve a whole area.
+"""The backlog: tasks that no worker has taken yet, and late tasks of lifecycles without an object.
 
 If a worker has a workflow in its cache, DescribeTaskQueue counts the workflow's task only after ten seconds. The
 claims' binder, a lifecycle without an object, therefore reports in `OpWaitsFor` how long claims wait.

@@ -1,4 +1,4 @@
-"""The time in an activity: the attempt's start by Temporal's clock, plus the time that this process has measured since.
+"""The time in an activity: the attempt's start by Temporal's clock, plus the seconds that this process measured.
 
 No decision depends on a machine's own clock.
 """

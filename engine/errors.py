@@ -37,7 +37,7 @@ class ApiError(Exception):
 
     @property
     def ours(self) -> bool:
-        """Whether this process itself refused."""
+        """Whether this process refused, without a call of the other system."""
         return self.code in OWN_REFUSALS
 
 
@@ -76,7 +76,7 @@ class Pending(ApiError):
 
 
 def api_error(error: BaseException) -> ApiError | None:
-    """The error of another system, Temporal included; None if it is a bug."""
+    """The exception as an error of another system, Temporal included; None if it is a bug."""
     if isinstance(error, (RPCError, RPCTimeoutOrCancelledError)):
         return Unavailable(f"Temporal gave no answer: {error}")
     return error if isinstance(error, ApiError) else None
@@ -102,7 +102,7 @@ def as_error(refusal: Refusal) -> ApiError:
 
 
 def to_application_error(error: BaseException) -> ApplicationError:
-    """The error that Temporal gets; its `details` hold the other system's code."""
+    """The error that Temporal gets; its `details` hold the code that the other system answered."""
     if isinstance(error, ApplicationError):
         return error
     if refused := api_error(error):

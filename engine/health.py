@@ -55,7 +55,10 @@ class Health:
         self._parts: dict[str, tuple[Check, Check, Check]] = {}
 
     def add(self, part: str, *, dead: Check = _nothing, unready: Check = _nothing, notes: Check = _nothing) -> None:
-        """Add a part's checks. Each returns lines: why only a restart helps, why the part is not ready, and notes."""
+        """Add a part's checks, each of which returns lines.
+
+        `dead` says why only a restart helps, and `unready` why the part is not ready.
+        """
         self._parts[part] = (dead, unready, notes)
 
     def remove(self, part: str) -> None:

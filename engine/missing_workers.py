@@ -45,7 +45,7 @@ async def missing_workers(
 ) -> list[MissingWorker]:
     """The missing workers of the version that takes new lifecycles, and of older versions in use.
 
-    Queue names begin with `cluster`; a poller last seen longer than `quiet_after` ago is gone. Raises RPCError.
+    The queues' names begin with `cluster`. A poller last seen longer than `quiet_after` ago is gone. Raises RPCError.
     """
     missing: list[MissingWorker] = []
     in_use: dict[str, list[str]] = {}

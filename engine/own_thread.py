@@ -34,7 +34,9 @@ async def own_thread(name: str) -> AsyncIterator[OwnThread]:
 
 
 class LastKnown(Generic[T]):
-    """A value that is read on one event loop only. Other threads get the last value; each call causes a new reading."""
+    """A value that is read on one event loop only. A call in another thread returns the value last read, and causes a
+    new reading.
+    """
 
     def __init__(self, read: Callable[[], T]) -> None:
         self._read = read

@@ -3,8 +3,7 @@
 Temporal makes a payload converter with its own type adapters for each run of a workflow, so each run would build our
 models' validators again: about a millisecond and some dozen KiB for each type. Here all runs of a process share them.
 
-Unset fields are left out, since the reader's model has the same defaults. An instance's observation is 400 bytes
-instead of 1,800.
+Unset fields are left out, because the reader's model has the same defaults.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Temporal's client for every process: one way to connect, one way to wake, the search attributes.
 
-All processes use `connect`, so all have the same data converter: with different ones, workflow tasks fail for ever.
-
 `wake` is signal-with-start: it means "observe again", and may name the versions to observe, so lost, doubled and
 reordered wakes are harmless. `signal_with_start`, `ask` and `open_with` pass what an observation would not find, or
 what the caller has just observed.
@@ -86,8 +84,8 @@ REPORTED_PROBLEMS: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_ke
 async def connect(settings: Settings, process: str = "perdure", *, log_core: bool = False) -> Client:
     """Connect to Temporal.
 
-    `process` is part of the identity in the web UI. With `log_core`, the SDK's core logs, on a terminal to standard
-    output.
+    `process` is part of the identity in the web UI. With `log_core`, the SDK's core writes logs; on a
+    terminal, they go to standard output.
 
     Raises:
         TemporalRefused: the server cannot be reached, or refuses us.
@@ -168,7 +166,7 @@ async def is_open(client: Client, key: Key) -> bool:
 
 
 async def open_with(client: Client, key: Key, world: PassedWorld, *, signal: str = "") -> None:
-    """Start the lifecycle with a first pass's result. If it is open already, send the result as `signal`, if given."""
+    """Start the lifecycle with a first pass's result. If it is open and `signal` is given, send that signal."""
     known_by = _known_by(key, shown(State(world).phase(world.decision), world.decision))
     carry = Carry(key=key, world=world.model_dump(mode="json"))
     while True:
@@ -191,7 +189,10 @@ def shown(phase: str, decision: Decision) -> list[SearchAttributePair[Any]]:
 
 
 def listed(waits_for: Sequence[str]) -> list[str]:
-    """The names as a search attribute: all if they fit, so that older histories replay, else the first names."""
+    """The names as a search attribute: all names if they fit, else the first names and the number of the others.
+
+    Names that fit are unchanged, because older histories have to replay.
+    """
     if sum(_size(each) for each in waits_for) < LONGEST_VALUE:
         return list(waits_for)
     found: list[str] = []

@@ -111,7 +111,7 @@ def ids() -> Mapping[str, str]:
 
 @dataclass
 class _Change:
-    """A change being traced. `context` is that of the change's span, which the first wake creates."""
+    """A change being traced. The first wake creates the change's span; `context` is the context of this span."""
 
     name: str
     attributes: Mapping[str, str]
@@ -123,7 +123,7 @@ _change: ContextVar[_Change | None] = ContextVar("change", default=None)
 
 @contextmanager
 def change(name: str, attributes: Mapping[str, str]) -> Iterator[None]:
-    """Trace the wakes of a change: the trace begins here, if there is a wake."""
+    """Trace the wakes of a change. Without a wake there is no trace."""
     if not _tracers:
         yield
         return

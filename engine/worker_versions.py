@@ -60,9 +60,9 @@ class Version(Model):
 
 
 def deployment_config(settings: Settings) -> WorkerDeploymentConfig:
-    """The workers' version; without a build id in the settings, any worker takes any task.
+    """The workers' version. Without a build id in the settings, any worker takes any task.
 
-    A version is named in both cases: otherwise the SDK hashes every imported module, half a second of CPU at each
+    The version then has a name, too: otherwise the SDK hashes every imported module, half a second of CPU at each
     start.
     """
     versioned = bool(settings.worker_build_id)

@@ -59,10 +59,10 @@ class _Edge(ActivityInboundInterceptor):
 
 
 def _cause(error: Exception, failure: ApplicationError) -> BaseException | None:
-    """The cause to report: for a bug the exception, with its traceback; otherwise None, to save space.
+    """The cause to report with the failure.
 
-    The server keeps only 4 KiB of a failure. If `error` is the failure itself, the cause of `error` stays: an error
-    that is its own cause cannot be encoded.
+    For a bug this is `error` with its traceback; otherwise None, because the server keeps only 4 KiB of a failure. If
+    `error` itself is the failure, its own cause is returned: an error that is its own cause cannot be encoded.
     """
     if failure is error:
         return error.__cause__

@@ -1,13 +1,13 @@
-"""Adapts how many tasks of a queue a process takes at once to what it can handle, up to a configured maximum.
+"""Limits how many tasks of a queue a process runs at once. The limit adapts, up to a configured maximum.
 
-    a task ends in good time --> the limit grows by 1/limit       (additive increase)
-    it took too long, or the event loop is late --> limit * 7/10  (multiplicative decrease)
+    a task ends in good time --> the limit grows by 1/limit           (additive increase)
+    a task takes too long, or the event loop is late --> limit * 7/10 (multiplicative decrease)
 
-The limit of workflow tasks never falls below one, that of activities never below an eighth of its maximum: activities
-that wait for another system must not block all others. A poll needs a free slot, so tasks beyond the limit stay with
-Temporal.
-The SDK's resource-based supplier measures the machine's CPU, which reveals neither a process's quota nor its
-neighbours' share.
+The limit of workflow tasks never falls below one. The limit of activities never falls below an eighth of its maximum,
+nor below four: activities that wait for another system must not block all others. A poll needs a free slot, so tasks
+beyond the limit stay with Temporal.
+
+The SDK's resource-based supplier is not used, because it measures the machine's CPU and not the process's share.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Limit:
 
 
 class Permit(SlotPermit):
-    """One slot; `began` is set once a task uses it."""
+    """One slot; `began` is set when a task begins to use it."""
 
     def __init__(self, *, sticky: bool) -> None:
         self.sticky = sticky
@@ -135,7 +135,7 @@ class PacedSlots(CustomSlotSupplier):
 
 
 def workflow_tasks(most: int, *, waiting: bool = False) -> WorkerTuner:
-    """A tuner for `most` workflow tasks at once; `waiting` says that the tasks wait for local activities."""
+    """A tuner for `most` workflow tasks at once; `waiting`: whether the tasks wait for local activities."""
     limit = _waiting(most) if waiting else Limit(most, longest=LONGEST_WORKFLOW_TASK, first=FIRST_WORKFLOW_TASKS)
     return _tuner(workflows=PacedSlots(limit), local=FixedSizeSlotSupplier(most))
 

@@ -1,7 +1,7 @@
 """The task queues: one per area for workflow tasks, and one or more per area for activities.
 
 Each queue has its own slots, so that a hanging API never takes another API's slots. Temporal enforces the rate limit of
-Organizations and Support over all workers.
+calls to AWS Organizations and Support over all workers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def rate_of(queue: str, settings: Settings) -> float | None:
 
 
 def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequence[Callable[..., object]]]:
-    """The activities by their task queue, named without the cluster.
+    """The activities by the name of their task queue, which here lacks the cluster's name.
 
     Raises:
         KeyError: an activity belongs to no action.

@@ -219,7 +219,7 @@ class FederatedAccessWorkflow(Entity[FederatedAccessWorld]):
     r"""An AWSFederatedAccountAccess: an IAM role in a customer's account, for one outside identity.
 
     New --account found--> policy --> role --> policies attached --> Ready       deleted --> role deleted --> gone
-                 \_________________\________\__________\__> Failed (retried, at once when what it waits for changes)
+                 \_________________\________\__________\__> Failed: retried later; at once if its cause changes
     """
 
     retryable_phases = (AccessState.READY,)

@@ -1,5 +1,5 @@
-"""A run ends if its history is long, or if its workers' version is no longer current. It ends once no activity runs and
-all handlers have finished, so that no message is lost.
+"""A run ends if its history is long, or if its workers' version is no longer current. It first waits until no activity
+runs and all handlers have finished, so that no message is lost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ def may_leave_observation() -> bool:
 
 
 async def handlers_finished(unless: Callable[[], bool]) -> bool:
-    """Wait for the handlers; False if `unless` returns True first. A handler may itself wait for an observation."""
+    """Wait until all handlers have finished; False if `unless` returns True first.
+
+    `unless` is for handlers that wait for an observation.
+    """
     await workflow.wait_condition(lambda: workflow.all_handlers_finished() or unless())
     return workflow.all_handlers_finished()
 

@@ -62,7 +62,7 @@ class Timer:
 
 
 class Entity(Generic[W]):
-    """A lifecycle: the loop above for one object.
+    """One object's lifecycle, which runs this module's loop.
 
     If `looks_at_deadline` is set, it observes again at each deadline; kinds whose pass is one activity need this.
     """
@@ -392,7 +392,7 @@ class Entity(Generic[W]):
         await self.retry_signal(reason)
 
     def retryable(self, why: Why) -> bool:
-        """Whether a retry has an effect; never without an object to annotate: there a wake repeats refused actions."""
+        """Whether a retry has an effect. Without an object to annotate, only a wake repeats refused actions."""
         standing = why.outcome == Outcome.FAILED or why.phase in self.retryable_phases
         return self.has_object and (standing or bool(why.hindrances))
 
@@ -448,7 +448,7 @@ class Entity(Generic[W]):
             return _failure(error)
 
     async def _try_to_annotate(self, annotations: dict[str, str | None]) -> None:
-        """Annotate for a signal, which has no answer. The write is retried until an outage or a pause is over."""
+        """Annotate for a signal, which gets no answer. The write is retried until an outage or a pause is over."""
         with contextlib.suppress(*FAILED):
             await self._annotate(annotations, Patch)
 

@@ -36,14 +36,14 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
         hand_over ──► record ──► observe (objects read, label written) ──► answered: the message may be deleted
                                     │
                                     ├─ half a minute later ──► query AWS ──► (label again, if AWS says otherwise)
-                                    ├─ a reaction, once AWS confirms it: delete the Machine, cordon and drain
-                                    ├─ a hook: heartbeats until the Node is drained or time is over, then complete
+                                    ├─ a reaction to what AWS has confirmed: delete the Machine, cordon and drain
+                                    ├─ a hook: heartbeats; completed when the Node is drained or the hook's time is over
                                     ├─ a scheduled event: from 24 h before its date on
                                     └─ terminated, and an hour of quiet ──► (end)
 
-    An update records its events and answers after the next observation, which concurrent updates share. An event
-    after the end starts the lifecycle again. Nothing is lost in between: states and scheduled events can be queried
-    from AWS, and notices and tokens are in the AWSMachine's annotation.
+    An update records its events; its answer follows the next observation, which concurrent updates share. An event
+    that comes after the lifecycle's end starts it again. Nothing is lost in between: states and scheduled events can be
+    queried from AWS, and notices and tokens are in the AWSMachine's annotation.
     """
 
     has_object: ClassVar[bool] = False
@@ -105,9 +105,8 @@ class InstanceSweepWorkflow(Passes[SweptWorld]):
         woken by a new AWSMachine or AWSMachinePool
           --> sweep (one activity, two calls for 200 instances, one for 100 groups) --> wait for the next one
 
-    If an instance's state or scheduled events differ from its AWSMachine or Node, its lifecycle gets AWS's answer, and
-    is started if it is closed: events can be lost, states cannot. A group that differs from its AWSMachinePool is
-    woken.
+    If an instance's state or scheduled events differ from its AWSMachine or Node, the instance's lifecycle gets AWS's
+    answer, and is started if it is closed. If a group differs from its AWSMachinePool, the group's lifecycle is woken.
     """
 
     has_object: ClassVar[bool] = False

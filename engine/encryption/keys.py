@@ -1,10 +1,10 @@
 """The keys that encrypt payloads: files in a directory, such as a mounted Secret.
 
-A file's name is the key's id, its content 32 random bytes in base64. The file `current` names the key that encrypts;
-without this file the last key by name encrypts; if the file is empty, no key encrypts. All keys decrypt.
+A file's name is the key's id, its content 32 random bytes in base64. All keys decrypt. The file `current` names
+the key that encrypts; if it is empty, no key encrypts. Without this file, the key whose id sorts last encrypts.
 
-The directory is read again every ten seconds, and at once for an unknown key; if reading fails, the old keys stay in
-use. A key may encrypt 2^32 payloads with random nonces (NIST SP 800-38D, section 8.3).
+The directory is read again every ten seconds, and at once if a payload names an unknown key. If reading fails, the old
+keys stay in use. A key may encrypt 2^32 payloads with random nonces (NIST SP 800-38D, section 8.3).
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class WatchEvent(NamedTuple):
 
 
 class KubeApi:
-    """One cluster's API; one instance per process, as it holds the connections and the token."""
+    """One cluster's API; one instance per process, because it holds the connections."""
 
     def __init__(
         self,
@@ -412,7 +412,7 @@ class KubeApi:
     def _request_to_all(
         self, verb: str, method: str, kind: Kind, namespace: str, name: str = "", **more: Any
     ) -> Request:
-        """The request to the path of all objects of a kind; errors show the `name`."""
+        """The request to the path of all objects of a kind. Errors show the `name`; the path does not."""
         return Request(method, _attempt(verb, kind, namespace, name), self.path(kind, namespace), **more)
 
     async def _write(self, request: Request) -> JsonObject:

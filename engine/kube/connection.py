@@ -37,7 +37,7 @@ class Connection:
 
     @property
     def generation(self) -> int:
-        """How often credentials were loaded, so that only the first of many refused requests loads them again."""
+        """How many times credentials were loaded. Of many requests refused at once, only the first loads them again."""
         return self._loaded
 
     @property
@@ -46,7 +46,7 @@ class Connection:
         return urlsplit(self.host).hostname in _LOOPBACK
 
     async def load(self, seen: int = 0) -> None:
-        """Load the credentials, unless they were loaded after load number `seen`. Raises ConfigException."""
+        """Load the credentials, unless `generation` is past `seen` already. Raises ConfigException."""
         async with self._loading:
             if self._loaded > seen:
                 return

@@ -1,7 +1,7 @@
 """Resolves an object's apiVersion and kind to the kind as the API serves it, with its plural and scope.
 
-An answer is cached until a caller finds it wrong (`forget`). A missing kind is looked up again, at most every two
-seconds for all callers, since CRDs are added and removed.
+An answer is cached until a caller finds it wrong (`forget`). A missing kind is looked up again, because its CRD may
+be added; all callers together cause at most one lookup in two seconds.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Discovery:
 
 
 def _is_possible(api_version: str) -> bool:
-    """Whether a path with `api_version` leads to a version, and not to objects or another group."""
+    """Whether `api_version` is `VERSION` or `GROUP/VERSION`. As a path, anything else leads to other resources."""
     parts = api_version.split("/")
     return len(parts) <= 2 and all(part and is_possible_name(part) for part in parts)
 

@@ -1,7 +1,7 @@
 """The one place where the Kubernetes API's errors are mapped.
 
-A refusal is a `Status` object, whose `reason` becomes the error's `code`. A path that is not served answers 404 with
-plain text or with a Status that names no object: code `NoSuchKind`.
+A refusal is a `Status` object, whose `reason` becomes the error's `code`. For a path that is not served, the server
+answers 404 with plain text or with a Status that names no object; the `code` is `NoSuchKind`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _parsed(body: str) -> object:
 
 
 def _cause(details: object) -> str:
-    """`NAMESPACE_TERMINATING`, which callers distinguish from other 403s; empty for any other cause."""
+    """`NAMESPACE_TERMINATING` if this is the cause, which callers distinguish from other 403s; else empty."""
     reasons = {text(cause, "reason") for cause in sequence(details, "causes")}
     return NAMESPACE_TERMINATING if NAMESPACE_TERMINATING in reasons else ""
 

@@ -96,7 +96,7 @@ def named(subject: Subject, *what: str) -> str:
 
 
 def lasting_name(subject: Subject, content: EventContent) -> str:
-    """A name from reason and message, without request ids. The API server refuses a second Event of that name."""
+    """A name from reason and message, without request ids."""
     return named(subject, content.reason, without_request(content.message[:LONGEST_MESSAGE]))
 
 
@@ -148,10 +148,10 @@ async def _record_each(
 
 
 class EventDeduplicator:
-    """Writes each Event once, even across restarts: its name derives from its content.
+    """Writes no Event that exists already, even after a restart: an Event's name derives from its content.
 
-    Recent Events are remembered, so frequent observations cost no request. An Event that still applies is written again
-    once the API server has deleted it.
+    Recent Events are remembered, so frequent observations cost no request. If an Event still applies after the API
+    server has deleted it, it is written again.
     """
 
     def __init__(self, api: KubeApi) -> None:

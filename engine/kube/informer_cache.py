@@ -4,9 +4,9 @@ Each kind and namespace has one copy, a `Mirror`, which all readers share. The r
 installed, or that may not be listed, tries again without delaying others; `Mirror.trouble` says why the mirror is
 empty.
 
-A mirror is some milliseconds behind the API server. The answer to each write is therefore added at once (`learn`), and
-of two versions the larger stays, so a reader finds its own writes. For other clients' writes a reader waits until the
-mirror has reached their version (`reached`), or is called at each change (`listen`).
+A mirror is some milliseconds behind the API server. The answer to each write is therefore added at once (`learn`),
+unless a newer version is there, so a reader finds its own writes. For other clients' writes, a reader can wait until
+the mirror has reached a version (`reached`), or be called at each change (`listen`).
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ class Mirror(Reflector[Entry]):
         return len(self.entries)
 
     def learn(self, obj: JsonObject) -> None:
-        """Store the object that the API server returned for our write, unless a newer version or its deletion is known.
+        """Store the object that the API server returned for our write, unless a newer version is stored.
 
-        Nothing would remove an object that is stored after its deletion.
+        An object that is known to be deleted is not stored, because nothing would remove it.
         """
         seen = self._read(obj)
         if _uid(seen) in self._gone:
@@ -147,7 +147,7 @@ class InformerCache:
             self.mirrors[kind.name].learn(obj)
 
     def newest(self, *kinds: Kind) -> dict[str, str]:
-        """The newest version by kind. Another process's cache at this version shows at least as much."""
+        """The newest version by kind. A process's cache that has reached these shows at least as much."""
         mirrors = [self.mirrors[kind.name] for kind in kinds] if kinds else self.mirrors.values()
         return {mirror.followed.kind.name: mirror.newest for mirror in mirrors if mirror.newest}
 
@@ -205,8 +205,9 @@ def _uid(entry: Entry) -> str:
 
 
 def entry_of(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
-    """The object without managedFields, its larger half, which no pass reads, and without the status fields
-    `without`.
+    """The object without the status fields `without`, and without managedFields.
+
+    managedFields are the larger half of an object, and no pass reads them.
     """
     metadata = {name: value for name, value in mapping(obj, "metadata").items() if name != "managedFields"}
     name = (text(metadata, "namespace"), text(metadata, "name"))

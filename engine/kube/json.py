@@ -47,7 +47,7 @@ def _shallow(body: bytes) -> Iterator[bytes]:
 
 
 def at(obj: object, *path: str) -> object:
-    """The value at the path; None where the path ends early."""
+    """The value at the path; None if the object has no such path."""
     for name in path:
         if type(obj) is not dict and not isinstance(obj, Mapping):  # the first check is ten times as quick
             return None

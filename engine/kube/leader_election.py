@@ -3,12 +3,12 @@
 The holder renews its Lease every third of the Lease's duration. Another process takes the Lease if it has seen no
 renewal for that duration, by its own monotonic clock. A holder that renews late keeps a Lease that no process took.
 
-While no other process waits for it, a Lease lasts a minute and costs three requests a minute. A waiting process
-announces itself in an annotation: for ten minutes the Lease then lasts 11 s, and a killed holder is replaced in 12 s.
+While no other process waits for it, a Lease lasts a minute. A waiting process announces itself in an annotation. For
+the next ten minutes, each renewal is for 11 s only, so that a killed holder is replaced in 12 s.
 
-The replaced operators hold a Lease, the annotation `control-plane.alpha.kubernetes.io/leader` on a ConfigMap, or
-operator-sdk's leader-for-life, a ConfigMap owned by the leader's Pod. Their clocks may differ from ours, so a lock
-counts as live for a minute longer than it says.
+A replaced operator holds a Lease, or a ConfigMap with the annotation `control-plane.alpha.kubernetes.io/leader`, or
+(operator-sdk's leader-for-life) a ConfigMap owned by the leader's Pod. Its clock may differ from ours, so a Lease
+or annotation counts as live for a minute longer than it says.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class LeadershipLost(Exception):  # noqa: N818 - an event, not a fault
 class LeaderElection:
     """One process's part in the election.
 
-    Once `acquire` has returned, `hold` must run; it raises when the Lease is lost. `release` lets the next process lead
-    at once. Each renewal also writes annotations for the next leader, without another request.
+    After `acquire`, `hold` must run: it renews the Lease, and raises when the Lease is lost. `release` lets the next
+    process lead at once. Each renewal also writes annotations for the next leader.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class LeaderElection:
         lone: timedelta = LONE_LEASE_DURATION,
         retry: timedelta = timedelta(seconds=1),
     ) -> None:
-        """`lease` is the duration at first and while other processes wait, `lone` while none waits."""
+        """`lease` is the Lease's duration when it is taken and while other processes wait; otherwise it is `lone`."""
         self._api = api
         self._namespace = namespace
         self._name = name

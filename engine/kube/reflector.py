@@ -1,15 +1,17 @@
 """Mirrors one kind: lists it, watches it, and recovers from every failure of the stream.
 
-list in pages ──► watch from the list's version ──► (server ends it after half an hour) ──► watch on
-       ▲ │ 410, ERROR event, three broken streams without an event
-       └─────────────────┤
-                         └ cut, silent for 70 s: reopen from the last version, which bookmarks keep fresh
+| what happens | what follows |
+|---|---|
+| start | a list, in pages |
+| a list is complete | a watch from the list's version |
+| a stream ends (after half an hour), is cut, or is silent for 70 s | a watch from the last event or bookmark |
+| 410, an ERROR event, or three broken streams without an event | a list, in pages |
 
 - Streams freeze without a TCP error (load balancers do this). Bookmarks come about once a minute, so 70 s without a
   byte is a frozen stream.
 - A proxy can repeat what it has sent. Versions in a stream only grow, so an event that is not newer is ignored.
 - A busy server answers 429: the position stays valid, and a new list would only add load.
-- A kind whose CRD is not installed answers 404. It is retried with growing delay and delays no other kind.
+- A list of a kind without a CRD gets 404. It is retried with growing delay and delays no other kind.
 
 `read` decides what is stored of an object: the watcher stores projections, a worker whole objects.
 """
@@ -83,7 +85,7 @@ class Changes(Protocol[M]):
 class Followed:
     """The objects of one mirror; `called` is the mirror's name if the kind's name would be ambiguous.
 
-    `without` are status fields that no reader needs, such as a Node's images: five sixths of the Node (measured).
+    `without` are status fields that no reader needs, such as a Node's images.
     """
 
     kind: Kind
@@ -208,10 +210,10 @@ class Reflector(Generic[M]):
                 await asyncio.sleep(self._backoff(failures))
 
     async def refresh(self, version: str) -> None:
-        """List again, unless `version` is already reached; for a hanging stream, or after versions were reset.
+        """List again, unless `version` is already reached: the stream may hang, or versions may have been reset.
 
-        Callers share a list. A list that is older than the stream is dropped. Raises ApiError if the list fails; a kind
-        that is not installed counts as a kind without objects.
+        Concurrent callers share a list. A list that is older than the stream is dropped. Raises ApiError if the list
+        fails. A kind that is not installed counts as a kind without objects.
         """
         async with self._refreshing:
             if version and newer(version, self.position):
@@ -378,7 +380,7 @@ def _number(version: str) -> int:
 
 
 def newer(version: str, than: str) -> bool:
-    """Whether `version` is newer than `than`. Unless both are numbers, any different or empty version is newer."""
+    """Whether `version` is newer than `than`. If one is no number, `version` is newer if it differs or is empty."""
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than or not version

@@ -1,8 +1,7 @@
 """`perdure abandon`: completes a deletion that cannot finish, and lists what stays behind in the cloud.
 
 The call that removes the finalizers also records the person, the reason and the time, because the object may be gone
-after that call. The command refuses an object that is not being deleted, because the object's lifecycle would put the
-finalizer back.
+after that call.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ def abandon(
 ) -> None:
     """Remove Perdure's finalizer from an object whose deletion is stuck, and list what stays behind in the cloud.
 
-    With --skip-cleanup, the lifecycle of an AccountClaim or Account deletes it without the clean-up in AWS. No other
-    claim gets the AWS account.
+    With --skip-cleanup, the lifecycle of an AccountClaim or Account deletes the object without the clean-up in AWS. No
+    other claim gets the AWS account.
 
     Example: perdure abandon loadbalancer shop/web --reason "the project was deleted"
     """

@@ -1,9 +1,8 @@
 """`perdure audit`: finds cloud objects marked or named as Perdure's that have no owner, and differences between cluster
 and cloud.
 
-The command exits with 1 if it found something, or if an area could not be read. With `--report`, it writes the findings
-into a ConfigMap (`domain/audit_report.py`), and fails only if an audit could not be made. A scheduled job writes this
-report, and the watcher exports its findings as metrics for alerts.
+With `--report`, the command writes the findings into a ConfigMap (`domain/audit_report.py`), and exits with 1 only if
+an audit could not be made. A scheduled job writes this report, and the watcher exports its findings as metrics.
 """
 
 from __future__ import annotations

@@ -23,9 +23,7 @@ class Released(OfObject):
 def release(reference: Target, reason: str, output: Format) -> None:
     """Have the lifecycle complete the deletion of an AccountClaim or Account without a clean-up.
 
-    Raises:
-        CommandError: if the kind is neither of these, the object is not being deleted, or the claim is bound to no
-            Account.
+    Raises CommandError if there is nothing to release.
     """
     from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
     from domain.accounts.claim_holder import may_release
@@ -55,7 +53,7 @@ def release(reference: Target, reason: str, output: Format) -> None:
         return obj
 
     async def account_of(session: ClusterSession, reference: Target, obj: JsonObject) -> Target:
-        """The Account to annotate. An annotation of a pool's claim is ignored, because tenants can write claims."""
+        """The Account to annotate. A claim's annotation counts only for a customer's account: tenants write claims."""
         if reference.kind == ACCOUNT:
             return reference
         claim = key_of(reference.kind.name, obj)

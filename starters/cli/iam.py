@@ -1,8 +1,7 @@
 """`perdure install iam`: prints the rights that Perdure needs in the clouds, from tables of all calls in the code.
 
-A test checks that `deploy/iam/` is current. `deploy/iam/README.md` gives the reason for each right. If
-PERDURE_INSTANCES_QUEUES is set, the ARNs in `instances*.json` name the accounts, regions and queues of the setting,
-except in `instances-compatibility.json`.
+`deploy/iam/README.md` gives the reason for each right. `instances-compatibility.json` does not depend on
+PERDURE_INSTANCES_QUEUES.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ async def find_key(session: Session, target: Target) -> Key:
 
 
 async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The key of the object's lifecycle or, for a Node or an object of Cluster API, of the lifecycle behind it.
-    Raises CommandError if that lifecycle cannot be determined (`machines.py`).
+    """The key of the object's lifecycle; for a Node or an object of Cluster API, of its instance's or group's lifecycle
+    (`machines.py`). Raises CommandError if the lifecycle cannot be determined.
     """
     if machines.others(target):
         return await machines.lifecycle_behind(session, target, obj)
@@ -163,8 +163,8 @@ async def retry(session: Session, key: Key, reason: str) -> str:
     """Ask the lifecycle for a retry, and return its answer.
 
     While Temporal retries an action, the lifecycle does not know of the failure and would refuse. In that case the
-    retry is written to the object as an annotation, and the action starts over; this is refused while the area is
-    paused. Raises CommandError for a refusal, and if no worker answers.
+    retry is written to the object as an annotation, and the action starts over. Raises CommandError if the
+    lifecycle refuses, if its area is paused, or if no worker answers.
     """
     kind = all_kinds()[key.kind]
     if kind.plural and await is_open(session.temporal, key):

@@ -1,7 +1,7 @@
 """A person's commands for lifecycles: why, plan, retry, pause, resume, wake.
 
 `pause` and `resume` write to the custom resource, or for an area to a ConfigMap (`pause_areas.py`). `retry` sends an
-update, which the lifecycle may refuse. `why` and `plan` change nothing. `pause`, `resume` and `wake` need no worker.
+update, which the lifecycle may refuse. `pause`, `resume` and `wake` need no worker.
 """
 
 from __future__ import annotations

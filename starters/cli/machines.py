@@ -69,7 +69,7 @@ async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) ->
 def instance_of(
     target: Target, named: Named, lifecycles: Mapping[str, bool], at: Collection[tuple[str, str]]
 ) -> InstanceKey:
-    """The instance with its account and region. Raises CommandError if none or several of these are possible.
+    """The instance with its account and region. Raises CommandError unless exactly one account and region is possible.
 
     `lifecycles` maps the workflow ids of the instance's lifecycles to whether each is open. `at` contains the served
     accounts and regions.
@@ -104,7 +104,7 @@ def named_in(obj: JsonObject) -> Named:
 
 
 async def _of_its_awsmachine(session: Session, machine: Target) -> Named:
-    """The instance that the Machine's AWSMachine names: the AWSMachine has the id earlier than the Machine."""
+    """The instance that the Machine's AWSMachine names, because an AWSMachine gets the id before its Machine."""
     listing = await session.cluster_of(AWS_MACHINE).list(AWS_MACHINE, machine.namespace)
     return next((named_in(each) for each in listing.items if owner_of(each) == machine.name), Named())
 

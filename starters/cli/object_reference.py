@@ -45,7 +45,7 @@ NameIfSeveral = Annotated[
 
 
 class OfObject(Model):
-    """The base of a command's answers about one object; `Target.fields` has these fields."""
+    """The base of a command's answers about one object, which `Target.fields` names."""
 
     kind: str
     namespace: str

@@ -1,4 +1,4 @@
-"""`perdure temporal`: prepares Temporal, and rolls out versions of the workers. For people, and for Jobs of a rollout.
+"""`perdure temporal`: prepares Temporal, and rolls out versions of the workers.
 
 `bootstrap` prepares the namespace. `versions` lists the workers' versions, `promote` makes a version current, and
 `move` wakes the lifecycles on older versions. All of these are idempotent.
@@ -113,7 +113,7 @@ def promote(
     ] = False,
     state: StateOption = None,
 ) -> None:
-    """Make a version of the workers current once it polls all task queues, and have open lifecycles move to it."""
+    """Wait until a version's workers poll all task queues, make it current, and move open lifecycles to it."""
     from engine import worker_versions
     from starters.cli.session import perform_on_temporal
 

@@ -44,7 +44,7 @@ class AreaAtAGlance(Model):
 
 
 class Glance(Model):
-    """What `perdure top` shows. `worst` lists stuck lifecycles first, then failing ones, in both cases the longest open
+    """What `perdure top` shows. `worst` lists stuck lifecycles, then failing ones, each group with the longest open
     first. `backlog` lists work that was not started or was interrupted. A backlog without failures shows overload.
     """
 

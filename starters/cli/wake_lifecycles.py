@@ -55,8 +55,8 @@ class Woken(Model):
 async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
     """Wake all lifecycles of these kinds. A failed wake does not stop the other wakes.
 
-    If several kinds are given, kinds of areas that are not served are left out. A denied list is no failure then: a
-    user of one area may lack rights in other areas.
+    If several kinds are given, kinds of areas that are not served are left out, and kinds that the user may not list
+    are no failure: a user of one area may lack rights in other areas.
     """
     free = asyncio.Semaphore(_AT_ONCE)
 

@@ -1,8 +1,8 @@
 """The account area's gauges, under the aws-account-operator's names, computed from the watcher's index.
 
-Gauges that only that operator's documents name (`total_...`) are included, with their irregular spellings. All these
-have the label `name="aws-account-operator"`. The gauges `perdure_...` add phases, reused accounts, and why a pool is
-stalled.
+Gauges that only that operator's documents name (`total_...`) are included, with their irregular spellings. The gauges
+`perdure_...` add phases, reused accounts, and why a pool is stalled. All others have the label
+`name="aws-account-operator"`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Exports the findings of scheduled audits from a ConfigMap (`domain/audit_report.py`) as metrics.
 
-For each area, `perdure_audit_timestamp_seconds` is 0 until an audit succeeds, so that an alert fires.
+`perdure_audit_timestamp_seconds` is 0 until an area's first audit succeeds, so an alert on the age of audits fires.
 """
 
 from __future__ import annotations

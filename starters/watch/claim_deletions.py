@@ -2,8 +2,8 @@
 
     handle deleting ──► resources gone ──► claim deleting ──► handle gone ──► claim gone
 
-The workflow that deletes these objects makes the changes itself; each wake would cost it a workflow task. A deletion is
-recognised by an expired lifespan or a deleted claim.
+The workflow that deletes these objects makes the changes itself; each wake would cost it a workflow task. Such a
+deletion is recognised by an expired lifespan, or by a claim that is being deleted.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ ABOUT_TO_END = timedelta(seconds=3)
 
 
 def claim_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """Whether a claim is being deleted because its lifespan has expired, or is gone after a deletion."""
+    """Whether an expired claim is being deleted, or a claim that was being deleted has disappeared."""
     if after is None:
         return before is not None and before.deleting
     return after.deleting and _over(after) and not _let_go(before, after)
 
 
 def handle_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """Whether a handle is gone after a deletion, or is being deleted with its claim or because either has expired."""
+    """Whether a handle is being deleted as a step, or a handle that was being deleted has disappeared.
+
+    A handle's deletion is a step if the handle or its claim has expired, or if its claim is being deleted.
+    """
     if after is None:
         return before is not None and before.deleting
     claim = claim_of(after, index)

@@ -1,6 +1,6 @@
 """The resource claims area's gauges, computed from the watcher's index.
 
-Gauges of pools, which Poolboy lacks, are counted from the handles, since a pool's status lags until its next pass.
+Poolboy has no gauges of pools. They are counted from the handles, because a pool's status lags until its next pass.
 Workers count events (`activities/claims/metrics.py`).
 """
 

@@ -1,11 +1,11 @@
 """How the resource claims area's objects become projections: which parts count as a change, and which facts they have.
 
-Any difference in a status counts, since people, older clients and restore tools write it; Perdure's own writes are
+Any difference in a status counts, because people, older clients and restore tools write it; Perdure's own writes are
 recognised by their field manager (`own_writes.py`). The facts are:
 
 - `handle` of a claim: its handle's name;
 - `unbound` of a claim: the binder has to handle it;
-- `detached` of a claim, `ignored` and `paused` of a claim, handle or pool: other lifecycles leave it alone;
+- `detached` of a claim, `ignored` and `paused` of a claim, handle or pool: flags;
 - `stalled` of a claim, handle or pool: its status shows a fault;
 - `claim`, `pool` of a handle: namespace and name of the claim and the pool in its spec;
 - `end` of a claim or handle: the expiry; of a claim, the earlier of the ends in spec and status;

@@ -35,7 +35,7 @@ def read_node(obj: JsonObject) -> View:
 
 
 def _labelled(obj: JsonObject, its_instance: str, **facts: str) -> View:
-    """An AWSMachine or Node. It is settled once its label shows a state, or while it has no EC2 instance."""
+    """An AWSMachine or Node. It is settled if its label shows a state, or if it has no EC2 instance."""
     state = text(obj, "metadata", "labels", STATE_LABEL)
     return View(
         fingerprint=(),

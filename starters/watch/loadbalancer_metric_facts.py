@@ -130,7 +130,7 @@ def _machine_phase(obj: JsonObject, states: Mapping[str, str]) -> str:
 
 
 def _counts(obj: JsonObject) -> dict[str, str]:
-    """Replica counts as text, empty if absent; but an absent `spec.replicas` is 1."""
+    """Replica counts as text. An absent `spec.replicas` is 1; the other counts are empty if absent."""
     wanted = _number(obj, "spec", "replicas") or "1"
     current, ready = _number(obj, "status", "replicas"), _number(obj, "status", "readyReplicas")
     return {"replicas": wanted, "current": current, "ready": ready}

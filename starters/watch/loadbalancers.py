@@ -1,8 +1,8 @@
 """Which changes of load balancers, sets and machines wake their own lifecycles.
 
 `domain/loadbalancers/relations.py` says which other lifecycles they wake. Agents write a machine's status every half
-minute, so only fields that decisions read count. Recorded cloud ids are among these, because people clear them to force
-an observation.
+minute, so the watcher compares only the fields that decisions read. They include recorded cloud ids, because people
+clear these to force an observation.
 """
 
 from __future__ import annotations

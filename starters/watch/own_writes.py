@@ -1,9 +1,13 @@
 """Recognises Perdure's own writes, which do not wake the lifecycle that made them.
 
-A write is Perdure's if Perdure's field manager wrote last, or if only Perdure's entries in managedFields changed. Times
-in managedFields have a resolution of one second. A deletion leaves no entry, and a removal of fields only shrinks the
-entries of former writers, so neither is recognised. The command line writes with another field manager: its changes
-must wake the lifecycle.
+The entries of managedFields show who made a change. It is Perdure's in three cases:
+
+- the object is new, and all entries with the newest time (in whole seconds) are Perdure's;
+- only Perdure's entries have changed, and one has become newer or larger;
+- no entry has changed, and all entries with the newest time are Perdure's.
+
+A deletion leaves no entry, and a removal of fields only shrinks the former writers' entries, so neither is recognised.
+The command line writes with another field manager: its changes must wake the lifecycle.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ def own_write(before: Projection | None, after: Projection | None) -> bool:
 
 
 def written_by_us(obj: JsonObject, writer: str = FIELD_MANAGER) -> bool:
-    """False if another field manager's entry has the same time."""
+    """Whether this field manager wrote all entries with the newest time."""
     entries = [(text(entry, "time"), text(entry, "manager")) for entry in sequence(obj, "metadata", "managedFields")]
     newest = max((time for time, _ in entries), default="")
     return bool(newest) and {manager for time, manager in entries if time == newest} == {writer}

@@ -1,4 +1,4 @@
-"""What the watcher keeps of an object: only the fields on which wakes depend, in 2 to 5 KB.
+"""What the watcher keeps of an object: only the fields on which wakes depend.
 
 An event that leaves the *fingerprint* unchanged wakes no lifecycle. The *facts* are named values that delegation,
 delays and metrics use.

@@ -1,6 +1,4 @@
 """All projections in memory, by kind and name; reflectors write them from lists and watch events.
-
-Related objects are found by an index of names, so no change costs a scan of all objects.
 """
 
 from __future__ import annotations

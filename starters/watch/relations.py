@@ -116,7 +116,7 @@ def woken(
 
 
 def referents(relations: Relations, known: Projection, index: Index) -> set[Key]:
-    """The lifecycles of the objects that this object refers to, if they depend on it."""
+    """The lifecycles of this object's referents, as far as the relations make them depend on it."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, known.key.kind):
         news = _news(*place)
@@ -177,7 +177,7 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
 
 
 def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:
-    """Whether the change only adds a reference, and Perdure's next write adds its reverse, which wakes the referent."""
+    """Whether Perdure only added a reference. Its next write makes the referent refer back, and wakes the referent."""
     news = _news(*place)
     if news is None or news.linked is not Linked.FOLLOWED or was is None or is_now is None or after is None:
         return False

@@ -1,7 +1,7 @@
 """What the watcher watches for Services: Services, Nodes, and Events on LoadBalancers.
 
-Only a Service that needs or still has a load balancer of ours has a lifecycle. Kubelets update Nodes often, so only
-changes of fields that endpoints depend on count.
+Only a Service that needs or still has a load balancer of ours has a lifecycle. Kubelets update Nodes often, so the
+watcher compares only the fields that endpoints depend on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The queue of keys to wake. A key waits at most once, and stays until Temporal has accepted its wake.
+"""The queue of keys to wake. A key waits in it at most once, until Temporal has accepted its wake.
 
-A key that is put while its wake is being sent is woken once more. A failed wake is retried after 0.2 to 5 s.
+A key that is put while its wake is being sent is woken again. A failed wake is retried after 0.2 to 5 s.
 A key may be:
 
 - *held*: its wake is delayed, because another workflow may do the work;

@@ -6,7 +6,7 @@ since the *checkpoint* in the Lease, or if it needs a missing object. The watche
 - settled objects that another client wrote last, if the checkpoint lacks their kind;
 - objects without a workflow, and workflows without an object (`missing_workflows.py`).
 
-Waking every object would cost a pass each (47 ms of CPU).
+Waking every object would cost a pass each.
 
 If an object is deleted, only a lifecycle that is open is woken. Every wake goes to the object's delegate
 (`delegation.py`).

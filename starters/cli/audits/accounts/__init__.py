@@ -1,4 +1,4 @@
-"""The audit compares AWS accounts, their content and open support cases with the Account objects. It only reads.
+"""The audit compares AWS accounts, their content and open support cases with the Account objects.
 
 An account belongs to this installation if its name begins with `osd-creds-mgmt-` and its tag `owner` is the ConfigMap's
 `shard-name`. An untagged account may belong to any installation: check its finding before you act.

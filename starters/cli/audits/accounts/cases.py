@@ -44,8 +44,9 @@ def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: 
 
 
 def _wanted(account: Account | None, opened: Sequence[str]) -> str:
-    """The id of the case for which the account waits: the recorded one, else the first, which it will adopt; empty for
-    no case.
+    """The id of the case for which the account waits; empty for none.
+
+    An account that has not recorded a case will adopt the first of `opened`.
     """
     if account is None or account.status.state not in _WAITING:
         return ""

@@ -1,4 +1,4 @@
-"""Accounts in the wrong OU or with wrong tags, even if the validation's flags are off
+"""Finds accounts in the wrong OU or with wrong tags, even if the validation's flags are off
 (`domain/accounts/account_validation.py`).
 """
 

@@ -56,7 +56,7 @@ def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool
 
 
 def torn(judging: Iterable[str], roles: Sequence[AWSFederatedRole]) -> list[Finding]:
-    """Policies of an interrupted validation: their role does not exist, or has been validated since."""
+    """Policies of an interrupted validation: their role does not exist, or its current generation is validated."""
     at_work = {role.metadata.uid for role in roles if role.status.observed_generation != role.metadata.generation}
     return [
         Finding(
@@ -95,9 +95,7 @@ def left(
 
 
 def _names_in(sessions: Sessions, account: Account) -> list[tuple[str, str, str]] | Finding:
-    """The kind, name and tag of each role and policy whose name ends like an access's, or a finding if these cannot be
-    read.
-    """
+    """Kind, name and tag of each role and policy that may be an access's by its name; a finding if unreadable."""
     partition = sessions.config().partition
     try:
         iam = entered_by(sessions, support_access(account), account.spec.aws_account_id, partition).iam()

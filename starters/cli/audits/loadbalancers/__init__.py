@@ -2,7 +2,7 @@
 
 A finding counts only if two comparisons, some time apart, both show it. An object without an owner's uid is attributed
 by its name. Clusters may share a project, so a missing owner is only a hint. A comparison calls OpenStack five times
-for each project, and changes nothing.
+for each project.
 """
 
 from __future__ import annotations
