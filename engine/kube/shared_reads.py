@@ -2,6 +2,8 @@
 
     read ──► no reading is under way: read at once
         └──► one is under way, but may have begun before the change that the caller knows of: share the next reading
+
+An answer is never older than its request.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""All projections in memory, by kind and name; reflectors write them from lists and watch events.
-"""
+"""All projections in memory, by kind and name; reflectors write them from lists and watch events."""
 
 from __future__ import annotations
 
