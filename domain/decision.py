@@ -144,10 +144,10 @@ class Action(Model):
 class World(Model):
     """The complete input of a decision: the observation, and the memory of results and messages.
 
-    `hold` says why nothing may be changed now (observe mode, the replaced operator's lease, a pause): the loop then
-    starts only reads. `recorded` maps digests of notices to the times at which they were recorded as Events. For a
-    notice with `each_time`, the time is None, and the entry lasts only while the notice is reported. `news` are notices
-    of results, not yet recorded as Events.
+    `hold` says why nothing may be changed now (observe mode, the replaced operator's lease, a pause). While it is set,
+    the loop starts only reads. `recorded` maps digests of notices to the times at which they were recorded as Events.
+    For a notice with `each_time`, the time is None, and the entry lasts only while the notice is reported. `news` are
+    notices of results, not yet recorded as Events.
     """
 
     key: Key

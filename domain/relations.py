@@ -117,7 +117,7 @@ class WhileNamed:
     Args:
         scope: what is watched.
         one: the label of a watch of one name or namespace in metrics and logs.
-        all: the label of a watch of the whole cluster; for a kind, it follows the kind's name.
+        all: the label of a watch of the whole cluster; with `Scope.KIND`, the kind's name precedes it.
         field_manager: the field manager under which the referrers' lifecycles write the referents, if not Perdure's.
             If given, a referrer that is being deleted is woken only seconds after a referent's deletion.
     """

@@ -163,7 +163,7 @@ class State(Generic[W]):
             ending: the workflow's run is about to end, so renewable reads are given up.
             dry_run: act as if the world were held.
             in_order: each action depends on the actions before it. An action that waits after a refusal holds up all
-                later ones. So does a second action of the same slot, until the next decision.
+                later ones. A second action of the same slot waits for the next decision and holds up all later ones.
         """
         decision = decide(self.world, now)
         if OBSERVE in self.world.refusals:

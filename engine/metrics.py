@@ -1,7 +1,7 @@
 """Hooks by which areas count requests, activities and writes.
 
 An area that exports these numbers under the replaced system's names registers a `Listener`, whose exceptions are only
-logged. `Histogram` writes bucket bounds as Go does (`le="60"`), since the replaced systems' dashboards select by these
+logged. `Histogram` writes bucket bounds as Go does (`le="60"`), because replaced systems' dashboards select by these
 bounds. Python's `_created` series are left out.
 """
 

@@ -166,7 +166,7 @@ async def is_open(client: Client, key: Key) -> bool:
 
 
 async def open_with(client: Client, key: Key, world: PassedWorld, *, signal: str = "") -> None:
-    """Start the lifecycle with a first pass's result. If it is open and `signal` is given, send that signal."""
+    """Start the lifecycle with a first pass's result. If it is open and `signal` is given, signal the result."""
     known_by = _known_by(key, shown(State(world).phase(world.decision), world.decision))
     carry = Carry(key=key, world=world.model_dump(mode="json"))
     while True:

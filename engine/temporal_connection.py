@@ -1,7 +1,7 @@
 """The connection to Temporal: TLS, client certificates and API keys, all of which may change while it is in use.
 
 Address and credentials come from Temporal's own environment variables and profiles (`temporalio.envconfig`). An API key
-may also come from a file (`PERDURE_TEMPORAL_API_KEY_FILE`), since a process's variables never change. Long-running
+may also come from a file (`PERDURE_TEMPORAL_API_KEY_FILE`), because a process's variables never change. Long-running
 processes read all of them again every 30 s. A new API key is used from the next call on. New certificates lead to a new
 connection under the same client: workers switch to it, and calls under way end on the old connection.
 

@@ -79,7 +79,7 @@ class Permit(SlotPermit):
 
 
 class PacedSlots(CustomSlotSupplier):
-    """The slots of a queue; thread-safe, since Temporal's core uses it from its own threads."""
+    """The slots of a queue; thread-safe, because Temporal's core uses them from its own threads."""
 
     def __init__(self, limit: Limit, clock: Callable[[], float] = time.monotonic) -> None:
         self.limit = limit

@@ -81,7 +81,7 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
         served --> wait for the nearest moment (expiry, refresh) or a wake --> pass --> wait ... --> ended
 
     Each pass is one activity over the claim, its handle and their resources. If the claim has no handle, the pass asks
-    the binder, which answers with `served`. At its expiry, the binder deletes the claim and signals `ended`.
+    the binder, which answers with `served`. When the claim expires, the binder deletes it and signals `ended`.
     """
 
     retryable_phases = RETRYABLE

@@ -32,7 +32,7 @@ class ServiceWorkflow(Passes[LoadBalancerWorld]):
             └──► Unservable ◄──┘
 
     The lifecycle also ends when the Service continues without Perdure's load balancer, because its type or class
-    changed. If they change back at the same moment, the wake is handled before the lifecycle ends.
+    changed. If they change back just before the end, the lifecycle first handles that wake.
     """
 
     async def life(self) -> None:

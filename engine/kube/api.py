@@ -439,7 +439,7 @@ class KubeApi:
         return answer
 
     async def _answered(self, request: Request, stream: aiohttp.ClientTimeout | None = None) -> aiohttp.ClientResponse:
-        """A successful answer, its body still to be read. On a 401 the credentials are loaded again, once.
+        """A successful answer, its body still to be read. After a first 401, new credentials are loaded and sent.
 
         `stream` has the timeouts of a watch.
         """

@@ -220,7 +220,7 @@ def entry_of(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
 
 
 def _sharing(obj: JsonObject) -> JsonObject:
-    """Share equal strings among all objects, which halves the memory (measured)."""
+    """Share equal strings among all objects, which halves the memory."""
     return {intern(name): _shared(value) for name, value in obj.items()}
 
 

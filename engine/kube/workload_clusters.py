@@ -1,6 +1,6 @@
 """Workload clusters of Cluster API, accessed with the kubeconfig in the Secret `<cluster>-kubeconfig`, key `value`.
 
-The kubeconfig is read each time, since it is rotated, and is never disclosed. Entries that would run a program or read
+The kubeconfig is read each time, because it is rotated; it is never disclosed. Entries that would run a program or read
 a file of this machine are refused: otherwise anyone with write access to the Secret could do so.
 """
 

@@ -185,7 +185,7 @@ class Watcher:
             self.doubtful.extend(keys)
 
     def _wake_now_and_once_listed(self, wake: Callable[[], None]) -> None:
-        """Wake now, and again once all kinds are listed: until then, relatives may be unknown."""
+        """Wake now, and again when all kinds are listed: before that, relatives may be unknown."""
         wake()
         if self._until_listed is not None:
             self._until_listed.append(wake)
