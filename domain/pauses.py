@@ -1,8 +1,8 @@
 """Pauses of areas, or of everything (`all`), which people request in one ConfigMap.
 
-`perdure-pause` is in Perdure's own namespace (with the watcher's Lease). A key of its `data` is the name of an area, or
-`all`; the value is JSON with the person, the reason and the time, or just the reason as text. An area resumes when both
-its key and `all` are gone.
+The ConfigMap `perdure-pause` is in Perdure's own namespace (with the watcher's Lease). A key of its `data` is the name
+of an area, or `all`; the value is JSON with the person, the reason and the time, or just the reason as text. An area
+resumes when both its key and `all` are gone.
 
 An annotation records when an area was resumed, so that a watcher that becomes leader just then still wakes the area's
 lifecycles.

@@ -167,7 +167,7 @@ def condition_of(conditions: Iterable[Condition], type_: str) -> Condition | Non
 
 
 def parse_timestamp(text: str | None) -> datetime | None:
-    """The time; None if absent or invalid (people edit statuses by hand)."""
+    """The time; None if absent or invalid."""
     if not text:
         return None
     try:

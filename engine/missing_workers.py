@@ -1,6 +1,6 @@
 """Lifecycles that no worker can run: no worker polls their task queue, or no worker of their version does.
 
-A worker polls each minute, so a poller last seen longer ago is gone (DescribeTaskQueue). The number of requests grows
+A worker polls each minute; a poller that DescribeTaskQueue has not seen for 90 s is gone. The number of requests grows
 with areas and versions, never with objects.
 """
 

@@ -1,7 +1,7 @@
 """Logs of a process, and its version.
 
-Logs are lines of JSON on standard error (text on a terminal). A JSON line about a lifecycle has fields
-for object, workflow, run, activity, attempt and trace, from the context or from a `Key` among the line's arguments.
+Logs are lines of JSON on standard error (text on a terminal). A JSON line about a lifecycle has fields for
+object, workflow, run, activity, attempt and trace, from the context or from a `Key` among the line's arguments.
 """
 
 from __future__ import annotations

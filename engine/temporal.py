@@ -84,8 +84,8 @@ REPORTED_PROBLEMS: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_ke
 async def connect(settings: Settings, process: str = "perdure", *, log_core: bool = False) -> Client:
     """Connect to Temporal.
 
-    `process` is part of the identity in the web UI. With `log_core`, the SDK's core writes logs; on a
-    terminal, they go to standard output.
+    `process` is part of the identity in the web UI. With `log_core`, the SDK's core writes logs; on a terminal, they go
+    to standard output.
 
     Raises:
         TemporalRefused: the server cannot be reached, or refuses us.
@@ -166,7 +166,7 @@ async def is_open(client: Client, key: Key) -> bool:
 
 
 async def open_with(client: Client, key: Key, world: PassedWorld, *, signal: str = "") -> None:
-    """Start the lifecycle with a first pass's result. If it is open and `signal` is given, signal the result."""
+    """Start the lifecycle with a first pass's result. If it is open, send the result as `signal`, if that is set."""
     known_by = _known_by(key, shown(State(world).phase(world.decision), world.decision))
     carry = Carry(key=key, world=world.model_dump(mode="json"))
     while True:

@@ -7,7 +7,7 @@ The limit of workflow tasks never falls below one. The limit of activities never
 nor below four: activities that wait for another system must not block all others. A poll needs a free slot, so tasks
 beyond the limit stay with Temporal.
 
-The SDK's resource-based supplier is not used, because it measures the machine's CPU and not the process's share.
+The SDK's resource-based supplier is not used, because it measures the machine's CPU, not the process's share of it.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
                  |                          |   +-- an action ends: fold its result into the world
                  +--- wake ------ wait -----+       (a deadline passes: only decide again)
 
-`domain/runner.py` says which actions start and stop. Here each action is an activity, and each wait ends when
-an activity ends, a wake comes, or the nearest deadline is reached. An action that misses its heartbeat is scheduled
-again at once with a longer timeout: a dead worker is noticed soon, and a slow worker can finish.
+`domain/runner.py` says which actions start and stop. Here each action is an activity, and each wait ends when an
+activity ends, a wake comes, or the nearest deadline is reached. An action that misses its heartbeat is scheduled again
+at once with a longer timeout: a dead worker is noticed soon, and a slow worker can finish.
 """
 
 from __future__ import annotations

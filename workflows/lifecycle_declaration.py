@@ -6,8 +6,8 @@
 
 A lifecycle's own signals, updates and queries are methods of the class, besides those of `workflows/durable_driver.py`.
 
-Lifecycles run without Temporal's sandbox, which would execute their module again for each run and
-check only that module. A test keeps clocks and randomness out of all modules that workflows reach.
+Lifecycles run without Temporal's sandbox, which would execute their module again for each run and check only that
+module. A test keeps clocks and randomness out of all modules that workflows reach.
 """
 
 from __future__ import annotations

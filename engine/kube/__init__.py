@@ -1,7 +1,7 @@
 """The Kubernetes API, as plain JSON over one aiohttp session per process.
 
-The generated client costs two to three times as much per request, and its typed objects would drop
-fields that they do not know.
+The generated client costs two to three times as much per request, and its typed objects would drop fields that they do
+not know.
 """
 
 from domain.built_in_kinds import BUILT_IN, CONFIG_MAP, EVENT, LEASE, NAMESPACE, NODE, POD, SECRET

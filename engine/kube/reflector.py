@@ -7,8 +7,7 @@
 | a stream ends (after half an hour), is cut, or is silent for 70 s | a watch from the last event or bookmark |
 | 410, an ERROR event, or three broken streams without an event | a list, in pages |
 
-- Streams freeze without a TCP error. Bookmarks come about once a minute, so 70 s without a
-  byte is a frozen stream.
+- Streams freeze without a TCP error. Bookmarks come about once a minute, so 70 s without a byte is a frozen stream.
 - A proxy can repeat what it has sent. Versions in a stream only grow, so an event that is not newer is ignored.
 - A busy server answers 429: the position stays valid, and a new list would only add load.
 - A list of a kind without a CRD gets 404. It is retried with growing delay and delays no other kind.

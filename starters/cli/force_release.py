@@ -1,4 +1,4 @@
-"""`perdure abandon --skip-cleanup`: have a deleted claim give up an account whose clean-up AWS permanently refuses.
+"""`perdure abandon --skip-cleanup`: completes a deletion although AWS permanently refuses the account's clean-up.
 
 The command writes the annotation `perdure.dev/let-go`, with the reason, on the Account. A customer's account is left
 unchanged; a pool's account stays Failed and is not handed out.

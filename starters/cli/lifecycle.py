@@ -163,8 +163,8 @@ async def retry(session: Session, key: Key, reason: str) -> str:
     """Ask the lifecycle for a retry, and return its answer.
 
     While Temporal retries an action, the lifecycle does not know of the failure and would refuse. In that case the
-    retry is written to the object as an annotation, and the action starts over. Raises CommandError if the
-    lifecycle refuses, if its area is paused, or if no worker answers.
+    retry is written to the object as an annotation, and the action starts over. Raises CommandError if the lifecycle
+    refuses, if its area is paused, or if no worker answers.
     """
     kind = all_kinds()[key.kind]
     if kind.plural and await is_open(session.temporal, key):

@@ -104,7 +104,7 @@ def named_in(obj: JsonObject) -> Named:
 
 
 async def _of_its_awsmachine(session: Session, machine: Target) -> Named:
-    """The instance that the Machine's AWSMachine names, because an AWSMachine gets the id before its Machine."""
+    """The instance that the Machine's AWSMachine names. An AWSMachine gets the id before its Machine."""
     listing = await session.cluster_of(AWS_MACHINE).list(AWS_MACHINE, machine.namespace)
     return next((named_in(each) for each in listing.items if owner_of(each) == machine.name), Named())
 

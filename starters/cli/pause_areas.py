@@ -66,7 +66,7 @@ def resume(what: str, reason: str, form: Format) -> None:
 
 
 async def current_pauses(session: ClusterSession) -> Pauses:
-    """The pauses; empty if they cannot be read, because a paused lifecycle reports its pause itself."""
+    """The pauses; empty if they cannot be read. A paused lifecycle reports its pause in any case."""
     try:
         return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))
     except Denied:

@@ -2,7 +2,7 @@
 
 The entries of managedFields show who made a change. It is Perdure's in three cases:
 
-- the object is new, and all entries with the newest time (in seconds) are Perdure's;
+- the object is new, and all entries with the newest time (whole seconds) are Perdure's;
 - only Perdure's entries have changed, and one has become newer or larger;
 - no entry has changed, and all entries with the newest time are Perdure's.
 

@@ -1,8 +1,7 @@
 """Creates ResourceWatches: objects that show which resources are watched for handles. No decision reads them.
 
 Poolboy (1.14 on) creates one per apiVersion, kind and namespace of managed resources, and deletes none. The leading
-watcher creates missing ResourceWatches under Poolboy's names, so that listing them stays informative. It retries
-failures minutes later.
+watcher creates missing ResourceWatches under Poolboy's names, so that listing them stays informative.
 """
 
 from __future__ import annotations

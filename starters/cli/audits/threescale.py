@@ -1,8 +1,8 @@
 """The 3scale audit: compares each tenant's lists with the objects, in both directions.
 
 Each tenant is read twice, and only findings of both reads are reported. A read lists every kind that has
-objects, or entries with our annotation `managed_by`. Check a finding before you act: another cluster may manage the
-same tenant.
+objects, and every kind whose entries may have our annotation `managed_by`. Check a finding before you act: another
+cluster may manage the same tenant.
 """
 
 from __future__ import annotations
