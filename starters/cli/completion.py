@@ -1,7 +1,7 @@
 """Shell completion of kinds, objects and areas, and its scripts (`perdure install completion SHELL`).
 
 Completion reads the cluster with a short timeout. After an error, it offers no candidates. To complete the arguments of
-a plugin, kubectl runs a program named `kubectl_complete-...`, which prints one candidate per line and then a directive.
+a plugin, kubectl runs a program named `kubectl_complete-...`, which prints one candidate per line.
 """
 
 from __future__ import annotations
