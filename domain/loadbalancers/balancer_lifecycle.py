@@ -171,9 +171,9 @@ def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
 
 
 def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reached: bool) -> JsonPatch:
-    """The patch that adds the finalizer and, if there is no revision and no set yet, the first revision.
+    """The patch that adds the finalizer. If there is neither a revision nor a set, it adds the first revision, too.
 
-    If the project of a new LoadBalancer cannot be reached, an annotation records that no cloud object exists.
+    A new LoadBalancer whose project was never reached has no cloud objects; an annotation records this.
     """
     metadata: JsonPatch = {"finalizers": [*balancer.metadata.finalizers, LOAD_BALANCER_FINALIZER]}
     if not balancer.revision and not sets:

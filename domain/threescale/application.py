@@ -210,7 +210,7 @@ def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blo
 
 
 def _leaving(observed: ObservedApplication) -> Leaving:
-    """If the account is being deleted, too, 3scale deletes both (`cascading_deletion.py`)."""
+    """If the account is being deleted, too, 3scale deletes the application with it (`cascading_deletion.py`)."""
     application, account, provider = observed.resource, observed.account, observed.provider
     known_id = observed.known_id
     leaving = Leaving(holders=observed.holders)

@@ -80,7 +80,7 @@ class Situation(Model):
 
 
 def conditions(kind: Kind, situation: Situation, before: Conditions, now: datetime) -> Conditions:
-    """The conditions for the situation. Conditions whose status is unchanged keep their transition time."""
+    """Conditions whose status is unchanged keep their transition time."""
     true_ones = _true_types(kind, situation.state)
     shown = sorted({*TYPES[kind.name], *true_ones}, key=partial(_place, kind))
     known = {condition.type: condition for condition in before}

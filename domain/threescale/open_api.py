@@ -3,7 +3,7 @@
     New ─► document read ─► Backend and Product written ─► Syncing: the Product is not synced yet ─► Ready
       ▲                                                                                            │
       └──────────────── new document, new spec, the generated objects were changed ◄───────────────┘
-        any ─► Orphan: tenant or Secret is missing   any ─► Invalid: the document   any ─► Failed: the generated objects
+        any ─► Orphan: tenant or Secret is missing   any ─► Invalid: wrong document   any ─► Failed: an object failed
         any ─deletion─► Product gone ─► Backend gone ─► deleted
 
 An OpenAPI itself makes no call to 3scale. Changes to the specs of the generated Product and Backend are reverted. The

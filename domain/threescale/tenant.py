@@ -134,8 +134,8 @@ def foreign_token(tenant: Tenant, labels: Mapping[str, str]) -> str:
 
 
 def secret_of(tenant: Tenant, answer: object, before: ObjectMeta | None = None) -> JsonObject:
-    """The Secret with the token from a creation's response; empty if the response has no token. The Secret never leaves
-    the calling process. `before` is the metadata of the existing Secret.
+    """The Secret with the token from a creation's response; empty if the response has no token. The caller
+    itself writes the Secret, so that no history contains the token. `before` is the metadata of the existing Secret.
     """
     created = answer_of(Resource.TENANT.value, answer)
     token = str(answer_of("access_token", created).get("value") or "")
