@@ -73,7 +73,7 @@ class AdsServer:
         await self._server.start()
 
     async def stop(self) -> None:
-        """End all streams; every Envoy keeps its configuration."""
+        """Every Envoy keeps its configuration."""
         await self._server.stop(None)
 
     @property

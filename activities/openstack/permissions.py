@@ -12,7 +12,7 @@ from domain.model import Model
 
 
 class Permission(Model):
-    """A call that Perdure makes. If `rules` is empty, every user with a token may make it."""
+    """If `rules` is empty, every user with a token may make the call."""
 
     api: str
     object: str

@@ -206,7 +206,7 @@ def _phase(
 
 
 def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
-    """The next deletion. Sets are deleted first, because their machines use all other objects."""
+    """The next deletion. Sets are deleted first, because their machines use the cloud objects."""
     balancer = world.balancer
     if adopt(world):
         return gone("it has released everything")

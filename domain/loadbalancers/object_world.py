@@ -16,9 +16,7 @@ OBSERVE_AGAIN = "observe again"
 
 
 class ObjectMemory(Model):
-    """What a lifecycle remembers.
-
-    `version` is the resourceVersion of its last write; earlier versions in the cache are not used.
+    """`version` is the resourceVersion of the lifecycle's last write; earlier versions in the cache are not used.
     `balancer_generation` is used for Services only: their LoadBalancer's generation when the last pass ended, 0 without
     a LoadBalancer.
     """

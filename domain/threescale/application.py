@@ -6,8 +6,8 @@
         its product or its plan is removed ─► waits, or is deleted if the product has `cascade`
 
 Before a creation, an annotation records the ids of existing applications with the same name and product. The result of
-the creation is the application whose id is not recorded there and belongs to no other Application object. Credentials
-are set only at the creation.
+the creation is the application whose id is not in the annotation and belongs to no other Application object.
+Credentials are set only at the creation.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def deprovision(observed: W, leaving_of: Callable[[W], Leaving], now: datetime) 
     if resource.kind_of.finalizer not in meta.finalizers:
         return acts(Phase.GONE, "its finalizer is removed")
     if retained(meta):
-        return observed.released("it stays in 3scale, as its annotation perdure.dev/retain asks", outside)
+        return observed.released("it stays in 3scale because of its annotation perdure.dev/retain", outside)
     if isinstance(provider, NoAccount):
         if provider.incomplete and (outside or created(meta)):
             waits = waiting(provider.why, provider.waits_for)

@@ -315,7 +315,7 @@ def _leaving(observed: ObservedOpenApi, now: datetime) -> Decision:
     if has_finalizer or not own:
         left = tuple(f"{each.kind_of.name} {each.metadata.name}" for each in own)
         why = (
-            "the objects that it created stay, as --cascade=orphan asks"
+            "the objects that it created stay because of --cascade=orphan"
             if has_finalizer and own
             else "all objects that it created are deleted"
         )
