@@ -8,9 +8,9 @@
                     `--2 minutes later--> condemned: its set replaces it
 
 As in yawol, the first report is due within the boot timeout (`boot_timeout.py`), and a machine that reports only some
-conditions is unhealthy at once. A machine whose server failed or was lost is condemned at once; its lifecycle records
-the reason in an annotation. A machine is marked for deletion by an annotation with the time, which is authoritative,
-and by a condition, which the agent may overwrite. yawol writes only the condition.
+of the conditions is unhealthy at once. A machine whose server failed or was lost is condemned at once; its lifecycle
+records the reason in an annotation. A mark for deletion is an annotation with the time, which is authoritative, and a
+condition, which the agent may overwrite. yawol writes only the condition.
 """
 
 from __future__ import annotations

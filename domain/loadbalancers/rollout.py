@@ -3,7 +3,7 @@
     new template --> new set beside the old --all machines ready--> keepalived gate --> others to 0, oldest deleted
 
 The current set has the LoadBalancer's revision, which gives the set's machines priority in keepalived's election. A
-rollback gives the former set a *new* revision. If all machines of the current set are ready, the gate opens
+rollback gives the former set a *new* revision. If all machines of the current set are ready, the gate opens:
 
     if one of them holds the virtual address     2 minutes after it took the address
     if none of them holds the address           10 minutes after they became ready

@@ -1,6 +1,6 @@
 """The lifecycle of an Application: an account's use of a product, by a plan.
 
-    New ─► waits for account, product, plan, credentials ─► created, once ─► Ready
+    New ─► waits for account, product, plan, credentials ─► created once ─► Ready
         other plan ─► changed ─► Ready    other product ─► deleted and created again, with other credentials ─► Ready
         any ─deletion─► deleted    its account is gone ─► deleted too
         its product or its plan is removed ─► waits, or is deleted if the product has `cascade`

@@ -1,4 +1,4 @@
-"""The lifecycle of a ProxyConfigPromote: promote a product's gateway configuration to staging or production, once.
+"""The lifecycle of a ProxyConfigPromote: promote a product's gateway configuration once, to staging or production.
 
     waits for the product ─► deploy to staging ─► read the newest versions ─(production)─► promote ─► Ready ─► (deleted)
 
