@@ -4,8 +4,8 @@
          any ─► Orphan: the tenant is missing   any ─► Invalid: the spec is wrong   any ─► Failed: 3scale refuses a call
          any ─deletion─► Deleting ─no product uses it─► gone
 
-Each Product that uses the Backend deploys when the Backend's gateway digest changes. Gateways may have received a
-manual change in 3scale, too. So when Perdure has corrected the change, a new time in `mended` makes the Products deploy
+Each Product that uses the Backend deploys when the Backend's gateway digest changes. A manual change in 3scale
+may have reached gateways. So when Perdure has corrected the change, a new time in `mended` makes the Products deploy
 again. While a Backend is being deleted, Products that use it are Orphans.
 """
 

@@ -155,7 +155,7 @@ class Write(Call):
 
     @property
     def slot(self) -> str:
-        """The key for the call's refusals; equal for the same effect in every pass."""
+        """The key under which the call's refusals are stored; the same in every pass."""
         return f"{self.method} {self.path} {self.about}".strip()
 
     @property

@@ -5,7 +5,7 @@
     waiting   Orphan and Failed; on a DeveloperUser only Orphan, on a DeveloperAccount only Waiting
     invalid   Invalid and Failed; on accounts, users, OpenAPIs and policies only Invalid
     failed    Failed
-    syncing   InSync; used only for an OpenAPI that waits for its Product or Backend
+    syncing   InSync; only an OpenAPI that waits for its Product or Backend has this state
 
 A sync of more than ten seconds adds `InSync` and keeps the previous conditions, so that referrers are not blocked.
 `Failed` and `Invalid` are written even when False, because clients treat an absent condition as True. A DeveloperUser
