@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 class Answer(NamedTuple):
-    """Envoy's response to an answer of the agent; `refusal` is empty if Envoy accepts that answer."""
+    """Envoy's ACK or NACK of resources that the agent sent; `refusal` is empty for an ACK."""
 
     type_url: str
     version: int
@@ -55,7 +55,7 @@ class _Stream:
 
 
 class AdsServer:
-    """Serves one snapshot at a time to every Envoy. `on_answer` is called with every response of an Envoy."""
+    """Serves one snapshot at a time to every Envoy. `on_answer` is called with every ACK and NACK."""
 
     def __init__(self, address: Address, on_answer: Callable[[Answer], None]) -> None:
         self._address = address
@@ -68,12 +68,12 @@ class AdsServer:
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
 
     async def start(self) -> None:
-        """Start to serve; raises RuntimeError if the address is in use."""
+        """Raises RuntimeError if the address is in use."""
         self._server.add_insecure_port(str(self._address))
         await self._server.start()
 
     async def stop(self) -> None:
-        """End all streams; every Envoy keeps its configuration."""
+        """Every Envoy keeps its configuration."""
         await self._server.stop(None)
 
     @property
@@ -119,7 +119,7 @@ class AdsServer:
     def _hear(self, stream: _Stream, request: messages.Request) -> None:
         stream.wanted.add(request.type_url)
         if not request.nonce or request.nonce != stream.nonces.get(request.type_url):
-            return  # a first request, or a response to an answer that is no longer the latest
+            return  # a first request, or the ACK or NACK of an answer that is no longer the latest
         version = stream.sent[request.type_url].version
         if stream.answered.get(request.type_url) != version:
             stream.answered[request.type_url] = version
@@ -134,8 +134,8 @@ class AdsServer:
         return snapshot
 
     def _clusters_stand(self, stream: _Stream, snapshot: Snapshot) -> bool:
-        """Whether listeners may be sent: Envoy has responded to this snapshot's clusters, or the listeners are
-        unchanged.
+        """Whether listeners may be sent: Envoy has accepted or refused this snapshot's clusters, or the listeners
+        are unchanged.
         """
         before = stream.sent.get(LISTENER_TYPE)
         if before is not None and before.listeners == snapshot.listeners:

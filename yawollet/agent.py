@@ -5,7 +5,7 @@
     time ─────────────────┘         └─► not well: the next pass after 1, 2, 4 ... 30 s
 
 Each pass updates the LoadBalancerMachine, so an update of this object starts no pass; its creation or deletion does. A
-pass that sends something new to Envoy waits a moment for the response, so that its report is current.
+pass that sends something new to Envoy waits a moment for the ACK or NACK, so that its report is current.
 
 Without an API server, passes fail, and Envoy continues with its last snapshot. The report is written only if the
 machine's resourceVersion is unchanged, so that no condition of another client is lost.
@@ -107,7 +107,7 @@ class Agent:
         return not fault
 
     async def make_pass(self) -> str:
-        """Make a pass. Returns why the next must follow soon; empty if all is well."""
+        """Returns why the next must follow soon; empty if all is well."""
         options = self._options
         balancer_object = self.balancers.get(options.namespace, options.load_balancer)
         machine_object = self.machines.get(options.namespace, options.machine)

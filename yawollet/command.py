@@ -1,7 +1,6 @@
 """The command: `yawollet` inside a machine, `perdure yawollet` elsewhere.
 
-The first flags are those that a machine's user data passes to yawol's agent. Perdure's own flags come last; their
-defaults are the paths and ports of the machine image.
+The first flags are those that a machine's user data passes to yawol's agent. Perdure's own flags come last.
 """
 
 from __future__ import annotations

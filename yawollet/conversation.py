@@ -1,6 +1,6 @@
-"""Turns LoadBalancers into snapshots for Envoy, handles Envoy's responses, and keeps the accepted snapshot in a file.
+"""Turns LoadBalancers into snapshots for Envoy, handles its ACKs and NACKs, and keeps the accepted snapshot in a file.
 
-The agent starts with the snapshot from the file. A new snapshot is saved once Envoy has accepted all of it.
+The agent starts with the snapshot from the file. A new snapshot is saved after Envoy has accepted all of it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from yawollet.delivery import Delivery
 from yawollet.options import Options
 from yawollet.snapshot import SnapshotFile
 
-# Envoy responds within milliseconds, or after the 5 seconds of a dead backend's health check. An earlier report would
-# show an outdated Envoy, and the virtual address would move needlessly.
+# Envoy accepts or refuses within milliseconds, or after the 5 seconds of a dead backend's health check. An earlier
+# report would show an outdated Envoy, and the virtual address would move needlessly.
 _ANSWER = timedelta(seconds=6)
 _ROUNDS = 3  # Envoy may refuse clusters, then listeners; then the rest is served
 

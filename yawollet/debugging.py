@@ -24,7 +24,7 @@ _TIMEOUT_SECONDS = 10
 
 
 async def ad_hoc_debug(balancer: LoadBalancer) -> Notice | None:
-    """Allow SSH with the annotated key. Returns the result; None if the annotations do not request this."""
+    """Allow SSH with the annotated key. Returns the result; None if not requested."""
     annotations = balancer.metadata.annotations
     key = annotations.get(AD_HOC_DEBUG_KEY_ANNOTATION, "")
     if not parse_bool(annotations.get(AD_HOC_DEBUG_ANNOTATION, "")) or not key:

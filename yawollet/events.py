@@ -1,7 +1,7 @@
 """Kubernetes Events about the machine, as `kubectl describe` shows them.
 
-The machine's role may create and patch Events, but not read them. So a repeated message increases the count of the
-Event that was created for it.
+The machine's role may create and patch Events, but not read them. So the agent remembers the Event of
+each message, and increases its count if the message recurs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class EventRecorder:
         self._recorded: dict[Notice, tuple[str, int]] = {}  # the Event's name and count
 
     async def record(self, machine: JsonObject, notice: Notice, now: datetime) -> None:
-        """Write an Event, or increase the count of the same Event; a failure is only logged."""
+        """A failure is only logged."""
         (log.info if notice.type == "Normal" else log.warning)("%s: %s", notice.reason, notice.message)
         namespace = text(machine, "metadata", "namespace")
         name, count = self._recorded.get(notice, ("", 0))

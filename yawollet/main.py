@@ -1,8 +1,8 @@
 """The agent's process: it serves Envoy first, then tries to connect to Kubernetes until that succeeds.
 
 Envoy gets its last accepted snapshot before the kubeconfig is read. If the kubeconfig is unusable, a warning is
-logged and the kubeconfig is read again later, as ending the process would not help. The process ends only at a signal,
-or if one of its addresses is in use; Envoy then continues, and waits for the next agent.
+logged and the kubeconfig is read again later, because ending the process would not help. The process ends only at a
+signal, or if one of its addresses is in use; Envoy then continues, and waits for the next agent.
 """
 
 from __future__ import annotations

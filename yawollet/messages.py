@@ -170,12 +170,12 @@ def response(type_url: str, version: str, nonce: str, documents: Iterable[Docume
 
 
 class Request:
-    """Envoy's request for resources, or its response to an answer."""
+    """Envoy's request for resources, or its ACK or NACK of resources that it was sent."""
 
     def __init__(self, data: bytes) -> None:
         message = json_format.MessageToDict(REQUEST.FromString(data), descriptor_pool=POOL)
         self.type_url = str(message.get("typeUrl", ""))
-        self.nonce = str(message.get("responseNonce", ""))  # of the answer that Envoy responds to; empty at first
+        self.nonce = str(message.get("responseNonce", ""))  # of the accepted or refused answer; empty at first
         # Why that answer is refused, in Envoy's words; empty if it is accepted.
         detail = message.get("errorDetail")
         self.refusal = str(detail.get("message", "no reason given")) if detail is not None else ""

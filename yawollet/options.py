@@ -1,4 +1,4 @@
-"""The agent's options: the flags of yawol's agent, and flags of our own for values that yawol's agent fixes."""
+"""The agent's options: the flags of yawol's agent, and flags of our own for values that are fixed in yawol's agent."""
 
 from __future__ import annotations
 

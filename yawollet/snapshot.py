@@ -59,7 +59,7 @@ class SnapshotFile:
         return saved.snapshot
 
     def write(self, snapshot: Snapshot) -> None:
-        """Save the snapshot; a failure is logged once and does not stop serving."""
+        """A failure is logged once and does not stop serving."""
         saved = _Saved(load_balancer=self._load_balancer, snapshot=snapshot)
         beside = self._path.with_name(f"{self._path.name}.new")
         try:

@@ -1,6 +1,6 @@
 """The sweep compares every project with its load balancers and machines, because changes in the cloud send no event.
 
-An annotation wakes the lifecycle of an object that differs. The lifecycle removes the annotation once everything is
+An annotation wakes the lifecycle of an object that differs. The lifecycle removes the annotation when everything is
 correct; until then the sweep skips the object.
 """
 

@@ -101,7 +101,7 @@ class PassContext:
         return answer
 
     async def create(self, kind: Kind, body: Mapping[str, object], namespace: str) -> JsonObject | None:
-        """Create the object; None if its name exists already. Other conflicts are raised."""
+        """None if the name exists already. Other conflicts are raised."""
         try:
             made = await self.kube.create(kind, body, namespace)
         except Conflict as error:
@@ -113,7 +113,7 @@ class PassContext:
         return made
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """Delete the object. Returns the object while finalizers delay its deletion, None if it is gone."""
+        """Returns the object while finalizers delay its deletion, None if it is gone."""
         left = await unless_absent(self.kube.delete(kind, namespace, name))
         if left is not None:
             self.cache.learn(kind, left)

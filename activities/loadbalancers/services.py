@@ -101,7 +101,7 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=CreateBalancer.activity)
     async def create_load_balancer(self, create: CreateBalancer) -> FoundBalancer:
-        """Create the LoadBalancer. Raises Conflict if one of this name exists, Invalid if the API server refuses the
+        """Raises Conflict if a LoadBalancer of this name exists, Invalid if the API server refuses the
         document or the namespace does not exist.
         """
         try:

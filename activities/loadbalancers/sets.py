@@ -62,7 +62,7 @@ class SetActivities(Activities):
 
     @activity.defn(name=CreateMachine.activity)
     async def create_machine(self, create: CreateMachine) -> FoundMachine:
-        """Create the machine. If its name exists, return the existing machine, or None if the set does not select that
+        """If the machine's name exists, return the existing machine, or None if the set does not select that
         machine.
 
         Raises Conflict if the existing machine has been deleted meanwhile.
@@ -79,7 +79,7 @@ class SetActivities(Activities):
 
     @activity.defn(name=PatchMachine.activity)
     async def patch_machine(self, change: PatchMachine) -> FoundMachine:
-        """Patch the machine; with `version`, raises Conflict if the resourceVersion differs."""
+        """With `version`, raises Conflict if the resourceVersion differs."""
         of = (LOAD_BALANCER_MACHINE, change.machine_set.metadata.namespace, change.name)
         version, found = change.version, None
         for patch, status in ((change.patch, False), (change.status, True)):

@@ -1,6 +1,6 @@
 """Limits this process's calls to each project: how many run at once, and how many begin per second.
 
-After an idle time, the calls of five seconds may begin at once.
+After an idle time, five seconds' worth of calls may begin at once.
 """
 
 from __future__ import annotations

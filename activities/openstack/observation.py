@@ -4,8 +4,8 @@ A LoadBalancer takes 3 calls, and one more call each for server groups, for an e
 that use a group about to be deleted. A machine takes 2 calls, and a whole project 5. Each further page of a list is
 another call.
 
-Lists may lag. So for one load balancer or machine, a recorded cloud object that is missing from a list is read by its
-id, except a server group. Only this read shows whether the object is gone. A failed call fails the observation: a
+Lists may lag. So if a list lacks a recorded object of one load balancer or machine, the object is read by its id. Only
+this read shows whether the object is gone. Server groups are not read by id. A failed call fails the observation: a
 missing answer never counts as absence.
 """
 
@@ -232,7 +232,7 @@ def _may_have_server_groups(balancer: LoadBalancer) -> bool:
 
 
 def _group_users(project: Project, balancer: LoadBalancer, cloud: LoadBalancerCloud) -> tuple[CloudPort, ...]:
-    """Other ports that still use the security groups; empty unless deleting the groups is the next step."""
+    """The ports that still use the security groups, if deleting the groups is the next step; otherwise empty."""
     if not balancer.metadata.deleting:
         return ()
     going = [step.id for step in remove_load_balancer(balancer, cloud).steps if isinstance(step, DeleteSecurityGroup)]

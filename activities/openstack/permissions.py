@@ -12,7 +12,7 @@ from domain.model import Model
 
 
 class Permission(Model):
-    """A call that Perdure makes. If `rules` is empty, every user with a token may make it."""
+    """If `rules` is empty, every user with a token may make the call."""
 
     api: str
     object: str
@@ -49,11 +49,25 @@ PERMISSIONS = (
         "list",
         f"GET {_GROUPS}",
         "get_security_group",
-        "find a load balancer's group; compare groups in the sweep",
+        "find a load balancer's security group; compare security groups in the sweep",
     ),
-    _neutron("group", "get", f"GET {_GROUPS}/ID", "get_security_group", "read the recorded group and its rules"),
-    _neutron("group", "create", f"POST {_GROUPS}", "create_security_group", "create one group for each load balancer"),
-    _neutron("group", "delete", f"DELETE {_GROUPS}/ID", "delete_security_group", "delete it with its load balancer"),
+    _neutron(
+        "group", "get", f"GET {_GROUPS}/ID", "get_security_group", "read the recorded security group and its rules"
+    ),
+    _neutron(
+        "group",
+        "create",
+        f"POST {_GROUPS}",
+        "create_security_group",
+        "create one security group for each load balancer",
+    ),
+    _neutron(
+        "group",
+        "delete",
+        f"DELETE {_GROUPS}/ID",
+        "delete_security_group",
+        "delete a security group with its load balancer",
+    ),
     _neutron("rule", "create", f"POST {_RULES}", "create_security_group_rule", "allow clients, and VRRP"),
     _neutron("rule", "delete", f"DELETE {_RULES}/ID", "delete_security_group_rule", "delete unwanted rules"),
     _neutron(
@@ -61,7 +75,7 @@ PERMISSIONS = (
         "list",
         "GET /v2.0/ports",
         "get_port",
-        "find an object's ports and a group's ports; compare ports in the sweep",
+        "find the ports of a load balancer, a machine or a security group; compare ports in the sweep",
     ),
     _neutron("port", "get", "GET /v2.0/ports/ID", "get_port", "read the recorded port"),
     _neutron(
@@ -76,17 +90,23 @@ PERMISSIONS = (
         "update",
         "PUT /v2.0/ports/ID",
         f"update_port update_port:{_ADDRESSES}:ip_address",
-        "correct groups and allowed addresses; remove a deleted group from ports",
+        "correct security groups and allowed addresses; remove a security group from ports before it is deleted",
     ),
-    _neutron("port", "delete", "DELETE /v2.0/ports/ID", "delete_port", "delete it with its load balancer or machine"),
+    _neutron(
+        "port", "delete", "DELETE /v2.0/ports/ID", "delete_port", "delete a port with its load balancer or machine"
+    ),
     _neutron(
         "floatingip", "list", "GET /v2.0/floatingips", "get_floatingip", "find floating IPs; compare them in the sweep"
     ),
     _neutron("floatingip", "get", "GET /v2.0/floatingips/ID", "get_floatingip", "read the recorded floating IP"),
     _neutron("floatingip", "create", "POST /v2.0/floatingips", "create_floatingip", "create the address for clients"),
-    _neutron("floatingip", "update", "PUT /v2.0/floatingips/ID", "update_floatingip", "attach it to the port"),
+    _neutron("floatingip", "update", "PUT /v2.0/floatingips/ID", "update_floatingip", "attach or detach a floating IP"),
     _neutron(
-        "floatingip", "delete", "DELETE /v2.0/floatingips/ID", "delete_floatingip", "delete it with its load balancer"
+        "floatingip",
+        "delete",
+        "DELETE /v2.0/floatingips/ID",
+        "delete_floatingip",
+        "delete a floating IP with its load balancer",
     ),
     _nova(
         "server",
@@ -97,13 +117,13 @@ PERMISSIONS = (
     ),
     _nova("server", "get", "GET /servers/ID", "servers:show", "wait until a server runs, or is gone"),
     _nova("server", "create", "POST /servers", "servers:create servers:create:attach_network", "create the machines"),
-    _nova("server", "delete", "DELETE /servers/ID", "servers:delete", "delete it with its machine"),
+    _nova("server", "delete", "DELETE /servers/ID", "servers:delete", "delete a server with its machine"),
     _nova(
         "servergroup",
         "list",
         "GET /os-server-groups",
         "os-server-groups:index",
-        "find a group; compare groups in the sweep",
+        "find a load balancer's server group; compare server groups in the sweep",
     ),
     _nova(
         "servergroup", "create", "POST /os-server-groups", "os-server-groups:create", "spread machines, if requested"
@@ -113,7 +133,7 @@ PERMISSIONS = (
         "delete",
         "DELETE /os-server-groups/ID",
         "os-server-groups:delete",
-        "delete it with its load balancer",
+        "delete a server group with its load balancer",
     ),
     _nova("flavor", "list", "GET /flavors", "", "find a flavor that is given by name"),
     Permission(

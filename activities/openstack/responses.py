@@ -77,7 +77,7 @@ def floating_ip(found: object) -> FloatingIp:
 
 
 def server_group(found: object) -> ServerGroup:
-    """A server group's policy is in a list up to microversion 2.63."""
+    """Up to microversion 2.63, a server group's policy is in a list."""
     policies = [str(each) for each in sequence(found, "policies")]
     return ServerGroup(
         id=text(found, "id"),

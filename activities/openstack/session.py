@@ -75,7 +75,7 @@ class Project:
         query: Query = (),
         version: str = "",
     ) -> object:
-        """The object or list that the answer `holds`; raises Absent if it does not exist."""
+        """The object or list under the answer's key `holds`; raises Absent if the object does not exist."""
         return self._held(_Request(self._call(api, kind, operation, what), "GET", path, query, version=version), holds)
 
     def pages(self, api: Api, kind: str, path: str, plural: str, *, query: Query = ()) -> list[JsonObject]:
@@ -114,7 +114,7 @@ class Project:
         return self._held(_Request(self._call(api, kind, "update", what), "PUT", path, body=body), holds)
 
     def delete(self, api: Api, kind: str, path: str, *, what: str) -> bool:
-        """Delete the object; False if it was gone already."""
+        """False if the object was gone already."""
         try:
             self._send(_Request(self._call(api, kind, "delete", what), "DELETE", path))
         except Absent:

@@ -47,7 +47,7 @@ Effect = Callable[[Project, Any], Brought]
 
 
 def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] | None = None) -> Brought:
-    """Carry out one step; `user_data` renders a server's user data just before it is sent.
+    """`user_data` renders a server's user data just before it is sent.
 
     Raises:
         Absent, Conflict: the plan is outdated; observe again.

@@ -84,7 +84,6 @@ class ThreescaleCache(InformerCache):
         return tuple(each for each in found if each.metadata.uid != resource.metadata.uid)
 
     def having(self, model: type[R], id_: int) -> tuple[R, ...]:
-        """The objects of a kind with this id, in any tenant."""
         return self._find(model, _ID, str(id_)) if id_ else ()
 
     def everything(self, *models: type[CustomResource]) -> list[CustomResource]:

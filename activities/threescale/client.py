@@ -133,8 +133,8 @@ def _may_be_absent(read: Read) -> bool:
 
 
 def _last_page(answer: object, number: int) -> int:
-    """3scale returns the number of pages if there are several, except for backend usages. Backend usages are read until
-    a page has at most one entry.
+    """3scale returns the number of pages if there are several. Lists of backend usages have no such number: they are
+    read until a page has at most one entry.
     """
     if isinstance(answer, list):
         return number + (len(answer) > 1)

@@ -1,7 +1,7 @@
 """Fetches documents of ActiveDocs and OpenAPIs from URLs, which any author of a custom resource chooses.
 
 Time and size are limited. Link-local addresses are refused, because clouds serve a machine's credentials there.
-Redirects from outside to an address inside the network are refused too. Messages omit the URL's query and user.
+Redirects from outside the network to an address inside it are refused, too. Messages omit the URL's query and user.
 """
 
 from __future__ import annotations

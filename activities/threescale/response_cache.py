@@ -1,7 +1,7 @@
 """What a worker remembers of 3scale between two passes over a Product or Backend, so that a change costs few calls.
 
-An entry is valid while the object and, for a Product, its Backends have the same digests, and the object has the same
-tenant. The cache does not notice manual changes in 3scale; the sweep and `perdure retry` find them.
+An entry is valid as long as the object's tenant and digests, and for a Product also its Backends' digests, do not
+change. The cache does not notice manual changes in 3scale; the sweep and `perdure retry` find them.
 """
 
 from __future__ import annotations

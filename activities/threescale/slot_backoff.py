@@ -1,8 +1,8 @@
 """When passes that found no slot are retried: one after another, about as fast as slots become free.
 
 Retrying hundreds of objects every five seconds would take the CPU from the passes that have a slot. The average of
-earlier passes shows how long a slot stays occupied. The pause is at least about as long as the time since a pass last
-freed a slot while the tenant answered. The longest pause is a minute.
+earlier passes shows how long a slot stays occupied. If no slot becomes free, or the tenant does not answer, the pauses
+grow to a minute.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Addresses of tenants that passes have read from Secrets in the last seconds.
 
-With them a pass knows which objects of the same name are in its tenant, without reading their Secrets.
+With these addresses a pass knows which objects of the same name are in its tenant, without reading their Secrets.
 """
 
 from __future__ import annotations
@@ -29,6 +29,6 @@ class Homes:
         self._found[place] = (self._clock(), url)
 
     def get(self, place: Place) -> str:
-        """The tenant's address; empty if not read recently."""
+        """Empty if not read recently."""
         read, url = self._found.get(place, (float("-inf"), ""))
         return url if self._clock() - read < REMEMBERED_SECONDS else ""

@@ -29,7 +29,7 @@ class Members(Model):
 async def members_of_tenants(
     objects: Iterable[CustomResource], secrets: Secrets
 ) -> tuple[list[Members], dict[Place, NoAccount | ApiError]]:
-    """The objects by tenant, and why other places have no tenant."""
+    """The objects by tenant; and for each place (namespace, Secret) without a tenant, why it has none."""
     listed = tuple(objects)
     owners = {
         (each.metadata.namespace, each.metadata.name): each for each in listed if isinstance(each, DeveloperAccount)

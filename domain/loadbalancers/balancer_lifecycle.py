@@ -171,9 +171,9 @@ def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
 
 
 def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reached: bool) -> JsonPatch:
-    """The patch that adds the finalizer and, if there is no revision and no set yet, the first revision.
+    """The patch that adds the finalizer. If there is neither a revision nor a set, it adds the first revision, too.
 
-    If the project of a new LoadBalancer cannot be reached, an annotation records that no cloud object exists.
+    A new LoadBalancer whose project was never reached has no cloud objects; an annotation records this.
     """
     metadata: JsonPatch = {"finalizers": [*balancer.metadata.finalizers, LOAD_BALANCER_FINALIZER]}
     if not balancer.revision and not sets:
@@ -206,7 +206,7 @@ def _phase(
 
 
 def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
-    """The next deletion. Sets are deleted first, because their machines use all other objects."""
+    """The next deletion. Sets are deleted first, because their machines use the cloud objects."""
     balancer = world.balancer
     if adopt(world):
         return gone("it has released everything")

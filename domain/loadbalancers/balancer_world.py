@@ -32,7 +32,7 @@ class BalancerWorld(CloudWorld):
 
     @property
     def look(self) -> str:
-        """A text `A/B`: B is the fingerprint of all inputs of the security group rules, A that of all other inputs."""
+        """The text `A/B`: B is a fingerprint of the inputs of the security group's rules, A of all other inputs."""
         if self.balancer.metadata.deleting:
             return LEAVING
         return f"{look_of_balancer(self.balancer)}/{look_of_rules(self.balancer)}"
@@ -76,7 +76,7 @@ class LookAtBalancer(Look):
 
 
 class WriteStatus(Patch):
-    """Write the status. If the API server drops the conditions, remember this, so that they are not written again."""
+    """If the API server drops the conditions, remember this, so that they are not written again."""
 
     releases: bool = False  # the status says that no cloud object is left
 
@@ -89,7 +89,7 @@ class WriteStatus(Patch):
 
 
 class CreateSet(KubeAction):
-    """Create the set. If a set of this name exists already, the LoadBalancer is observed again."""
+    """If a set of this name exists already, the LoadBalancer is observed again."""
 
     activity: ClassVar[str] = "loadbalancers.create_set"
     title: ClassVar[str] = "create LoadBalancerSet {name}"

@@ -1,6 +1,6 @@
 """A machine whose Envoy rejects the configuration is not replaced, because a new machine would have the same fault.
 
-It is still replaced if another machine of its set accepts the configuration, or if its own Envoy is not ready or not up
+There are two exceptions: another machine of its set accepts the configuration, or its own Envoy is not ready or not up
 to date.
 """
 

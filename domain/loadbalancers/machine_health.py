@@ -4,12 +4,13 @@
        | boot timeout            | unhealthy for 3 minutes
        v                         v
        `--------> marked <-------'
-                    | healthy again: the mark is removed | 2 minutes later: condemned, its set replaces it
+                    |--healthy again--> the mark is removed
+                    `--2 minutes later--> condemned: its set replaces it
 
 As in yawol, the first report is due within the boot timeout (`boot_timeout.py`), and a machine that reports only some
-conditions is unhealthy at once. A machine whose server failed or was lost is condemned at once; its lifecycle records
-the reason in an annotation. A machine is marked for deletion by an annotation with the time, which is authoritative,
-and by a condition, which the agent may overwrite. yawol writes only the condition.
+of the conditions is unhealthy at once. A machine whose server failed or was lost is condemned at once; its lifecycle
+records the reason in an annotation. A mark for deletion is an annotation with the time, which is authoritative, and a
+condition, which the agent may overwrite. yawol writes only the condition.
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ def health_of(machine: LoadBalancerMachine, now: datetime, timings: Timings = DE
 def unmet(machine: LoadBalancerMachine, now: datetime, window: timedelta, *, stable: bool) -> str:
     """Why the machine is not healthy; empty if it is healthy.
 
-    `window` is how long a report is valid. With `stable`, a condition that is not True counts only once this has lasted
-    for `window`.
+    `window` is how long a report is valid. With `stable`, a condition that is not True is ignored until its
+    status is older than `window`.
     """
     limit = now - window
     if not reports_of(machine):

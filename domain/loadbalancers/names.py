@@ -1,7 +1,7 @@
 """Names of a load balancer's objects, derived so that a repeated attempt finds the existing object.
 
 Cloud objects are named `namespace/name` after their custom resource. A floating IP has no name and gets this text as
-its description; a server has only the machine's name. Names are not unique, so most objects also carry their owner's
+its description; a server's name lacks the namespace. Names are not unique, so most objects also carry their owner's
 uid (`ownership.py`).
 """
 

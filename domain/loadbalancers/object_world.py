@@ -16,10 +16,9 @@ OBSERVE_AGAIN = "observe again"
 
 
 class ObjectMemory(Model):
-    """What a lifecycle remembers.
-
-    `version` is the resourceVersion of its last write; an older object in the cache is not used. `balancer_generation`
-    is used for Services only: the generation of their LoadBalancer when the last pass ended, 0 if there was none.
+    """`version` is the resourceVersion of the lifecycle's last write; earlier versions in the cache are not used.
+    `balancer_generation` is used for Services only: their LoadBalancer's generation when the last pass ended, 0 without
+    a LoadBalancer.
     """
 
     version: str = ""
@@ -37,8 +36,6 @@ class ObjectWorld(object_world.ObjectWorld):
 
 
 class KubeAction(Action):
-    """Quick calls to the API server."""
-
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
     heartbeat: ClassVar[timedelta] = timedelta(seconds=10)

@@ -62,7 +62,7 @@ class Network(KubeModel):
     )
     network_id: Required[str] = Field("", alias="networkID", description="The network of all ports.")
     subnet_id: str | None = Field(
-        None, alias="subnetID", description="The subnet of all ports; any subnet of the network if absent."
+        None, alias="subnetID", description="The subnet of all ports. Default: any subnet of the network."
     )
 
 
@@ -119,7 +119,7 @@ class Infrastructure(KubeModel):
         CredentialsReference(), description="The Secret with the project's credentials."
     )
     project_id: str | None = Field(
-        None, alias="projectID", description="The OpenStack project; the credentials' own project if absent."
+        None, alias="projectID", description="The OpenStack project. Default: the credentials' own project."
     )
 
     @property
@@ -344,7 +344,7 @@ class MachineStatus(KubeModel):
     metrics: tuple[Metric, ...] = Field((), description="What the machine's agent measured.")
     creation_timestamp: DateTime[str | None] = Field(None, description="When the server was created.")
     last_openstack_reconcile: DateTime[str | None] = Field(
-        None, description="When the cloud was found up to date; written again only when this status changes anyway."
+        None, description="When the cloud was found up to date. A later time is written only with another change."
     )
     server_id: str | None = Field(None, alias="serverID", description="The server's id.")
     port_id: str | None = Field(None, alias="portID", description="Deprecated: see defaultPortID.")

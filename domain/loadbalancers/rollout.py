@@ -3,9 +3,11 @@
     new template --> new set beside the old --all machines ready--> keepalived gate --> others to 0, oldest deleted
 
 The current set has the LoadBalancer's revision, which gives the set's machines priority in keepalived's election. A
-rollback gives the former set a *new* revision. Once all machines of the current set are ready, the gate opens two
-minutes after one of them took the virtual address; or ten minutes after they became ready, if none of them holds it; or
-fifteen minutes after the set's creation, if it is unknown which machine holds it.
+rollback gives the former set a *new* revision. If all machines of the current set are ready, the gate opens:
+
+    if one of them holds the virtual address     2 minutes after it took the address
+    if none of them holds the address           10 minutes after they became ready
+    if it is unknown who holds the address      15 minutes after the set's creation
 
 Only one rollout runs at a time. If the template changes during a rollout, the unfinished set is emptied at once, and
 the set that serves stays until the newest set takes over. A set's template never changes, except for the id of a

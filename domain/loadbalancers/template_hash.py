@@ -33,7 +33,7 @@ def hash_of(text: str) -> str:
 
 
 def template_hash(balancer: LoadBalancer) -> str:
-    """The LoadBalancer must have been migrated (`former_fields.py`)."""
+    """The LoadBalancer must have current field names only (`former_fields.py`)."""
     return hash_of(to_json(template_document(balancer)))
 
 

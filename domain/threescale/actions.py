@@ -47,7 +47,7 @@ class PatchObject(_OwnWrite, writes.Patch):
 
 
 class ShowStatus(_OwnWrite, writes.Patch):
-    """Write the status. `in_sync` is True if the write only adds the condition InSync during a long sync."""
+    """`in_sync` is True if the write only adds the condition InSync during a long sync."""
 
     subresource: str = "status"
     note: str = "write the status"

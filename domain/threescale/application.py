@@ -1,13 +1,13 @@
 """The lifecycle of an Application: an account's use of a product, by a plan.
 
-    New ─► waits for account, product, plan, credentials ─► created, once ─► Ready
+    New ─► waits for account, product, plan, credentials ─► created once ─► Ready
         other plan ─► changed ─► Ready    other product ─► deleted and created again, with other credentials ─► Ready
         any ─deletion─► deleted    its account is gone ─► deleted too
         its product or its plan is removed ─► waits, or is deleted if the product has `cascade`
 
 Before a creation, an annotation records the ids of existing applications with the same name and product. The result of
-the creation is the application whose id is not recorded there and belongs to no other Application object. Credentials
-are set only at the creation.
+the creation is the application whose id is not in the annotation and belongs to no other Application object.
+Credentials are set only at the creation.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blo
 
 
 def _leaving(observed: ObservedApplication) -> Leaving:
-    """If the account is being deleted, too, 3scale deletes both (`cascading_deletion.py`)."""
+    """If the account is being deleted, too, 3scale deletes the application with it (`cascading_deletion.py`)."""
     application, account, provider = observed.resource, observed.account, observed.provider
     known_id = observed.known_id
     leaving = Leaving(holders=observed.holders)

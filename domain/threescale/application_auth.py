@@ -4,8 +4,8 @@
         ─► write them to 3scale ─► write the application's id into the Secret, and an empty value for each credential
         that is still missing ─► Ready
 
-Random values are stored in the Secret before they are sent, so that a pass after a crash repeats the same write. An
-application key that 3scale refuses because the application already has it counts as written.
+Random values are stored in the Secret before they are sent, so that a pass after a crash repeats the same write. If
+3scale refuses an application key because the application already has it, the key counts as written.
 """
 
 from __future__ import annotations

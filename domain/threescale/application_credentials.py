@@ -1,6 +1,6 @@
 """The Secret's keys that hold an application's credentials; they depend on the product's authentication.
 
-An ApplicationAuth sets an existing application's credentials. With OIDC it reads `ApplicationKey`, where an Application
+An ApplicationAuth sets an existing application's credentials. With OIDC it reads `ApplicationKey`; an Application
 reads `ClientID` and `ClientSecret`.
 """
 

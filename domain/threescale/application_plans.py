@@ -18,7 +18,7 @@ from domain.threescale.resources.shared import MetricReference
 _PUBLISHED = "published"
 
 MetricIds = Mapping[tuple[str, str], int]
-"""Ids of metrics, by the system names of the backend (empty for the product's own metrics) and of the metric."""
+"""Ids of metrics. A key has the backend's system name (empty for the product's own metrics) and the metric's."""
 
 
 def metric_ids(

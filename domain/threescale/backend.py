@@ -1,11 +1,11 @@
 """The lifecycle of a Backend.
 
     New ─finalizer, defaults─► Syncing ─► Synced ─new spec, drift─► Syncing
-         any ─► Orphan: the tenant is missing    any ─► Invalid: the spec    any ─► Failed: 3scale refuses a call
+         any ─► Orphan: the tenant is missing   any ─► Invalid: the spec is wrong   any ─► Failed: 3scale refuses a call
          any ─deletion─► Deleting ─no product uses it─► gone
 
-Each Product that uses the Backend deploys when the Backend's gateway digest changes. Gateways may have received a
-manual change in 3scale, too. So when Perdure has corrected the change, a new time in `mended` makes the Products deploy
+Each Product that uses the Backend deploys when the Backend's gateway digest changes. A manual change in 3scale
+may have reached gateways. So when Perdure has corrected the change, a new time in `mended` makes the Products deploy
 again. While a Backend is being deleted, Products that use it are Orphans.
 """
 
@@ -105,8 +105,8 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
 
 
 def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """The write that clears the `synced` digest before a change that Products must notice, so that a crash in between
-    is noticed. Empty if no such change is due.
+    """The write that clears the `synced` digest before a change that Products must notice; empty if no such change is
+    due. If the process crashes during the change, the next pass notices it.
     """
     gateway = before.gateway == desired.gateway and any(shows_in_gateways(each) for each in sync.writes)
     # With a metric, 3scale deletes the limits and prices that Products have for it. If a metric is created although the

@@ -111,7 +111,7 @@ class Read(Call):
     """A read of a list or an object. `of` is the id of the object or, for a list, of its parent (a plan or a used
     backend); 0 if the path has no such id.
 
-    `path` is relative to `api_of(resource)`, without `.json`. For a text it is the complete URL.
+    `path` is relative to `api_of(resource)`, without `.json`. For a document outside of 3scale it is the URL.
     """
 
     activity: ClassVar[str] = "threescale.read"
@@ -155,7 +155,7 @@ class Write(Call):
 
     @property
     def slot(self) -> str:
-        """The key for the call's refusals; equal for the same effect in every pass."""
+        """The key under which the call's refusals are stored; the same in every pass."""
         return f"{self.method} {self.path} {self.about}".strip()
 
     @property

@@ -28,7 +28,9 @@ def takes_along(meta: ObjectMeta) -> bool:
 
 
 def goes_with_product(application: Application, product: Product | None, desired: Digests | None) -> str:
-    """Why the application is deleted, else empty. If its digests differ from `desired`, it waits for the plan."""
+    """Why the application is deleted; else empty. An application that changes its plan stays: its digests differ from
+    `desired`.
+    """
     if product is None or not takes_along(product.metadata) or retained(application.metadata):
         return ""
     if not application.status.application_id:
@@ -59,8 +61,8 @@ def bereft(meta: ObjectMeta, kind: Kind, name: str, owner: CustomResource | None
 
 
 def finalizer_removed(account: DeveloperAccount | None) -> bool:
-    """Whether users and applications of the account need no deletion call: the account is gone, or is being deleted
-    without our finalizer or with the annotation `retain`.
+    """Whether users and applications of the account are released without a call: the account is gone, or it is being
+    deleted and has the annotation `retain` or no finalizer of ours.
     """
     if account is None:
         return True

@@ -5,7 +5,7 @@
     waiting   Orphan and Failed; on a DeveloperUser only Orphan, on a DeveloperAccount only Waiting
     invalid   Invalid and Failed; on accounts, users, OpenAPIs and policies only Invalid
     failed    Failed
-    syncing   InSync; used only for an OpenAPI that waits for its Product or Backend
+    syncing   InSync; only an OpenAPI that waits for its Product or Backend has this state
 
 A sync of more than ten seconds adds `InSync` and keeps the previous conditions, so that referrers are not blocked.
 `Failed` and `Invalid` are written even when False, because clients treat an absent condition as True. A DeveloperUser
@@ -80,7 +80,7 @@ class Situation(Model):
 
 
 def conditions(kind: Kind, situation: Situation, before: Conditions, now: datetime) -> Conditions:
-    """The conditions for the situation. Conditions whose status is unchanged keep their transition time."""
+    """Conditions whose status is unchanged keep their transition time."""
     true_ones = _true_types(kind, situation.state)
     shown = sorted({*TYPES[kind.name], *true_ones}, key=partial(_place, kind))
     known = {condition.type: condition for condition in before}

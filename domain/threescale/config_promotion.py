@@ -1,4 +1,4 @@
-"""The lifecycle of a ProxyConfigPromote: promote a product's gateway configuration to staging or production, once.
+"""The lifecycle of a ProxyConfigPromote: promote a product's gateway configuration once, to staging or production.
 
     waits for the product ─► deploy to staging ─► read the newest versions ─(production)─► promote ─► Ready ─► (deleted)
 
@@ -81,7 +81,7 @@ def _decided(observed: ObservedPromotion, product: Product, now: datetime) -> De
 
 
 def sync_promotion(once: ProxyConfigPromote, service_id: int, found: FoundConfigs) -> Sync:
-    """`missing` has `sandbox` if 3scale deployed nothing, as for a product without backends."""
+    """`missing` has `sandbox` (staging) if 3scale deployed nothing because the product has no backends."""
     if not found.deployed:
         path = f"services/{service_id}/proxy/deploy"
         return Sync(writes=(Write(resource=Resource.PROXY, method="POST", path=path),))

@@ -1,6 +1,6 @@
 """The lifecycle of a CustomPolicyDefinition: a tenant's own policy for its products' chains.
 
-    New ─► found by name and version, or created ─► Ready ─new schema─► Ready ─deletion─► deleted, once no chain uses it
+    New ─► found by name and version, or created ─► Ready ─new schema─► Ready ─deletion─► deleted when no chain uses it
 
 3scale refuses to change or delete a policy while a product's chain uses the policy.
 """

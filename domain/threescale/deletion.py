@@ -51,7 +51,7 @@ def deprovision(observed: W, leaving_of: Callable[[W], Leaving], now: datetime) 
     if resource.kind_of.finalizer not in meta.finalizers:
         return acts(Phase.GONE, "its finalizer is removed")
     if retained(meta):
-        return observed.released("it stays in 3scale, as its annotation perdure.dev/retain asks", outside)
+        return observed.released("it stays in 3scale because of its annotation perdure.dev/retain", outside)
     if isinstance(provider, NoAccount):
         if provider.incomplete and (outside or created(meta)):
             waits = waiting(provider.why, provider.waits_for)
@@ -95,8 +95,9 @@ def leaving_of_owner(observed: ObservedOwner, blocker: Blocker | None) -> Leavin
 def leaving_of_one(
     leaving: Leaving, found: One[T], known_id: int, look: Read | None, deletes: Callable[[int], Write]
 ) -> Leaving:
-    """Delete an object without parts: by `known_id` (0 if unknown), then what `look` finds. `look` searches for the
-    result of the recorded creation; it is None if none is recorded, or if the result may belong to another object.
+    """Delete an object without parts: the entry `known_id` (0 if unknown), then the entry that `look` finds. `look`
+    searches for the result of the recorded creation. It is None if no creation is recorded, or if the result may belong
+    to another object.
     """
     if look is not None and holder_of(known_id, leaving.holders):
         known_id = 0  # that entry is another object's; search for the result of this object's creation

@@ -170,7 +170,7 @@ def _changes(user: DeveloperUser, found: FoundUser, path: str) -> Iterable[Write
 
 
 def _leaving(observed: ObservedUser) -> Leaving:
-    """No call is made if the account is deleted, too (`cascading_deletion.py`)."""
+    """If the account is being deleted, too, 3scale deletes the user with it (`cascading_deletion.py`)."""
     user, provider = observed.resource, observed.provider
     account = observed.account or (None if observed.is_bereft else observed.former)
     known_id = observed.known_id

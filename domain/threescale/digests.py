@@ -3,12 +3,12 @@
     synced        the whole desired state, with ids and versions of its inputs
     gateway       the part that the gateway's configuration in staging contains
     production    the same part in production, if promotion is automatic
-    mended        of a backend: the time of the last change that the other digests may not show
+    mended        of a backend: time of the last correction of drift, which the other digests may not show
 
 While the desired state has the stored digest, no call is made, even after a restart; the sweep finds drift. The digests
 are in the status, so that a pass ends with one write. The replaced operator's CRDs drop `status.digests`; an annotation
-then stores the digests. A product's digests are cleared before drift in its gateway part is corrected. If the process
-crashes before the deployment, the next pass deploys.
+then stores the digests. A product's digests are cleared before drift in its gateway part is corrected, so that the
+next pass deploys if the process crashes before the deployment.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The document of an ActiveDoc or OpenAPI, from the only key of a Secret or from a URL.
 
-A failed fetch is retried and does not make the object Invalid, but an unreadable document does. 3scale gets every
-ActiveDoc as JSON.
+A failed fetch is retried and does not make the object Invalid. An unreadable document makes it Invalid. 3scale gets
+every ActiveDoc as JSON.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def listed(lists: Lists, read: Read) -> dict[str, object] | None:
 
 
 def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str, ...]:
-    """Entries with our mark that no object has by id, or may adopt by name."""
+    """Entries with our mark whose id no object has, and whose name no object may adopt."""
     lost = []
     for model, (what, field) in MARKED.items():
         own: list[Any] = [each for each in objects if isinstance(each, model)]

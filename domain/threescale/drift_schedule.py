@@ -1,8 +1,8 @@
 """When objects in sync are compared with 3scale, which sends no events.
 
-each hour            all objects with their tenant's lists (`drift.py`), some Products and Backends completely
-next pass            an object that differed, that a person retries, or whose earlier change may be incomplete
-soon after changes   the changed object completely: its passes have used the cached state of 3scale
+each hour            all objects with their tenant's lists (`drift.py`); some Products and Backends completely
+next pass            an object that differed, that a person retries, or whose last change may be incomplete
+soon after a change  the changed object completely, because its passes used the cached state of 3scale
 """
 
 from __future__ import annotations
@@ -49,5 +49,5 @@ def no_sweep(memory: Memory, objects: Sized, now: datetime, interval: timedelta)
     if not objects:
         return "there is no object to compare with 3scale", None
     if memory.next_sweep is None:
-        return "the first sweep comes one interval after the first object", now + interval
+        return "the first sweep is made one interval after the first object appears", now + interval
     return ("all tenants have been compared", memory.next_sweep) if now < memory.next_sweep else None

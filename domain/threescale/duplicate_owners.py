@@ -17,7 +17,7 @@ _START = datetime(1, 1, 1, tzinfo=UTC)
 class Holder(Model):
     """Another object of the same kind, and the id of the entry that it manages in 3scale.
 
-    Both objects may have adopted the same entry. If one of them is deleted, the entry stays for the other.
+    Two objects may have adopted the same entry. If one of them is deleted, the entry stays for the other.
     """
 
     metadata: ObjectMeta

@@ -1,8 +1,8 @@
 """Creations that are not made twice, even if an answer is lost or the process crashes.
 
 A repeated creation first searches for its result by its natural key. For objects without parts (`remote_object.py`), an
-annotation records a creation before it begins and is removed when the object is in sync. If the object is deleted
-before that, only the result of the recorded creation is searched for.
+annotation records a creation before it begins and is removed when the object is in sync. If an object with this
+annotation is deleted, only the result of the recorded creation is searched for.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def search_for(write: Write) -> Read:
 
 
 def made_before(write: Write, answer: object) -> JsonObject | None:
-    """The lost answer, rebuilt from the answer to the search; None if nothing was created."""
+    """The lost answer to an earlier creation, rebuilt from the `answer` to the search; None if nothing was created."""
     is_account, is_tenant = write.resource is Resource.ACCOUNT, write.resource is Resource.TENANT
     key = {"org_name": write.fields.get("org_name")} if is_account else write.key
     listed = answers_of(search_for(write).resource.value, [answer] if is_account and answer is not None else answer)

@@ -24,7 +24,7 @@ CONFIGURATION_KEY = "configuration"
 
 
 class SecretText(Model):
-    """A value from a Secret. It never leaves the process."""
+    """A value from a Secret, which no workflow's history contains."""
 
     key: SecretKey
     text: str

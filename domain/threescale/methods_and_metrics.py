@@ -3,8 +3,8 @@
     changes, creations ─► rules ─► (gateway) ─► deletions
 
 Deletions come after the deployment (`metrics_in_use.py`). Until then a surplus metric is renamed if a wanted metric
-needs its friendly name. If a metric must become a method, or a method a metric, it is deleted (`obstacles`) once rules
-and gateway do not use it, then created again.
+needs its friendly name. If a metric must become a method, or a method a metric, it is deleted (`obstacles`) when rules
+and gateway do not use it any more, then created again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Metrics and methods that 3scale refuses to delete, because a gateway's latest configuration uses them.
 
-A sync deletes last, so all other calls are made. Until the deletion succeeds the object is Failed, but referrers and
-promotions treat it as usable. A Backend with this failure makes its Products deploy again (`releasing`).
+A sync deletes them last, so that a refused deletion prevents no other call. Until the deletion succeeds the object is
+Failed, but referrers and promotions treat it as usable. A Backend with this failure makes its Products deploy again
+(`releasing`).
 """
 
 from __future__ import annotations

@@ -308,7 +308,7 @@ class Observed(World):
     ) -> tuple[Decision | None, dict[str, Refusal]]:
         """Return the decision with the next calls (None if no call is left) and the refusals of the sync's calls.
 
-        If `marked` is False, an annotation records a creation before its call.
+        If `marked` is False (the kind has no mark in 3scale), an annotation records a creation before its call.
         """
         refused = blocking(sync, self.refusals)
         slots = held(refused, now)

@@ -3,7 +3,7 @@
     New ─► document read ─► Backend and Product written ─► Syncing: the Product is not synced yet ─► Ready
       ▲                                                                                            │
       └──────────────── new document, new spec, the generated objects were changed ◄───────────────┘
-        any ─► Orphan: tenant or Secret is missing   any ─► Invalid: the document   any ─► Failed: the generated objects
+        any ─► Orphan: tenant or Secret is missing   any ─► Invalid: wrong document   any ─► Failed: an object failed
         any ─deletion─► Product gone ─► Backend gone ─► deleted
 
 An OpenAPI itself makes no call to 3scale. Changes to the specs of the generated Product and Backend are reverted. The
@@ -315,7 +315,7 @@ def _leaving(observed: ObservedOpenApi, now: datetime) -> Decision:
     if has_finalizer or not own:
         left = tuple(f"{each.kind_of.name} {each.metadata.name}" for each in own)
         why = (
-            "the objects that it created stay, as --cascade=orphan asks"
+            "the objects that it created stay because of --cascade=orphan"
             if has_finalizer and own
             else "all objects that it created are deleted"
         )

@@ -120,7 +120,7 @@ class _Root(_Strict):
 
 
 def read_api(text: str) -> Api:
-    """Parse the document. Results are cached, because a long document takes seconds. Raises Unreadable."""
+    """Results are cached, because a long document takes seconds. Raises Unreadable."""
     found = _read(text)
     if isinstance(found, str):
         raise Unreadable(found)

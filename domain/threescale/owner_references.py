@@ -37,7 +37,7 @@ def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, te
     """The patch that makes the object's Tenant its owner; empty if the Tenant does not cascade or is in another
     namespace, or if the object is deleted with its controller anyway.
 
-    `tenants` are the Tenants that reference the account's Secret.
+    `tenants` are the Tenants that reference the provider account's Secret.
     """
     meta = resource.metadata
     if not isinstance(resource, Product | Backend | DeveloperAccount | OpenApi) or isinstance(account, NoAccount):

@@ -1,7 +1,7 @@
 """The lifecycle of a Product.
 
     New ─finalizer, defaults─► Syncing ─► Synced ─new spec, other backends, other Secrets, drift─► Syncing
-         any ─► Orphan: a backend or the tenant is missing          any ─► Invalid: the spec, or the spec of a backend
+         any ─► Orphan: a backend or the tenant is missing          any ─► Invalid: its spec or a backend's is wrong
          any ─► Failed: 3scale refuses a call                       any ─deletion─► Deleting ─► gone
 
 If the digest of the desired state differs from the stored digest, the product is compared with 3scale part by part

@@ -114,7 +114,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
 def _cleared(
     spec: ProductSpec, owner: Owner, found: FoundProduct, obstacles: tuple[Write, ...], refused: set[str]
 ) -> list[Write]:
-    """The calls that remove the obstacles from the gateway and then delete them; empty if all deletions are refused."""
+    """The calls that free the gateway of `obstacles`, then delete the obstacles; empty if all deletions are refused."""
     allowed = unless_refused(obstacles, refused)
     if not allowed:
         return []

@@ -134,8 +134,8 @@ def foreign_token(tenant: Tenant, labels: Mapping[str, str]) -> str:
 
 
 def secret_of(tenant: Tenant, answer: object, before: ObjectMeta | None = None) -> JsonObject:
-    """The Secret with the token from a creation's response; empty if the response has no token. The Secret never leaves
-    the calling process. `before` is the metadata of the existing Secret.
+    """The Secret with the token from a creation's response; empty if the response has no token. The caller
+    itself writes the Secret, so that no history contains the token. `before` is the metadata of the existing Secret.
     """
     created = answer_of(Resource.TENANT.value, answer)
     token = str(answer_of("access_token", created).get("value") or "")
@@ -216,9 +216,9 @@ def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Block
     why = f"has the address {other}, which belongs to another tenant" if other else f"has no {TOKEN_KEY}"
     where = f" at {address}" if address else ""
     return waiting(
-        f"3scale does not show the token of tenant {id_} again, and Secret {name} {why}: "
-        f"create an access token as the tenant's admin{where} and put the token into that Secret under {TOKEN_KEY}"
-        + (f", and the tenant's address under {ADDRESS_KEY}" if other else ""),
+        f"Secret {name} {why}, and 3scale does not show the token of tenant {id_} again. "
+        f"Create an access token as the tenant's admin{where}, and put the token into that Secret under {TOKEN_KEY}"
+        + (f". Put the tenant's address into the Secret under {ADDRESS_KEY}" if other else ""),
         f"Secret/{namespace}/{name}",
     )
 
@@ -234,9 +234,9 @@ def _strange(observed: ObservedTenant, item: FoundTenant) -> Blocker:
     where = "/".join(token_place(tenant))
     return waiting(
         f"tenant {item.id} of {tenant.spec.system_master_url} is {item.org_name} at {item.address}, not "
-        f"{tenant.spec.organization_name} at the address in Secret {where}. Correct spec.systemMasterUrl or "
-        f"spec.organizationName, put the address of tenant {item.id} into that Secret, or set perdure.dev/retain and "
-        "delete this Tenant",
+        f"{tenant.spec.organization_name} at the address in Secret {where}. Either correct spec.systemMasterUrl or "
+        f"spec.organizationName; or put the address of tenant {item.id} into that Secret; or set perdure.dev/retain "
+        "and delete this Tenant",
         f"Secret/{where}",
     )
 

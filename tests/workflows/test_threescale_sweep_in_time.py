@@ -72,7 +72,7 @@ async def test_tenants_are_swept_each_hour_whatever_wakes_the_sweep_between(
         await wake(env.client, THE_TENANTS)
         await env.sleep(timedelta(minutes=155))
         await env.client.get_workflow_handle(THE_TENANTS.workflow_id).terminate("the test is over")
-    assert sweeps.woken[0][1] == "the first sweep comes one interval after the first object"
+    assert sweeps.woken[0][1] == "the first sweep is made one interval after the first object appears"
     compared = [moment for moment, why in sweeps.woken if why.startswith("0 tenants were compared")]
     after = [round((moment - began) / timedelta(hours=1)) for moment in compared]
     assert after == [1, 2, 3]

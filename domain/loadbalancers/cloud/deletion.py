@@ -68,7 +68,7 @@ def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Re
 def _freeing(
     groups: tuple[SecurityGroup, ...], cloud: LoadBalancerCloud, retained: tuple[CloudPort, ...]
 ) -> tuple[Step, ...]:
-    """The steps that remove the groups from all ports, because Neutron deletes no group that is in use."""
+    """The steps that remove the security groups from all ports, because Neutron deletes no group in use."""
     ids = {group.id for group in groups}
     users = {port.id: port for port in (*cloud.group_users, *retained) if ids & set(port.security_groups)}
     return tuple(

@@ -1,7 +1,7 @@
-"""The comparison of a whole project: objects that differ from the desired state, and orphans.
+"""The comparison of a whole project, which finds objects that differ from the desired state, and orphans.
 
-It changes nothing: the lifecycles of differing objects are woken, and decide by the same rules. Only objects with
-Perdure's mark (`ownership.py`) can be orphans; an object without the mark may belong to another cluster.
+It changes nothing: objects that differ are corrected by their lifecycles, which are woken. Only cloud objects with
+Perdure's mark (`ownership.py`) count as orphans, because an object without the mark may have another owner.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def orphans(
     servers: Iterable[Server],
     owned: Set[str],
 ) -> tuple[Orphan, ...]:
-    """Objects with Perdure's mark that are not `owned`, among them objects of other clusters in the project."""
+    """Marked objects that are not `owned`. If other clusters use the project, their objects are included."""
     found = [
         *(("security group", each.id, each.name, marked_for(each.description)) for each in security_groups),
         *(("port", each.id, each.name, marked_for(each.description)) for each in ports),

@@ -38,7 +38,7 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
     notices += [
         warning(
             "Failed",
-            f"floating IP {each.address} is described as {name}, but may have another owner: it is not used",
+            f"floating IP {each.address} has the description {name}, but may have another owner: it is not used",
         )
         for each in found.strangers
         if not each.port_id
@@ -52,7 +52,8 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
 def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Selection[FloatingIp]:
     """The floating IPs with this LoadBalancer's name or recorded id, split into own and foreign.
 
-    The recorded floating IP, and any attached to `port`, are its own. Any other floating IP with a port is foreign.
+    The recorded floating IP is own. Of the others, those at `port` are own, and those at another port are foreign.
+    Detached ones follow the rules of `ownership.py`.
     """
     recorded = balancer.status.floating_id or ""
     named = (each for each in cloud.floating_ips if _described(balancer, each) or each.id == recorded)

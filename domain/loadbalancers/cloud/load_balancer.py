@@ -1,11 +1,12 @@
 """The steps towards a LoadBalancer's cloud objects, and its status.
 
-    security group --> rules, port --> floating IP (external only)
-    server group (with a policy only)
+    security group --> rules of the group
+    security group --> port --> floating IP (only if external)
+    server group (only with a policy)
 
 Each plan has the steps that are possible now. Drift that cannot be repaired, such as a port with the virtual address in
-the wrong network, is reported as a problem, and the machines continue to run. Machines are created once the plan is
-settled and the status is written, because the template hash contains names and ids from the status.
+the wrong network, is reported as a problem, and the machines continue to run. Machines are created only after the plan
+is settled and the status is written, because the template hash contains names and ids from the status.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class CloudPlan(Model):
 
 
 def plan_cloud(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> CloudPlan:
-    """The LoadBalancer must have been migrated (`former_fields.py`)."""
+    """The LoadBalancer must have current field names only (`former_fields.py`)."""
     groups = security_groups_of(balancer, cloud)
     ports = ports_of(balancer, cloud)
     parts: tuple[Part, ...] = (_security_group(balancer, groups),)
@@ -101,8 +102,8 @@ def ports_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[Clou
 
 
 def server_groups_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[ServerGroup]:
-    """The LoadBalancer's server groups. A group whose id is not recorded counts only if it has no members, or if the
-    status records only the name.
+    """The LoadBalancer's server groups. A group whose id is not recorded counts in two cases: it has no members,
+    or the status records the name but no id.
     """
     status = balancer.status
     owner = owner_of(balancer, status.server_group_id, status.server_group_name)

@@ -87,8 +87,8 @@ class Server(Model):
 
 
 class LoadBalancerCloud(Model):
-    """The cloud objects that may belong to one LoadBalancer. `group_users` are other ports with its security group;
-    empty unless the group is about to be deleted.
+    """The cloud objects that may belong to one LoadBalancer. `group_users` are the ports with its security group,
+    read just before the group's deletion.
     """
 
     security_groups: tuple[SecurityGroup, ...] = ()

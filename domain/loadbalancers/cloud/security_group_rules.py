@@ -1,6 +1,6 @@
 """The rules of a load balancer's security group.
 
-Rules are compared by meaning, since Neutron normalizes them: a comparison by spelling would recreate them endlessly. As
+Rules are compared by meaning: Neutron normalizes them, so a comparison by spelling would recreate them endlessly. As
 in yawol, the ICMP rule has type 1 and code 8, which does not allow pings. The rule is kept, so adopted groups stay
 unchanged.
 """

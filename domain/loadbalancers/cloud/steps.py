@@ -171,7 +171,7 @@ class CreateServerGroup(Step):
 
 
 class CreateServer(Step):
-    """Create a server. The activity itself generates the user data, because user data contains a token."""
+    """Create a server. The activity generates the user data, so that no history contains the token in it."""
 
     activity: ClassVar[str] = "openstack.create_server"
     title: ClassVar[str] = "create server {name}"
@@ -216,7 +216,7 @@ class DeleteServerGroup(_Deletion):
 
 
 class DeleteServer(_Deletion):
-    """Delete a server. If `asked`, its deletion was requested before, and the step first checks whether Nova is
+    """If `asked`, the deletion was requested before, and the step first checks whether Nova is
     deleting it.
     """
 

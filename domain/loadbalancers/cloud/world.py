@@ -43,7 +43,7 @@ class CloudWorld(ObjectWorld):
 
     @property
     def current(self) -> Any:
-        """The candidates in the cloud; None if not observed, or if the object has changed since."""
+        """The candidates in the cloud; None if they were not observed since the object's last change."""
         return self.cloud if self.cloud is not None and self.seen == self.look else None
 
     @property

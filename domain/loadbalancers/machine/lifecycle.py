@@ -199,9 +199,10 @@ def _mark(machine: LoadBalancerMachine) -> str:
 
 
 def _has_rights(world: MachineWorld) -> bool:
-    """Whether the access objects exist: this workflow created them, or an unmarked machine's status names them all.
+    """Whether the access objects exist: this workflow created them, or the status names them all.
 
-    Lost rights may be why a machine was marked for deletion, so missing objects are recreated once for each mark.
+    The status is trusted only without a mark for deletion. Lost rights may be the cause of a mark, so after each mark
+    the workflow creates missing objects.
     """
     mark = _mark(world.machine)
     return (not access_status(world.machine) and not mark) or world.known.granted == (mark or "new")

@@ -1,6 +1,7 @@
 """The lifecycle of a Service of type LoadBalancer.
 
-    finalizer --> LoadBalancer --> Events, status: address and condition --deleted--> LoadBalancer gone --> finalizer
+    add finalizer --> create LoadBalancer --> write Events, address and condition
+    Service deleted --> delete LoadBalancer --> remove finalizer
 
 Each step waits for the previous one. If the API server refuses a LoadBalancer, its Service shows the error.
 """

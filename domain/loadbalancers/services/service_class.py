@@ -1,7 +1,7 @@
 """Which Services an installation serves: by class, from the annotation `className` or `spec.loadBalancerClass`.
 
-A Service's finalizer may belong to another installation. After a change of the Service's type, only the annotation can
-name the class, because Kubernetes clears the field. Without the annotation, every installation removes the finalizer.
+Kubernetes clears `spec.loadBalancerClass` when a Service gets another type. Then only the annotation shows which
+installation's finalizer the Service has. Without the annotation, every installation removes the finalizer.
 """
 
 from __future__ import annotations

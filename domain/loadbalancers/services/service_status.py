@@ -4,7 +4,7 @@ Events expire after an hour, so problems of a Service (an unreadable annotation,
 the condition `perdure.dev/Misconfigured`. The condition also records which warnings were already reported, so that a
 restart does not repeat them.
 
-    address     none ──► written once a machine is ready ──► ... ──► removed when the load balancer is gone
+    address     none ──► written when a machine is ready ──► ... ──► removed when the load balancer is gone
     condition   none ──► one message with all problems ──► none
 
 The address is compared by IP only: Kubernetes adds fields to an ingress (`ipMode: VIP` since 1.30), so a comparison of

@@ -247,8 +247,8 @@ def _port(port: Port) -> Document:
 def done_since(balancer: LoadBalancer, generation: int) -> tuple[Notice, ...]:
     """The notices about an attempt whose answer was lost; empty if the attempt had no effect.
 
-    `generation` is the LoadBalancer's generation before the attempt, 0 if there was no LoadBalancer. Which parts a lost
-    patch changed cannot be observed, so each synchronized part is reported.
+    `generation` is the LoadBalancer's generation before the attempt, 0 if there was no LoadBalancer. It is unknown
+    which parts the attempt changed, so each synchronized part is reported.
     """
     now = balancer.metadata.generation
     if generation == 0:

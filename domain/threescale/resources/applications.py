@@ -1,4 +1,4 @@
-"""Application and ApplicationAuth: an account's use of a product, and its credentials, written once."""
+"""Application and ApplicationAuth: an account's use of a product, and its credentials, which are set once."""
 
 from __future__ import annotations
 

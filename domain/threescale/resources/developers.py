@@ -27,8 +27,8 @@ class DeveloperAccountSpec(InTenant):
     """The desired state in 3scale."""
 
     org_name: Required[str] = Field("", description="The organization's name.")
-    monthly_billing_enabled: bool | None = Field(None, description="False to write no invoices; true if absent.")
-    monthly_charging_enabled: bool | None = Field(None, description="False to charge nothing; true if absent.")
+    monthly_billing_enabled: bool | None = Field(None, description="Whether to write monthly invoices. Default: true.")
+    monthly_charging_enabled: bool | None = Field(None, description="Whether to charge each month. Default: true.")
 
 
 class DeveloperAccountStatus(RemoteStatus):

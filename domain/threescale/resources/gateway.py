@@ -19,7 +19,9 @@ class PolicySchema(KubeModel):
     name: Required[str] = Field("", description="Its name for people.")
     version: Required[str] = Field("", description="Its version.")
     summary: Required[str] = Field("", description="What it does, in a sentence.")
-    schema_: Required[str] = Field("", alias="$schema", description="The JSON schema that this schema follows.")
+    schema_: Required[str] = Field(
+        "", alias="$schema", description="The version of JSON Schema that `configuration` follows."
+    )
     configuration: Required[JsonObject] = Field({}, description="The JSON schema of the policy's configuration.")
     description: tuple[str, ...] = Field((), description="What it does, at length.")
 
@@ -61,7 +63,7 @@ class ProxyConfigPromoteSpec(KubeModel):
     product_cr_name: Required[str] = Field("", alias="productCRName", description="The Product.")
     production: bool | None = Field(None, description="True to promote to production, too.")
     delete_cr: bool | None = Field(
-        None, alias="deleteCR", description="True to delete this object once the promotion is done."
+        None, alias="deleteCR", description="True to delete this object after the promotion."
     )
 
 

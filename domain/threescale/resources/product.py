@@ -95,7 +95,9 @@ class Limit(KubeModel):
         Field("", description="The period of the limit.")
     )
     value: Required[int] = Field(0, description="The highest count within the period.")
-    metric_method_ref: Required[MetricReference] = Field(MetricReference(), description="The limited metric or method.")
+    metric_method_ref: Required[MetricReference] = Field(
+        MetricReference(), description="The metric or method that is limited."
+    )
 
 
 class PricingRule(KubeModel):
@@ -104,7 +106,9 @@ class PricingRule(KubeModel):
     from_: Required[int] = Field(0, alias="from", description="The first unit of the range.")
     to: Required[int] = Field(0, description="The last unit of the range.")
     price_per_unit: Required[Money] = Field("", description="The price of each unit.")
-    metric_method_ref: Required[MetricReference] = Field(MetricReference(), description="The priced metric or method.")
+    metric_method_ref: Required[MetricReference] = Field(
+        MetricReference(), description="The metric or method with this price."
+    )
 
 
 class ApplicationPlan(KubeModel):
@@ -112,9 +116,11 @@ class ApplicationPlan(KubeModel):
 
     name: str | None = Field(None, description="Its name for people; the system name if absent.")
     apps_require_approval: bool | None = Field(None, description="True if a person must approve each application.")
-    trial_period: Annotated[int | None, Marker(minimum=0)] = Field(None, description="Days without cost.")
-    setup_fee: Money | None = Field(None, description="What an application costs once.")
-    cost_month: Money | None = Field(None, description="What an application costs per month.")
+    trial_period: Annotated[int | None, Marker(minimum=0)] = Field(
+        None, description="The number of days for which an application costs nothing."
+    )
+    setup_fee: Money | None = Field(None, description="The one-time price of an application.")
+    cost_month: Money | None = Field(None, description="The monthly price of an application.")
     published: bool | None = Field(None, description="True to offer the plan to developers.")
     limits: tuple[Limit, ...] = Field((), description="How much an application may use.")
     pricing_rules: tuple[PricingRule, ...] = Field((), description="The prices of an application's use.")

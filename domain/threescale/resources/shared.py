@@ -225,7 +225,7 @@ class OpenIdConnect(CallerAuthentication):
     )
     authentication_flow: AuthenticationFlow | None = Field(None, description="The enabled flows.")
     jwt_claim_with_client_id: str | None = Field(
-        None, alias="jwtClaimWithClientID", description="The claim of the token that contains the client's id."
+        None, alias="jwtClaimWithClientID", description="The claim that contains the client's id."
     )
     jwt_claim_with_client_id_type: Annotated[str | None, Marker(enum=("plain", "liquid"))] = Field(
         None,

@@ -40,8 +40,8 @@ class TenantSpec(KubeModel):
 class TenantStatus(SyncedStatus):
     """The observed state."""
 
-    tenant_id: Int64 = Field(0, description="Its id in 3scale; absent until there is one.")
-    admin_id: Int64 = Field(0, description="The id of its first admin in 3scale; absent until there is one.")
+    tenant_id: Int64 = Field(0, description="Its id in 3scale; absent until it is known.")
+    admin_id: Int64 = Field(0, description="The first admin's id in 3scale; absent until it is known.")
     conditions: Conditions = Field((), description="Ready, and Orphan, Invalid or Failed while it has a problem.")
 
 

@@ -441,7 +441,7 @@ def test_a_retained_floating_ip_is_reported_and_adopted_when_it_is_named() -> No
     while not any(type(step).__name__ == "CreateFloatingIp" for step in plan.steps):
         project.carry_out(plan.steps)
         plan = plan_cloud(of, project.of_balancer(), NOW)
-    message = f"floating IP 203.0.113.99 is described as {NAME}, but may have another owner: it is not used"
+    message = f"floating IP 203.0.113.99 has the description {NAME}, but may have another owner: it is not used"
     assert [notice.message for notice in plan.notices] == [message]
     of, _ = settle(fresh(existingFloatingIP="203.0.113.99"), project)
     assert (of.status.floating_id, list(project.floating)) == ("kept", ["kept"])

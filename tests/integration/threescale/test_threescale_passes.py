@@ -532,7 +532,7 @@ async def test_a_tenant_is_made_once_and_its_token_is_in_its_secret(
     await passes.round(bare_shop)
     assert len([each for each in control.tenants() if each.id not in before]) == 1
     decision = passes.worlds[(await passes.keys(bare_shop))[0]].decision
-    assert "create an access token" in decision.why
+    assert "Create an access token" in decision.why
 
     secret = f"{TENANT_TOKEN}-{organisation}"
     await bare_shop.secret(secret, token=made[0].token)
