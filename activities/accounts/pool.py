@@ -214,7 +214,7 @@ class PoolActivities(Activities):
         return await self._read.write(account, {"metadata": uid, "spec": spec})
 
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
-        """After a failure, wake the workflows of claim and Account. After a success, the watcher wakes them soon."""
+        """If the hand-over fails, wake the workflows of claim and Account, which the watcher would wake later."""
         world = ClaimWorld(
             key=self._read.key(claim),
             claim=claim,

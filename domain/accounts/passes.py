@@ -101,7 +101,7 @@ class PassOrganization(Observation):
 
 
 class TellPools(Action):
-    """Wake the pools when the pass is over. Until then, a query still returns the previous `room`."""
+    """Wake the pools after the pass, because a query returns the new `room` only then."""
 
     activity: ClassVar[str] = "accounts.tell_pools"
     title: ClassVar[str] = "send the pools the number of accounts that may still be created"

@@ -17,7 +17,7 @@ TRANSIENT_REASONS = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICAT
 
 
 class CreateRequest(Facts):
-    """The request to create the account, or an existing account of that name, which is adopted."""
+    """The request to create the account. If an account of that name exists already, it is adopted instead."""
 
     request_id: str = ""  # while it is set, no second request is sent
     created_account_id: str = ""
