@@ -33,7 +33,6 @@ def _admin_user(world: AccountWorld) -> EnsureAdminUser:
 
 
 def key_and_regions(world: AccountWorld) -> list[Action]:
-    """The actions that create the account's key and list its regions, if still needed."""
     actions: list[Action] = []
     if not world.account.spec.manual_sts_mode and not world.known.admin_secret:
         actions.append(_admin_user(world))

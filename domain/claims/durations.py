@@ -88,7 +88,7 @@ def parse_moment(text: str, what: str = "moment") -> datetime:
 
 
 def after(moment: datetime, duration: timedelta) -> datetime:
-    """The moment plus the duration, within the calendar: a maximum of 9999999d means unlimited."""
+    """The moment plus the duration, cut to the calendar's range: people write 9999999d for an unlimited maximum."""
     try:
         return min(moment + duration, FOREVER)
     except OverflowError:

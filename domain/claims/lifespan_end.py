@@ -111,7 +111,7 @@ def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> Js
 def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> JsonObject:
     """The lifespan of a pool's new handle, from the `spec.lifespan` of the pool, else of its provider.
 
-    The end counts from `created`, the time of the request. Raises UnreadableDuration.
+    The end counts from `created`, when the creation is requested. Raises UnreadableDuration.
     """
     lifespan = pool if isinstance(pool, dict) else provider
     unclaimed = text_at(lifespan, "unclaimed")
@@ -156,8 +156,8 @@ def settled_end(
 ) -> SettledEnd:
     """The end that the handle's terms allow for a request. Raises UnreadableDuration.
 
-    `base` is when the maximum begins to count: first readiness, else the start. `honoured` is the `wish` returned last;
-    if it is None (unknown), the end is computed again.
+    `base` is when the maximum begins to count: first readiness, else the start. `honoured` is the `wish` that the
+    previous call returned; if it is None (unknown), the end is computed again.
     """
     now, requested = whole_seconds(now), whole_seconds(requested_end)
     maximum, relative = terms.maximum_duration, terms.relative_maximum_duration
@@ -177,7 +177,7 @@ def restarted_end(
 ) -> datetime | None:
     """The end to request at first readiness, when the default restarts; None if another end is requested.
 
-    The caller passes the end and, as `base`, `first_ready` to `settled_end`. Raises UnreadableDuration.
+    The caller calls `settled_end` with this end, and with `first_ready` as `base`. Raises UnreadableDuration.
     """
     default = terms.default_duration
     if default is None:
