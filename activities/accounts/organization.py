@@ -324,7 +324,7 @@ def _busy(known: OrganizationMemory) -> bool:
 
 
 def _can_create(known: OrganizationMemory) -> bool:
-    """Whether AWS could create another account now. Then the pause between passes is short."""
+    """Whether AWS could create another account now. If so, the pause between passes is short."""
     room = known.room
     if not known.wanting or room is None or min(room.free, room.budget) <= 0:
         return False

@@ -3,7 +3,7 @@ leaves the instance behind, a later attempt finds it by its tags.
 
     RunInstances ─► it boots ─► TerminateInstances ─► it was running before: initialised
                                         └─► it was not ─► DescribeInstances ─► ended by EC2: refused
-                                                                └─► ended by us ─► second launch, described
+                                                                └─► ended by us ─► second launch, polled
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def swept(
 ) -> OrganizationMemory:
     """The memory after a count of active and pending AWS accounts. Valid permits count as accounts.
 
-    The remaining create budget is that of the last full count or, if that count is too old, the whole budget.
+    The remaining create budget is that of the latest full count or, if this is too old, the whole budget.
     """
     granted = _outstanding(known.granted, accounts, now)
     before = known.room

@@ -34,7 +34,7 @@ class ObserveAccount(Look):
 
 
 class ObserveClaim(Look):
-    """With `dry_run`, the action also finds out why the claim waits for an account, which reads every Account."""
+    """With `dry_run`, the action also reads every Account, to find out why the claim waits for one."""
 
     activity: ClassVar[str] = "accounts.observe_claim"
     result: ClassVar[type[Model] | None] = ClaimWorld

@@ -146,7 +146,7 @@ def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool
 def offered(account: Account, pool: AccountPool, config: OperatorConfig, protected: Collection[str]) -> bool:
     """Whether the pool's claims can get the Account, even if a person created it.
 
-    A payer's or protected account that names no claim is not offered: it would block the claim that gets it.
+    An Account for a payer or protected AWS account is offered only to a claim that it names: it would block any other.
     """
     name = account.spec.account_pool or config.default_pool
     refused = account.spec.aws_account_id in {*config.payer_account_ids, *protected} and not account.spec.claim_link
