@@ -44,7 +44,7 @@ class UnreadableMoment(_Unreadable):
 
 
 def parse_duration(text: str, what: str = "duration") -> timedelta:
-    """Parse a duration. Raises UnreadableDuration; `what` names the field in the message."""
+    """Raises UnreadableDuration; `what` names the field in the message."""
     seconds = timeparse(text) if len(text) <= LONGEST_TEXT else None
     if seconds is None:
         raise UnreadableDuration(what, text)

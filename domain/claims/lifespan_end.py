@@ -95,7 +95,7 @@ def least(terms: Iterable[Terms]) -> Terms:
 
 
 def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> JsonObject:
-    """The lifespan of a handle created for a claim. Raises UnreadableDuration."""
+    """Raises UnreadableDuration."""
     default, maximum, relative = terms.default_duration, terms.maximum_duration, terms.relative_maximum_duration
     granted = maximum if relative is None else relative
     otherwise = None if granted is None else after(whole_seconds(now), granted)

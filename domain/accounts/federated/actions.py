@@ -142,7 +142,7 @@ class EnsureAccessRole(GrantAction):
 
 class AttachAccessPolicies(GrantAction):
     """With `exact`, policies that are not wanted are detached, and this access's former custom policies are deleted.
-    `exact` is False for a grant by the replaced operator, because people may have attached more policies to it.
+    `exact` is False for a grant by the replaced operator, to which people may have added policies.
     """
 
     activity: ClassVar[str] = "aws.attach_access_policies"

@@ -1,8 +1,7 @@
 """Soft limits of templates, far above normal use and far below damage; the error names the limit.
 
 A template may stay within these limits and still need too much time or memory: then it is killed with its process
-(activities/claims/evaluator.py). For comparison: the API server refuses requests above 3 MiB, and etcd objects above
-1.5 MiB.
+(activities/claims/evaluator.py).
 """
 
 from __future__ import annotations
