@@ -303,8 +303,8 @@ def _not_tried(view: PoolView, decision: PoolDecision) -> tuple[str, ...]:
 def _summary(view: PoolView, decision: PoolDecision, unfinished: Unfinished, planned: tuple[str, ...]) -> Decision:
     counts = decision.status
     numbers = (
-        f"{counts.available_accounts} available, {counts.accounts_progressing} progressing, "
-        f"{counts.accounts_pending} pending of {counts.pool_size}; {counts.claimed_accounts} claimed"
+        f"pool size {counts.pool_size}: {counts.available_accounts} available, {counts.accounts_progressing} "
+        f"progressing, {counts.accounts_pending} pending; {counts.claimed_accounts} claimed"
     )
     unserved = "".join(f"; claim {name}: {why}" for name, why in sorted(decision.unserved.items())[:10])
     refused = unfinished.refused

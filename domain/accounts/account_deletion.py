@@ -1,6 +1,6 @@
 """The deletion of an Account: what Perdure created in AWS is deleted before the finalizer is removed.
 
-    deleted --held by a claim--> waits for the claim's release --CreateAccount pending--> waits for its result
+    deleted --> waits until no claim holds the Account --> waits until no CreateAccount is pending
             --> an open support case is resolved --> instances of interrupted launches are terminated
             --> our IAM users and roles are deleted --> finalizer removed
 
@@ -106,7 +106,7 @@ def _held(world: AccountWorld, now: datetime) -> Decision:
 def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
     """The actions that terminate our instances after an initialisation was interrupted, for example by a killed worker.
 
-    If a region refuses three times (for example, in a suspended account), it is skipped; the audit reports instances
+    If a region refuses three times (e.g. in a suspended account), it is skipped; the audit reports instances
     left in it. Instances without our tags stay: people add existing accounts, which may run other instances.
     """
     account, known = world.account, world.known

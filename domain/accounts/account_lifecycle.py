@@ -1,14 +1,13 @@
 """The lifecycle of an Account of a pool.
 
     ""  --permit, CreateAccount--> Creating --credentials--> InitializingRegions --every region--> PendingVerification
-                                   |     ^                                           |                  | case resolved,
-                         (feature) v     | no deadline                               |                  | quotas settled
-                     OptingInRegions --> OptInRegionsEnabled                         |                  v
-                                                 (was Ready before) Ready <----------+                Ready
+    PendingVerification --case resolved, quotas settled--> Ready
+    InitializingRegions --every region, if the Account was Ready before--> Ready
+    Creating --with feature.opt_in_regions--> OptingInRegions --> OptInRegionsEnabled --> Creating
 
-People and tools may write any state: a blank state starts again with the same AWS account; Failed stays until it is
-blanked or retried. Deadlines are 25 minutes in Creating and 51 in InitializingRegions, from the last entry into the
-state (its condition's lastProbeTime).
+People and tools may write any state. If they blank it, the lifecycle starts again with the same AWS account. Failed
+stays until it is blanked or retried. Deadlines are 25 minutes in Creating and 51 in InitializingRegions, from the
+latest entry into the state (its condition's lastProbeTime).
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def equip(world: ClaimWorld, account: Account) -> Decision | None:
 
 def strip(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
     """The action that deletes the fleet role; empty if there is no such role. An Account without a key counts as
-    having the role, because the key was deleted when the role was created.
+    having the role, because the creation of the role deletes the key.
     """
     had_role = world.claim.of_fleet_manager or world.known.fleet_principal or not account.spec.iam_user_secret
     if not had_role or world.known.fleet_role_deleted:

@@ -5,10 +5,10 @@
 
 Providers, pools and handles have terms: a default, a maximum counted from first readiness (until then, from the start),
 and a relative maximum: how far ahead of now the end may lie. Handles store the maxima as templates, claims show the
-result. A computation uses one `now`, in whole seconds: clients subtract the times from each other. Only a requested end
-is cut to the maxima; a requested end in the past means immediate expiry. If a requested end lies beyond the relative
-maximum, the handle's end moves towards it in steps: when less than half of that maximum is left, or when the request or
-the terms have changed. After a long outage, compute the end before checking whether it has passed.
+result. A computation uses one `now`, in whole seconds, because clients subtract the times. Only a requested end is cut
+to the maxima; a requested end in the past means immediate expiry. If a requested end lies beyond the relative maximum,
+the handle's end moves towards it in steps. A step is made when less than half of that maximum is left, or when the
+request or the terms have changed. After a long outage, compute the end before checking whether it has passed.
 """
 
 from __future__ import annotations
