@@ -9,7 +9,7 @@ Deletion leaves the AWS account open. A pool's account that AWS has closed count
 
 In a customer's account, attempts use the customer's key and the support role in turn: a session of the support role
 loses its permissions when it deletes that role. If neither gives access any more, the release is forced after a day. If
-neither ever gave access, it is forced at once.
+neither ever gave access, three refusals suffice.
 """
 
 from __future__ import annotations
