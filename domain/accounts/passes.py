@@ -1,7 +1,7 @@
 """The area's observing actions, and the results of passes that are one activity.
 
 `seen` has, by kind, the newest resourceVersion of the objects that woke the lifecycle. Pools and the organization read
-many objects, so their whole pass is one activity. With `dry_run` it changes nothing.
+many objects, so their whole pass is one activity. With `dry_run` a pass changes nothing.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class NewAccount(KubeModel):
 
 
 class Binding(Model):
-    """`complete` means: complete an interrupted binding, in which only the claim's link is missing."""
+    """`complete`: the binding was interrupted, and only the claim's link is missing."""
 
     account: Account
     claim: AccountClaim

@@ -314,7 +314,7 @@ class AccountClaimStatus(KubeModel):
 
 
 class AccountClaim(CustomResource):
-    """A request for an account, which it holds until it is deleted."""
+    """A request for an account. The claim holds the account until the claim is deleted."""
 
     kind_of: ClassVar[Kind] = ACCOUNT_CLAIM
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
