@@ -94,7 +94,7 @@ async def delete_secret(
 
 
 async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
-    """The ids of the account's present key and of its last former keys; empty if its Secret does not exist."""
+    """The ids of the account's present key and its latest former keys; empty if its Secret does not exist."""
     with contextlib.suppress(Absent):
         name = account.spec.iam_user_secret or secret_of(account.metadata.name)
         return known_ids(await kube.get(SECRET, OPERATOR_NAMESPACE, name))

@@ -71,7 +71,7 @@ _CLEANUP = _histogram(
 _OF_CUSTOMERS = (5, 10, 20, 30, 60, 120, 240, 300, 480, 600)
 _CUSTOMERS_ACCOUNT_READY = _histogram(
     "account_ccs_ready_duration_seconds",
-    "From the acceptance of a customer's account until it is ready.",
+    "From the state Creating of a customer's Account until it is Ready.",
     _OF_CUSTOMERS,
 ).labels(OPERATOR)
 _CUSTOMERS_CLAIM_READY = _histogram(

@@ -290,10 +290,10 @@ class OrganizationActivities(Activities):
         budget_free_at = room.budget_free_at if room and room.budget <= 0 else None
         limit = room.limit if room and room.limit is not None else "unreadable"
         why = (
-            f"{room.active if room else '?'} active accounts, account-limit {limit}, create budget "
-            f"{room.budget if room else '?'} left; {known.wanting} Accounts wait to be created, "
-            f"{len(known.young_cases) + len(known.old_cases)} for a support case, "
-            f"{known.opt_in_wanting} for their turn to opt in to regions"
+            f"{room.active if room else '?'} active accounts, account-limit {limit}, "
+            f"{room.budget if room else '?'} left of the create budget; {known.wanting} Accounts wait to be created, "
+            f"{len(known.young_cases) + len(known.old_cases)} wait for a support case, "
+            f"{known.opt_in_wanting} wait for their turn to opt in to regions"
         )
         waits = (("Account",) if known.wanting or known.opt_in_wanting else ()) + (
             ("SupportCase",) if known.young_cases or known.old_cases else ()
@@ -324,7 +324,7 @@ def _busy(known: OrganizationMemory) -> bool:
 
 
 def _can_create(known: OrganizationMemory) -> bool:
-    """Whether AWS could create another account now. Then the pause between passes is short."""
+    """Whether AWS could create another account now. If so, the pause between passes is short."""
     room = known.room
     if not known.wanting or room is None or min(room.free, room.budget) <= 0:
         return False

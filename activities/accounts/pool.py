@@ -214,7 +214,7 @@ class PoolActivities(Activities):
         return await self._read.write(account, {"metadata": uid, "spec": spec})
 
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
-        """After a failure, wake the workflows of claim and Account. After a success, the watcher wakes them soon."""
+        """If the hand-over fails, wake the workflows of claim and Account, which the watcher would wake later."""
         world = ClaimWorld(
             key=self._read.key(claim),
             claim=claim,
@@ -303,8 +303,8 @@ def _not_tried(view: PoolView, decision: PoolDecision) -> tuple[str, ...]:
 def _summary(view: PoolView, decision: PoolDecision, unfinished: Unfinished, planned: tuple[str, ...]) -> Decision:
     counts = decision.status
     numbers = (
-        f"{counts.available_accounts} available, {counts.accounts_progressing} progressing, "
-        f"{counts.accounts_pending} pending of {counts.pool_size}; {counts.claimed_accounts} claimed"
+        f"pool size {counts.pool_size}: {counts.available_accounts} available, {counts.accounts_progressing} "
+        f"progressing, {counts.accounts_pending} pending; {counts.claimed_accounts} claimed"
     )
     unserved = "".join(f"; claim {name}: {why}" for name, why in sorted(decision.unserved.items())[:10])
     refused = unfinished.refused

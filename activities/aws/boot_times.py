@@ -19,8 +19,8 @@ _SHORTEST_CORRECTION_SECONDS = 2.0
 
 
 class Unknown(Enum):
-    DESCRIBE = "describe the instance until it runs"
-    ASK_AGAIN = "another launch is being described"
+    DESCRIBE = "poll this instance until it runs"
+    ASK_AGAIN = "another instance is being polled"
 
 
 class BootTimes:
@@ -43,7 +43,7 @@ class BootTimes:
             return Unknown.DESCRIBE
 
     def described(self, region: str, ran_after: float | None) -> None:
-        """Record a boot time. It is None if the instance was not seen running, or its launch time is unknown."""
+        """Record a polled instance's boot time; None if it was not seen running, or its launch time is unknown."""
         with self._lock:
             self._describing = False
             if ran_after is not None:

@@ -59,7 +59,7 @@ class _Ec2(Protocol):
 
 
 class GroupFound(Model):
-    """A group: the lifecycle states of its instances by id, and how its last activities ended."""
+    """A group: the lifecycle states of its instances by id, and how its latest scaling activities ended."""
 
     instances: dict[str, str] = {}
     record: GroupRecord = GroupRecord()
@@ -68,7 +68,7 @@ class GroupFound(Model):
 def describe(
     caller: Services, region: str, ids: Collection[str], questions: Collection[Question], moment: datetime
 ) -> dict[str, Facts]:
-    """By instance id, the answers to all questions. At most 200 ids; `moment` is the time of the query."""
+    """What AWS answers to the questions, by instance id. At most 200 ids; `moment` is the time of the query."""
     ec2, wanted = _ec2(caller, region), sorted(set(ids))
     distinct = tuple(sorted(set(questions)))
     unknown = Facts(at=moment, asked=distinct, found=False, tags={} if Question.TAGS in distinct else None)

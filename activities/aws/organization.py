@@ -108,11 +108,11 @@ def _is_duplicate(answer: str | ApiError) -> TypeGuard[Conflict]:
 
 
 def _not_listed(name: str, error: Conflict) -> UnitRefused:
-    """AWS's list may lag. If the name stays missing, the unit is spelled differently: other names must not wait."""
+    """AWS's list may lag. If the name stays missing, the unit is spelled differently, and only this name is refused."""
     if attempt.number() < _UNLISTED_LOOKS:
-        message = f"{error.message} It is not listed yet; it is looked up again."
+        message = f"{error.message} AWS does not list the unit yet; Perdure looks again."
         raise Throttled(message, code=error.code, delay=timedelta(seconds=2)) from error
-    message = f"{error.message} But no unit is named {name!r}: correct spec.legalEntity.id to the unit's spelling."
+    message = f"{error.message} But no unit has exactly the name {name!r}: spell spec.legalEntity.id like the unit."
     return UnitRefused(message=message, code=error.code)
 
 

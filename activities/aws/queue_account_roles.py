@@ -63,8 +63,8 @@ class Places:
         self._callers: dict[tuple[str, str], Services] = {}
 
     def caller(self, place: Place) -> Services:
-        """The place's caller. There is one caller per role. Places without a role share one caller per partition,
-        with the process's credentials.
+        """The caller for a place (account and region). There is one caller per role. Places without a role share one
+        caller per partition, with the process's credentials.
         """
         with self._lock:
             return self._role(place) if place.role else self._process(partition_of(place.region))

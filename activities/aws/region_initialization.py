@@ -3,7 +3,7 @@ leaves the instance behind, a later attempt finds it by its tags.
 
     RunInstances ─► it boots ─► TerminateInstances ─► it was running before: initialised
                                         └─► it was not ─► DescribeInstances ─► ended by EC2: refused
-                                                                └─► ended by us ─► second launch, described
+                                                                └─► ended by us ─► second launch, polled
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class RegionInitializer:
     ) -> RegionOutcome | None:
         """Prove that one of the instances ran, and terminate all. None if we had terminated them before, or EC2 no
         longer knows them. With `timed` and a known boot time, the instances are terminated without polling, and AWS's
-        answer contains their previous states. EC2 is polled only if these show that no instance ran.
+        answer contains their previous states. EC2 is polled afterwards if no instance was running.
         """
         outcome: RegionOutcome | None = None
         try:

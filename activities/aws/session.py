@@ -194,7 +194,7 @@ def require_account(arn: str, account_id: str, by: str, remedy: str) -> None:
     """Raise `Denied` if the ARN belongs to another account. `by` is the role or key that gave the session."""
     if arn.split(":")[4:5] != [account_id]:
         raise Denied(
-            f"{by} gave a session as {arn}, which is not in account {account_id}: nothing is done there. {remedy}",
+            f"{by} gave a session as {arn}, not in account {account_id}: nothing is done with this session. {remedy}",
             code="IdentityMismatch",
         )
 
@@ -239,7 +239,7 @@ class Member(Assumed):
         return credential
 
     def _check(self, arn: str) -> None:
-        require_account(arn, self.account_id, self.role_arn, "Check the endpoint that answers for AWS.")
+        require_account(arn, self.account_id, self.role_arn, "Check which endpoint answers requests to AWS.")
 
 
 M = TypeVar("M", bound=Member)

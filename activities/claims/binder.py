@@ -1,7 +1,9 @@
 """A batch of the ClaimBinder: it handles claims as they arrive, for some seconds; then the next batch begins.
 
-    waiting claims --16 at once--> bind (binding.py) --> open their own workflows, when no claim waits
-    expired claims ------'-------> delete (claims.py) -> inform their own workflows, when no claim waits
+    waiting claims --> bind (binding.py)  --> open their own workflows
+    expired claims --> delete (claims.py) --> inform their own workflows
+
+Waiting and expired claims share 16 slots. Workflows are opened and informed when no claim waits.
 
 A claim that cannot be bound never delays others: its own workflow is informed and asks again. If a limit or a person
 has moved a claim's end, or a hold applies, the claim's own workflow decides. If a batch is retried because its worker
@@ -180,7 +182,7 @@ class BinderActivities(Activities):
         except TimeoutError:
             log.warning("%s was not deleted by its batch in time; its own workflow deletes it", key)
         except ApiError as error:
-            log.warning("%s was not deleted by its batch, its own workflow deletes it: %s", key, error.message)
+            log.warning("%s was not deleted by its batch: %s; its own workflow deletes it", key, error.message)
         except Exception:  # a bug must not delay other claims
             log.exception("%s was not deleted by its batch; its own workflow deletes it", key)
         with suppress(RPCError):

@@ -75,7 +75,7 @@ class ClaimCache(InformerCache):
     def check_later(self, key: Key, edits: int) -> None:
         """After a moment, wake the new lifecycle if its object is gone, or if templates may render something different.
 
-        The watcher may have observed that change before the lifecycle existed. `edits`: `self.edits` at the evaluation.
+        The watcher cannot wake a lifecycle that does not exist yet. `edits`: `self.edits` at the evaluation.
         """
         asyncio.get_running_loop().call_later(LONGEST_BEHIND, self._check, key, edits)
 

@@ -108,7 +108,7 @@ class ClaimActivities(Activities):
     async def end_handles(self, action: EndHandles) -> None:
         """Delete the claim's handles and their resources.
 
-        For an ignored or paused handle, only the deletion is requested, so that no later claim gets the handle.
+        An ignored or paused handle keeps its resources: only its own deletion is requested, so that no claim gets it.
         """
         cache, holder = self._cache, name_of(action.claim)
         names = {text_at(handle, "metadata", "name") for handle in cache.handles_of_claim(*holder)}

@@ -35,7 +35,7 @@ class Lanes:
 
     @asynccontextmanager
     async def turn(self, key: str, author: str, *, patient: bool = False) -> AsyncIterator[None]:
-        """Wait for a turn. If the slow lane is full, a `patient` call waits, and any other raises LaneFull."""
+        """If the slow lane is full, a `patient` call waits, and any other raises LaneFull."""
         async with AsyncExitStack() as lines:
             if key:
                 await lines.enter_async_context(self._objects.setdefault(key, asyncio.Lock()))

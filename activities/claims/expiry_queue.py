@@ -21,7 +21,7 @@ class Ends:
         self._awaited: datetime | None = None
 
     def put(self, name: str, end: datetime | None) -> bool:
-        """Record the handle's end; None clears it. True if the end is new, and it or an overdue end is the earliest."""
+        """Record the handle's end; None clears it. True if it is new, and the earliest end is this one or overdue."""
         if end is None:
             self._of.pop(name, None)
             self._taken.pop(name, None)
@@ -75,7 +75,7 @@ class Ends:
         return self._awaited
 
     def await_sooner(self, now: datetime) -> bool:
-        """Record that the binder awaits the next end. False if there is none, or it awaits that or an earlier end."""
+        """Record that the binder awaits the next end. False if none, or if it already awaits that or an earlier end."""
         end, awaited = self.next_after(now), self._awaited
         if end is None or (awaited is not None and now < awaited <= end):
             return False

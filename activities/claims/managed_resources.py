@@ -197,7 +197,7 @@ class Managed:
         *,
         bearing_its_name: bool,
     ) -> None:
-        """Delete one object, unless another handle owns it. With `bearing_its_name`, its annotation must name a handle.
+        """Delete one object, unless another handle owns it or, with `bearing_its_name`, its annotation names no handle.
 
         Raises Absent, or Conflict if the deletion was refused repeatedly.
         """

@@ -51,7 +51,7 @@ _PROCESS_TIME = Histogram(
 
 
 def claim_bound(claim: JsonObject, now: datetime, *, pool: str = "", made: bool = False) -> None:
-    """Count a binding. `made`: the handle was created because no free handle matched."""
+    """`made`: the handle was created because no free handle matched."""
     since = _could_be_served(claim)
     if since is not None:
         _BOUND.labels(pool, "true" if made else "false").observe(_seconds(since, now))

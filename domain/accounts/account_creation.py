@@ -2,7 +2,7 @@
 
     ""  --the organization's permit--> CreateAccount --> waits for AWS --> id recorded --> Creating
 
-A pool's Account without AWS account or pending request after 25 minutes is deleted; its pool creates another.
+A pool replaces an Account that after 25 minutes has neither an AWS account nor a pending request.
 """
 
 from __future__ import annotations

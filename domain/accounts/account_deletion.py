@@ -1,14 +1,15 @@
 """The deletion of an Account: what Perdure created in AWS is deleted before the finalizer is removed.
 
-    deleted --held by a claim--> waits for the claim's release --CreateAccount pending--> waits for its result
+    deleted --> waits until no claim holds the Account --> waits until no CreateAccount is pending
             --> an open support case is resolved --> instances of interrupted launches are terminated
             --> our IAM users and roles are deleted --> finalizer removed
 
 Deletion leaves the AWS account open. A pool's account that AWS has closed counts as cleaned
-(`activities/aws/iam_identities.py`). Refusals are retried until a person forces the release (`force_release.py`). A
-customer's account is entered alternately with the customer's key and through the support role, because a role that
-deletes itself loses its permissions midway. If neither works, the release is forced after a day, or at once if neither
-ever worked.
+(`activities/aws/iam_identities.py`). Refusals are retried until a person forces the release (`force_release.py`).
+
+In a customer's account, attempts use the customer's key and the support role in turn: a session of the support role
+loses its permissions when it deletes that role. If neither gives access any more, the release is forced after a day. If
+neither ever gave access, three refusals suffice.
 """
 
 from __future__ import annotations
@@ -84,8 +85,8 @@ def _shown(world: AccountWorld, message: str, now: datetime, *more: Action) -> D
 
 
 def _held_by_living_claim(world: AccountWorld) -> bool:
-    """Whether the deletion waits for the claim. A customer's Account is deleted during the claim's release, a pool's
-    Account after it. A claim that links to another Account is ignored, because it would hold this Account forever.
+    """Whether the deletion waits for the claim. A pool's Account waits until the claim is released, a customer's
+    only until the release begins. A claim that links to another Account is ignored: it would hold this one forever.
     """
     claim = world.claim
     if claim is None or not holds(claim, world.account):
@@ -105,8 +106,8 @@ def _held(world: AccountWorld, now: datetime) -> Decision:
 def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
     """The actions that terminate our instances after an initialisation was interrupted, for example by a killed worker.
 
-    A region that refuses three times is skipped, for example in a suspended account; the audit reports instances left
-    there. Instances without our tags are not terminated: people add existing accounts, which may run other instances.
+    If a region refuses three times (e.g. in a suspended account), it is skipped; the audit reports instances
+    left in it. Instances without our tags stay: people add existing accounts, which may run other instances.
     """
     account, known = world.account, world.known
     reachable = bool(account.spec.aws_account_id) and (world.claim is not None or not account.customers)

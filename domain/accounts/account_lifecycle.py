@@ -1,14 +1,13 @@
 """The lifecycle of an Account of a pool.
 
     ""  --permit, CreateAccount--> Creating --credentials--> InitializingRegions --every region--> PendingVerification
-                                   |     ^                                           |                  | case resolved,
-                         (feature) v     | no deadline                               |                  | quotas settled
-                     OptingInRegions --> OptInRegionsEnabled                         |                  v
-                                                 (was Ready before) Ready <----------+                Ready
+    PendingVerification --case resolved, quotas settled--> Ready
+    InitializingRegions --every region, if the Account was Ready before--> Ready
+    Creating --with feature.opt_in_regions--> OptingInRegions --> OptInRegionsEnabled --> Creating
 
-People and tools may write any state: a blank state starts again with the same AWS account; Failed stays until it is
-blanked or retried. Deadlines are 25 minutes in Creating and 51 in InitializingRegions, from the last entry into the
-state (its condition's lastProbeTime).
+People and tools may write any state. If they blank it, the lifecycle starts again with the same AWS account. Failed
+stays until it is blanked or retried. Deadlines are 25 minutes in Creating and 51 in InitializingRegions, from the
+latest entry into the state (its condition's lastProbeTime).
 """
 
 from __future__ import annotations
@@ -171,7 +170,7 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
         return world.working(message, world.write_status(claimed, note="claimed"))
     if (claim := world.claim) and lost_link(claim, account):
         why = f"spec.claimLink is empty, but claim {claim.key.path} still has this Account: no other claim gets it"
-        return world.waiting(why, "spec.claimLink, or the release of that claim")
+        return world.waiting(why, "a restored spec.claimLink, or the release of the claim")
     if unlinked(account):  # a release was interrupted between its two writes
         return world.working("complete the release", world.write_status(released(status, now), note="released"))
     if decision := recreated_user(world) or of_ready_account(world, now) or quotas_of_ready_account(world, now):
@@ -190,7 +189,7 @@ def _failed(world: AccountWorld) -> Decision:
     failure = failure_of(account.status)
     why = f"{failure.reason}: {failure.message}" if failure else f"status.state is {account.status.state}"
     if claim := _cleaning_claim(world):
-        return world.waiting(f"{why}; its clean-up is repeated by the release of {claim}", claim)
+        return world.waiting(f"{why}; the release of {claim} repeats the clean-up", claim)
     return Decision(
         phase=AccountState.FAILED,
         outcome=Outcome.FAILED,

@@ -33,7 +33,6 @@ def _admin_user(world: AccountWorld) -> EnsureAdminUser:
 
 
 def key_and_regions(world: AccountWorld) -> list[Action]:
-    """The actions that create the account's key and list its regions, if still needed."""
     actions: list[Action] = []
     if not world.account.spec.manual_sts_mode and not world.known.admin_secret:
         actions.append(_admin_user(world))
@@ -58,9 +57,10 @@ def recreated_user(world: AccountWorld) -> Decision | None:
 
 
 def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
-    """The Account's failure, with condition types and reasons of the replaced operator. None if IAM did not
-    refuse. Some refusals do not fail the Account either: our own, a bug, an account not entered, a conflict over the
-    key's Secret.
+    """The Account's failure after a refusal by IAM, with the replaced operator's condition types and reasons.
+
+    None without a refusal, and if it is not IAM's: Perdure itself refused, a bug occurred, the account could not be
+    entered, or the key's Secret was in conflict.
     """
     refusal = world.refused(EnsureAdminUser.activity)
     if refusal is None or refusal.type is ErrorType.BUG or refusal.ours or refusal.code == NOT_ENTERED:

@@ -19,7 +19,7 @@ class ConfigState(Model):
 
 
 class CcsAccess(Model):
-    """The last comparison of the key with the role. `problem` says why the key could not be written."""
+    """The latest comparison of the key with the role. `problem` says why the key could not be written."""
 
     compared: ConfigState | None = None
     problem: str = ""

@@ -203,8 +203,8 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
-    """None if Perdure wrote no Secret for the claim, or has deleted it. The Account must still exist, because the
-    key in its Secret shows whether the claim's Secret is our copy.
+    """The deletion of the claim's Secret; None if Perdure wrote none, or has deleted it. The Account must still exist:
+    the key in its Secret shows whether the claim's Secret is our copy.
     """
     claim = world.claim
     secret = _own_secret(claim)
@@ -224,8 +224,8 @@ def _own_secret(claim: AccountClaim) -> str:
 
 
 def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:
-    """The wait until federated accesses are revoked, which needs the support role and the claim's Secret. None without
-    accesses, after a day, or if the release is forced.
+    """The wait for federated accesses: their revocation needs the support role and the claim's Secret. None if there
+    are no accesses, a day has passed, or the release is forced.
     """
     until = released_at(world.claim.metadata)
     if not world.accesses or release_reason(world.claim, account) or until is None or now >= until:
@@ -233,7 +233,7 @@ def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decis
     namespace = world.claim.metadata.namespace
     waits_for = tuple(f"AWSFederatedAccountAccess/{namespace}/{name}" for name in world.accesses)
     why = f"federated access is revoked first: {', '.join(world.accesses)}"
-    at = "the account is released with the roles of these accesses left in it"
+    at = "the account is released, and the roles of its federated accesses stay in it"
     return world.waiting(why, waits_for, deadline=until, at=at)
 
 

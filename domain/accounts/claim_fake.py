@@ -28,7 +28,7 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
     if claim.status.state == ClaimState.READY:
         return world.settled("a fake claim: the key in its Secret is a dummy")
     if not world.known.fake_secret:
-        return world.working("write dummy keys into its Secret", _secret(world, wanted=True))
+        return world.working("write dummy keys into the claim's Secret", _secret(world, wanted=True))
     return world.reaching(ClaimState.READY, "Claimed", FULFILLED, now, why="its Secret exists")
 
 

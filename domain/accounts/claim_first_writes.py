@@ -10,8 +10,8 @@ from domain.writes import JsonPatch
 
 
 def taken_in_hand(world: ClaimWorld) -> Decision | None:
-    """The next write that is missing: the finalizer with the fields that the replaced operator always writes, the
-    claim's uid on its Account, or the confirmation of a person's retry.
+    """The first of three writes that is missing: the finalizer (with the fields that the replaced operator always
+    writes), the claim's uid on its Account, the confirmation of a person's retry.
     """
     claim = world.claim
     if FINALIZER not in claim.metadata.finalizers:
@@ -33,4 +33,4 @@ def uid_recorded(world: ClaimWorld, account: Account) -> Decision | None:
         return None
     uid = {CLAIM_UID_ANNOTATION: world.claim.metadata.uid}
     record = PatchAccount.annotating(account, uid, "record the claim's uid")
-    return world.working(f"record its uid on {account.metadata.name}", record)
+    return world.working(f"record the claim's uid on {account.metadata.name}", record)

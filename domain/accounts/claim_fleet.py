@@ -39,13 +39,13 @@ def equip(world: ClaimWorld, account: Account) -> Decision | None:
     if not known.role_delivered:
         arn = role_arn(world.config.partition, account.spec.aws_account_id, FLEET_ROLE)
         deliver = DeliverRole(claim=claim.key, account=account.metadata.name, secret=claim.secret_name, role_arn=arn)
-        return world.working("put the role's ARN into its Secret", deliver)
+        return world.working("put the role's ARN into the claim's Secret", deliver)
     return None
 
 
 def strip(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
-    """The action that deletes the fleet role; empty if there is no such role. An account without a key counts as
-    having the role, whatever the claim's spec says.
+    """The action that deletes the fleet role; empty if there is no such role. An Account without a key counts as
+    having the role, because the creation of the role deletes the key.
     """
     had_role = world.claim.of_fleet_manager or world.known.fleet_principal or not account.spec.iam_user_secret
     if not had_role or world.known.fleet_role_deleted:

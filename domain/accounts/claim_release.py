@@ -3,8 +3,8 @@
     deleted --> other finalizers are gone --> keys rotated --> cleaned in the claim's regions
             --> account free for its legal entity --> gone
 
-The tenant's key is deleted first, so that nothing new is created during the clean-up. If the clean-up keeps failing,
-the Account becomes Failed and loses its link to the claim, and the clean-up continues.
+The tenant's key is deleted before the clean-up, so that the tenant creates nothing during it. If the clean-up keeps
+failing, the Account becomes Failed and loses its link to the claim, and the clean-up continues.
 """
 
 from __future__ import annotations

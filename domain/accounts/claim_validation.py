@@ -112,7 +112,7 @@ def _pool_fault(claim: AccountClaim) -> Fault | None:
     if fault := _operators_secret(claim):
         return fault
     if not claim.spec.legal_entity.id.strip() and not claim.fake:
-        return "LegalEntityIDMissing", "spec.legalEntity.id is empty: it names the OU the account is moved to"
+        return "LegalEntityIDMissing", "spec.legalEntity.id is empty, but the account's OU is named after it"
     if len(claim.spec.legal_entity.id) > LONGEST_UNIT_NAME:
         why = f"spec.legalEntity.id names the account's OU, so it may have at most {LONGEST_UNIT_NAME} characters"
         return "LegalEntityIDTooLong", why

@@ -143,7 +143,7 @@ def _integer(data: Mapping[str, str], key: str, problems: dict[str, str]) -> int
 
 
 def _flag(data: Mapping[str, str], key: str, problems: dict[str, str], *, default: bool = False) -> bool:
-    """The flag if Go would accept its spelling, else the default, because laxer parsing might close accounts."""
+    """The flag; the default if Go would refuse its spelling. A guess what a typing error means might close accounts."""
     text = data.get(key)
     if text is None:
         return default

@@ -64,10 +64,10 @@ def wants_account(account: Account) -> bool:
 
 
 def _firsts(accounts: Iterable[Account], passed: Mapping[str, str]) -> dict[str, Account]:
-    """For each name, the oldest Account without an AWS account. Accounts in several namespaces may share a name, and
-    AWS identifies requests only by name.
+    """For each name, the Account that may request an AWS account: the oldest or, if there is one, the Account that has
+    the permit already (`passed`).
 
-    A younger Account that got the permit (`passed`) takes precedence, because AWS's request is for that Account.
+    Accounts in several namespaces may share a name, and AWS identifies requests only by name.
     """
     firsts: dict[str, Account] = {}
     for account in oldest_first(a for a in accounts if not (a.spec.aws_account_id or a.customers or a.failed)):
@@ -123,7 +123,7 @@ def judge(
         may_be_its = wants_account(first) or name in open_permits or name in creating or found is not None
         passes = first.key != account.key
         if passes and may_be_its:
-            message = f"waits until {first.key.path} has its AWS account, because both have the same name in AWS"
+            message = f"waits until {first.key.path} has its AWS account, because the two have the same name in AWS"
             behind[account.key.path] = Permit(verdict=Verdict.QUEUED, message=message)
             continue
         firsts[name] = account
@@ -194,7 +194,7 @@ def swept(
 ) -> OrganizationMemory:
     """The memory after a count of active and pending AWS accounts. Valid permits count as accounts.
 
-    The remaining create budget is that of the last full count or, if that count is too old, the whole budget.
+    The remaining create budget is that of the latest full count or, if this is too old, the whole budget.
     """
     granted = _outstanding(known.granted, accounts, now)
     before = known.room

@@ -1,8 +1,8 @@
 """Forced release, so that a refused clean-up never blocks a deletion forever.
 
-A customer's account is released by a person, or a day after the deletion was requested; what Perdure created in it
-stays. A pool's account is released only by a person, because its key may still work. Its Account stays Failed, without
-a claim, and is not reused before the AWS account is cleaned.
+The release of a customer's account is forced by a person, or a day after the deletion was requested; what Perdure
+created in the account stays. The release of a pool's account is forced only by a person, because its key may still
+work: the Account stays Failed, without a claim, and is not reused before the AWS account is cleaned.
 
 To force a release, a person sets `perdure.dev/let-go: "<why>"` (`perdure abandon --skip-cleanup`) on the Account or,
 for a customer's account, on the claim. `perdure.dev/uncleaned` on a pool's Account keeps the reason. Remove that

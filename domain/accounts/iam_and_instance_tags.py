@@ -27,7 +27,9 @@ def ownership_tags(world: AccountWorld | ClaimWorld, account: Account) -> dict[s
 
 
 def _merged(*groups: Mapping[str, str]) -> dict[str, str]:
-    """The last tag of each name. IAM refuses two names that differ only in the case of their letters."""
+    """One tag per name, from the last group that has it. Case is ignored, because IAM refuses names that differ only
+    in case.
+    """
     last = {name.lower(): (name, value) for tags in groups for name, value in tags.items()}
     return dict(last.values())
 

@@ -195,7 +195,7 @@ class AccountWorld(AreaWorld):
         return super().written(patch, resource_version, gone=gone)._after(self.account)
 
     def _after(self, before: Account) -> Self:
-        """Memory and refusals are dropped at Ready, when the state is blanked, and when the Account leaves Failed.
+        """Memory and refusals are dropped when the Account becomes Ready or leaves Failed, or its state is blanked.
 
         A Ready Account with a Secret or claim also forgets `admin_secret`: a fleet manager's claim deletes that key, so
         a later pass must create another one.
@@ -215,7 +215,7 @@ class AccountWorld(AreaWorld):
 class ClaimMemory(Model):
     """What a claim's lifecycle remembers. Losing it costs repeated steps, but no objects in AWS.
 
-    `fulfilled` names the Account that was handed over before the claim was Ready.
+    `fulfilled` names the Account that was handed over; it is kept only until the claim is Ready.
     """
 
     fulfilled: str = ""
@@ -250,7 +250,7 @@ class ClaimWorld(AreaWorld):
 
     @property
     def held(self) -> Account | None:
-        """The Account, only if it names the claim as its holder, because tenants can write the claim's link."""
+        """The Account if it names the claim as its holder. The claim's link proves nothing: tenants can write it."""
         return self.account if self.account is not None and holds(self.claim, self.account) else None
 
     def with_spec(self, **fields: object) -> Self:

@@ -1,7 +1,8 @@
 """Permits to opt in to regions: at most nine accounts of the organization at once, oldest Account first.
 
-A permit counts until it expires or its Account begins to opt in. Until then the Account still asks, so a lifecycle that
-has lost its memory gives the same permits. Accounts that are not Ready yet precede Ready Accounts.
+A permit counts until it expires or its Account begins to opt in. Until then the Account still asks for it, so the
+organization's lifecycle gives the same permits even without its memory. Accounts that are not Ready yet precede Ready
+Accounts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ NOT_OFFERED_AGAIN = timedelta(hours=6)
 
 
 class Permits(Model):
-    """When valid permits expire, by Account; the number of waiting Accounts; permits that Ready Accounts let expire."""
+    """`granted`: when valid permits expire, by Account. `let_go`: permits that Ready Accounts did not use in time."""
 
     granted: dict[str, datetime] = {}
     waiting: int = 0

@@ -5,9 +5,9 @@
                                               +------------------> MANUAL_ACTION (AWS denies it)
 
 Enabling a region takes minutes to hours; at most six regions per account are enabled at once. `opt_in_permits.py`
-limits the number of accounts. The deadline of Creating does not run meanwhile. When the ConfigMap's list of regions
-grows, a Ready account opts in to the new regions, stays Ready, and expands its quotas again; this requires a
-`shard-name`.
+limits the number of accounts. The deadline of Creating does not run meanwhile. If the ConfigMap has a
+`shard-name` and its list of regions grows, a Ready account opts in to the new regions, stays Ready, and expands its
+quotas again.
 """
 
 from __future__ import annotations

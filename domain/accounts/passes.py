@@ -1,7 +1,7 @@
 """The area's observing actions, and the results of passes that are one activity.
 
 `seen` has, by kind, the newest resourceVersion of the objects that woke the lifecycle. Pools and the organization read
-many objects, so their whole pass is one activity. With `dry_run` it changes nothing.
+many objects, so their whole pass is one activity. With `dry_run` a pass changes nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ObserveAccount(Look):
 
 
 class ObserveClaim(Look):
-    """With `dry_run`, the action also finds out why the claim waits for an account, which reads every Account."""
+    """With `dry_run`, the action also reads every Account, to find out why the claim waits for one."""
 
     activity: ClassVar[str] = "accounts.observe_claim"
     result: ClassVar[type[Model] | None] = ClaimWorld
@@ -101,7 +101,7 @@ class PassOrganization(Observation):
 
 
 class TellPools(Action):
-    """Wake the pools when the pass is over. Until then, a query still returns the previous `room`."""
+    """Wake the pools after the pass, because a query returns the new `room` only then."""
 
     activity: ClassVar[str] = "accounts.tell_pools"
     title: ClassVar[str] = "send the pools the number of accounts that may still be created"

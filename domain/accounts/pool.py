@@ -1,8 +1,8 @@
 """The lifecycle of an AccountPool. Only pools bind accounts to claims: an Account's `spec.claimLink` is authoritative.
 
 Accounts to create: poolSize - (available + progressing + pending + opting in). After an Account fails without an AWS
-account, the pool creates none for 1 minute. Each further failure doubles this pause, up to 1 hour, until an Account
-gets an AWS account.
+account, the pool creates none for 1 minute. Each further failure doubles this pause, up to 1 hour. The pauses end once
+an Account gets an AWS account.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class NewAccount(KubeModel):
 
 
 class Binding(Model):
-    """`complete` means: complete an interrupted binding, in which only the claim's link is missing."""
+    """`complete`: the binding was interrupted, and only the claim's link is missing."""
 
     account: Account
     claim: AccountClaim
@@ -146,7 +146,7 @@ def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool
 def offered(account: Account, pool: AccountPool, config: OperatorConfig, protected: Collection[str]) -> bool:
     """Whether the pool's claims can get the Account, even if a person created it.
 
-    A payer's or protected account that names no claim is not offered: it would block the claim that gets it.
+    An Account for a payer or protected AWS account is offered only to a claim that it names: it would block any other.
     """
     name = account.spec.account_pool or config.default_pool
     refused = account.spec.aws_account_id in {*config.payer_account_ids, *protected} and not account.spec.claim_link
@@ -221,7 +221,7 @@ def _fill(
     if view.room.free < wanted:
         return create, f"the organization has room for {max(0, view.room.free)} more accounts", ("AccountLimit",), None
     if view.room.budget < wanted and view.room.budget < view.in_flight_limit:
-        why = "the create budget is spent; it frees up with time, or at once by `perdure retry accountpool`"
+        why = "the create budget is spent: wait, or reset it with `perdure retry accountpool`"
         return create, why, ("CreateBudget",), view.room.budget_free_at
     return create, f"{wanted} accounts to create, {unborn + len(create)} in flight", ("Account",), None
 
@@ -311,8 +311,8 @@ def has_free(view: PoolView) -> bool:
 def has_bound(view: PoolView, *, thorough: bool) -> bool:
     """Whether an Account names a claim whose own link may be missing.
 
-    Unless `thorough`, Accounts with `status.claimed` are skipped, even if their claim's link is missing: the field is
-    set shortly after every binding.
+    Unless `thorough`, Accounts with `status.claimed` are skipped. The field is set shortly after every binding, even
+    if the claim's link is missing.
     """
     bound = (account for account in view.accounts if account.spec.claim_link)
     return any((thorough or not account.status.claimed) and _offered(account, view) for account in bound)
@@ -329,10 +329,10 @@ def rest_after(view: PoolView, decision: PoolDecision) -> timedelta:
 def count_failures(
     deaths: FailedAccounts, accounts: Iterable[Account], unborn: frozenset[str], died: frozenset[str], now: datetime
 ) -> FailedAccounts:
-    """The failures in a row, for the pool's backoff. None are left once an Account has got an AWS account.
+    """The failures in a row, for the pool's backoff. If an Account has got an AWS account, the count starts again.
 
-    `unborn` are members without an AWS account in the previous pass. `died` are members that have been reported as
-    failed since then. A missing Account is no failure, because people delete Accounts, too.
+    `unborn` are members that had no AWS account in the previous pass. `died` are members reported as failed after that
+    pass. A missing Account is no failure, because people delete Accounts, too.
     """
     if any(account.spec.aws_account_id for account in accounts if account.metadata.name in unborn):
         deaths = FailedAccounts()

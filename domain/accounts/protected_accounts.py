@@ -28,7 +28,7 @@ def left_alone(
 
 def only_shown(world: AccountWorld) -> bool:
     """Whether the AWS account is development mode's dummy, and protected: its Account becomes Ready without any call.
-    The payer's own account is recognised only by a refusal.
+    Whether the dummy is the payer's own account is known only after a call was refused.
     """
     refused = any(refusal.code == PROTECTED for refusal in world.refusals.values())
     return world.stands_in(world.account) and (is_protected(world, world.account.spec.aws_account_id) or refused)

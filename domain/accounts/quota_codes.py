@@ -1,6 +1,6 @@
 """The quotas that a pool may raise: AWS's quota code and its service.
 
-The first seven are the replaced operator's. The others, of the same services, are the first that clusters exhaust. A
+The first seven are the replaced operator's. The others belong to the same services; clusters exhaust them first. A
 code belongs to one service in all regions, and never changes
 (https://docs.aws.amazon.com/general/latest/gr/aws-service-information.html).
 """

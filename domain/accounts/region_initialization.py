@@ -103,7 +103,7 @@ def _ready_again(world: AccountWorld, now: datetime) -> Decision | None:
 def _none_initialized(world: AccountWorld, now: datetime) -> Decision | None:
     """The failure if AWS definitely refused every region, else None.
 
-    A region that was given up may work once AWS Support has verified the account.
+    A region that was given up does not count: it may work once AWS Support has verified the account.
     """
     refused = _refused_regions(world)
     if not refused or any(outcome.ok or outcome.given_up for outcome in world.known.outcomes.values()):

@@ -67,7 +67,7 @@ def _pool_names(pool: AccountPool) -> Iterable[Hashable]:
 
 
 def _claim_of(account: Account) -> Iterable[Hashable]:
-    """The claim's uid is used if a release that could not clean the account has removed the link."""
+    """The claim in the link. If a failed clean-up has removed the link, the claim's uid."""
     spec = account.spec
     if spec.claim_link:
         return [(spec.claim_link_namespace, spec.claim_link)]

@@ -68,7 +68,7 @@ class LegalEntity(KubeModel):
     id: Required[str] = Field(
         "", description="Names the organizational unit; a released account goes only to claims with an equal id."
     )
-    name: Required[str] = Field("", description="The entity's name for people.")
+    name: Required[str] = Field("", description="The entity's name, to be read by people.")
 
 
 class ServiceQuota(KubeModel):
@@ -314,7 +314,7 @@ class AccountClaimStatus(KubeModel):
 
 
 class AccountClaim(CustomResource):
-    """A request for an account, which it holds until it is deleted."""
+    """A request for an account. The claim holds the account until the claim is deleted."""
 
     kind_of: ClassVar[Kind] = ACCOUNT_CLAIM
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
@@ -355,10 +355,10 @@ class AccountClaim(CustomResource):
         spec = self.spec
         found = []
         if spec.account_link:
-            found.append(f"Account {spec.account_link}, not cleaned and still claimed, its access key not rotated")
+            found.append(f"Account {spec.account_link}: still claimed, not cleaned, and with its old access key")
         if spec.account_link and spec.aws_credential_secret.name:
             namespace = spec.aws_credential_secret.namespace or self.metadata.namespace
-            found.append(f"Secret {namespace}/{spec.aws_credential_secret.name} with its access key")
+            found.append(f"Secret {namespace}/{spec.aws_credential_secret.name} with the account's access key")
         return tuple(found)
 
 

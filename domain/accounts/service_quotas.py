@@ -64,7 +64,7 @@ class Raising(Model):
 
     @property
     def awaited(self) -> str:
-        """What the Account waits for; empty if for no quota."""
+        """The quotas, or the list of regions, that the Account waits for."""
         if self.regions_unknown:
             return "the list of the account's regions"
         return counted_and_named(self.open) if self.open else ""
@@ -173,7 +173,7 @@ def _batch(world: AccountWorld, region: str, quotas: dict[str, ServiceQuota], *,
 
 
 def _since(account: Account) -> datetime | None:
-    """When AWS's refusals begin to count: the last PendingVerification, Ready or release; None if there is none."""
+    """The latest PendingVerification, Ready or release; None if there is none. AWS's earlier refusals do not count."""
     moments = [probed_at(account.status.conditions, type_) for type_ in ("PendingVerification", "Ready", "Reused")]
     return max((moment for moment in moments if moment is not None), default=None)
 

@@ -109,7 +109,7 @@ def _given_back(status: AccountStatus, state: str, conditions: tuple[Condition, 
 def with_trouble(
     conditions: tuple[Condition, ...], kind: str, reason: str, message: str, now: datetime, *, probe: bool = True
 ) -> tuple[Condition, ...]:
-    """The conditions with this one; without it if `message` is empty. `probe` writes lastProbeTime."""
+    """The conditions with this one or, if `message` is empty, without it. `probe` writes lastProbeTime."""
     present = condition_of(conditions, kind)
     others = tuple(condition for condition in conditions if condition.type != kind)
     if not message:

@@ -168,7 +168,7 @@ def decide(world: Claim, now: datetime) -> Decision:
 
 
 def lacks(world: Claim) -> Wanted | None:
-    """What the claim requires of a free handle; None if it waits for none, or if its requirements depend on time."""
+    """What the claim requires of a free handle; None if it does not wait, or if its requirements depend on time."""
     waits = world.none_free and not world.handle and not world.halted and world.validation.creation is None
     return wanted_of(world.validation) if waits and not world.validation.by_clock else None
 
@@ -200,7 +200,7 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
 
 
 def _bound(world: Claim) -> PutStatus:
-    """The status write that adds handle and lifespan. A later write adds the maximum lifespans, once rendered."""
+    """The status write that adds handle and lifespan. A later write adds the rendered maximum lifespans."""
     claim, handle, now = world.validated, world.handle, world.question.now
     ready = value_at(handle, "status", "ready") is True
     lifespan = bound_status(end_of_handle(handle), ready=ready, now=_bound_at(claim, handle, now))
@@ -213,7 +213,7 @@ def _bound(world: Claim) -> PutStatus:
 
 
 def _bound_at(claim: JsonObject, handle: JsonObject, now: datetime) -> datetime:
-    """When the claim got its handle: now, or when an interrupted attempt bound it, computed from the handle's end."""
+    """When the claim got its handle: now or, after an interrupted attempt, a time computed from the handle's end."""
     end, default = end_of_handle(handle), text_at(handle, "spec", "lifespan", "default")
     if end is None or not default or value_at(claim, "spec", "lifespan", "end"):
         return now

@@ -4,7 +4,7 @@
     its handle is being deleted --> claim, handle and resources deleted
 
 Detached claims and claims that name another handle stay. A claim that names no handle stays if it was created after the
-handle's deletion, or in the same second.
+deletion of the handle that names it, or in the same second.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from domain.model import Model
 
 
 class FindAnother(Finding):
-    """Find out whether another handle names the claim."""
-
     activity: ClassVar[str] = "claims.find_another_handle"
     fact: ClassVar[str] = "has_another"
 

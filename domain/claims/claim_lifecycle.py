@@ -60,7 +60,7 @@ class ReadClaim(ClaimsAction):
 
 class EndHandles(ClaimsAction):
     activity: ClassVar[str] = "claims.end_handles"
-    title: ClassVar[str] = "delete its handle and its resources"
+    title: ClassVar[str] = "delete the claim's handle and its resources"
 
     claim: GivenObject
 
@@ -144,7 +144,7 @@ def ends_with_others(world: Claim, now: datetime) -> datetime | None:
 
 
 def _validated_again(world: Claim) -> tuple[Action, ...]:
-    """If this pass has changed the handle's status, validate a refused claim again: such a change causes no wake."""
+    """If this pass has changed the handle's status, which templates read, validate a refused claim again."""
     refused = world.halted and world.validation.halt is not Halt.FAULT
     if not refused or world.validated_again or world.answer is None or world.plans_only:
         return ()

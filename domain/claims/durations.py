@@ -44,7 +44,7 @@ class UnreadableMoment(_Unreadable):
 
 
 def parse_duration(text: str, what: str = "duration") -> timedelta:
-    """Parse a duration. Raises UnreadableDuration; `what` names the field in the message."""
+    """Raises UnreadableDuration; `what` names the field in the message."""
     seconds = timeparse(text) if len(text) <= LONGEST_TEXT else None
     if seconds is None:
         raise UnreadableDuration(what, text)
@@ -88,7 +88,7 @@ def parse_moment(text: str, what: str = "moment") -> datetime:
 
 
 def after(moment: datetime, duration: timedelta) -> datetime:
-    """The moment plus the duration, within the calendar: a maximum of 9999999d means unlimited."""
+    """The moment plus the duration, cut to the calendar's range: people write 9999999d for an unlimited maximum."""
     try:
         return min(moment + duration, FOREVER)
     except OverflowError:

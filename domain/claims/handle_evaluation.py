@@ -4,9 +4,9 @@
                                                                                               └─► autoDelete, autoDetach
 
 Edits of the claim reach the handle only if the claim is accepted (`push`). Templates may read what the pass writes
-(readiness, end). If those values change, all steps but the claim's edits and the lifespan are repeated, but only once:
-templates may change their result each time. A fault ends only its own step: a handle with failing templates still
-expires. `autoDelete` and `autoDetach` read the new statuses; a condition that cannot be evaluated is false.
+(readiness, end). If those values change, all steps except the claim's edits and the lifespan are repeated one time:
+a random template would change at every repetition. A fault ends only its own step: a handle with failing templates
+still expires. `autoDelete` and `autoDetach` read the new statuses; a condition that cannot be evaluated is false.
 """
 
 from __future__ import annotations

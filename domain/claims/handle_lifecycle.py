@@ -40,8 +40,6 @@ class ObserveAgain(ClaimsAction):
 
 
 class AskBinder(ClaimsAction):
-    """Wake the binder for a claim that names no handle."""
-
     activity: ClassVar[str] = "claims.ask_binder"
 
     claim: Key

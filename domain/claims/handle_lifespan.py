@@ -3,7 +3,7 @@
 The end is computed if the claim was accepted in this pass and requests an end. At first readiness the default
 restarts, unless the end has passed: a late pass must not extend the lifespan. A claim without a recorded start starts
 now; a handle that was ready at binding counts as ready from the start. If a person writes an end in the past into the
-handle, that end stays, unless the claim has requested another end since.
+handle, that end stays until the claim requests another end.
 """
 
 from __future__ import annotations
@@ -79,9 +79,10 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Requ
 def _set_by_hand(
     claim: JsonObject, handle: JsonObject, terms: Terms | None, wanted: datetime | None, honoured: RequestedEnd | None
 ) -> bool:
-    """Whether a person has set the handle's end: the claim's request was applied, but its status shows another end.
+    """Whether a person has set the handle's end: the claim's request was applied, but the claim's status shows another
+    end than the handle has.
 
-    With a relative maximum, Perdure only moves the end forward, so a person has set an end that is earlier than shown.
+    With a relative maximum, the handle's end must be earlier than shown: Perdure itself moves the end only forward.
     """
     rolls = terms is not None and terms.relative_maximum is not None
     end, shown_end = end_of_handle(handle), _recorded(claim, "end")

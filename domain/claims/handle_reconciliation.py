@@ -1,9 +1,9 @@
 """Reconciliation of a handle, its resources and its claim.
 
-    read --> evaluate --> end passed, auto-delete, auto-detach --> (nothing is written: the caller ends the handle)
-       .--------'
-       |    .-> spec of the handle, with references (the intent) --> create, adopt, update resources --> evaluate again
-       '-----> nothing left to do --> status of the handle --> status of the claim
+    read --> evaluate
+        end passed, auto-delete or auto-detach: nothing is written, and the caller ends the handle
+        something to do: spec of the handle, with references --> create, adopt, update resources --> evaluate again
+        nothing left to do: status of the handle --> status of the claim
 
 A pass can be repeated from any point: the names of resources derive from the handle's name, references are recorded
 before creation, and existing objects are adopted. A resource that cannot be created is a fault in the status; only its
@@ -64,8 +64,6 @@ class HandleEnded(Model):
 
 
 class HandleWorld(ObjectsWorld):
-    """A handle with its claim and its resources during a pass."""
-
     known: ObjectMemory = ObjectMemory()
     question: Annotated[HandleQuestion, SkipValidation]  # handle, claim and live objects: the evaluator's input
     states_known: bool = False  # the live objects need no read, because none was created yet
@@ -351,7 +349,7 @@ def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
 
 
 def _is_stuck(world: HandleWorld, action: Action) -> bool:
-    """Whether the action was refused. Throttling does not count: statuses would be further requests, soon outdated."""
+    """Whether the action was refused. Throttling does not count, because a status would be one more request."""
     refusal = world.refusals.get(action.slot)
     return refusal is not None and refusal.type is not ErrorType.THROTTLED
 
@@ -370,7 +368,7 @@ def _updates(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
 
 
 def _last(world: HandleWorld) -> Iterator[Action]:
-    """Check after creations whether the handle still exists, unless a later write of the handle has succeeded."""
+    """Check after creations whether the handle still exists, unless a later write of it has succeeded."""
     if world.begun and version_of(world.handle) == version_of(world.begun_upon):
         yield TakeBack(handle=world.handle, definitions=world.begun)
 

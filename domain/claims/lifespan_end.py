@@ -5,10 +5,10 @@
 
 Providers, pools and handles have terms: a default, a maximum counted from first readiness (until then, from the start),
 and a relative maximum: how far ahead of now the end may lie. Handles store the maxima as templates, claims show the
-result. A computation uses one `now`, in whole seconds: clients subtract the times from each other. Only a requested end
-is cut to the maxima; a requested end in the past means immediate expiry. If a requested end lies beyond the relative
-maximum, the handle's end moves towards it in steps: when less than half of that maximum is left, or when the request or
-the terms have changed. After a long outage, compute the end before checking whether it has passed.
+result. A computation uses one `now`, in whole seconds, because clients subtract the times. Only a requested end is cut
+to the maxima; a requested end in the past means immediate expiry. If a requested end lies beyond the relative maximum,
+the handle's end moves towards it in steps. A step is made when less than half of that maximum is left, or when the
+request or the terms have changed. After a long outage, compute the end before checking whether it has passed.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def least(terms: Iterable[Terms]) -> Terms:
 
 
 def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> JsonObject:
-    """The lifespan of a handle created for a claim. Raises UnreadableDuration."""
+    """Raises UnreadableDuration."""
     default, maximum, relative = terms.default_duration, terms.maximum_duration, terms.relative_maximum_duration
     granted = maximum if relative is None else relative
     otherwise = None if granted is None else after(whole_seconds(now), granted)
@@ -111,7 +111,7 @@ def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> Js
 def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> JsonObject:
     """The lifespan of a pool's new handle, from the `spec.lifespan` of the pool, else of its provider.
 
-    The end counts from `created`, the time of the request. Raises UnreadableDuration.
+    The end counts from `created`, when the creation is requested. Raises UnreadableDuration.
     """
     lifespan = pool if isinstance(pool, dict) else provider
     unclaimed = text_at(lifespan, "unclaimed")
@@ -156,8 +156,8 @@ def settled_end(
 ) -> SettledEnd:
     """The end that the handle's terms allow for a request. Raises UnreadableDuration.
 
-    `base` is when the maximum begins to count: first readiness, else the start. `honoured` is the `wish` returned last;
-    if it is None (unknown), the end is computed again.
+    `base` is when the maximum begins to count: first readiness, else the start. `honoured` is the `wish` that the
+    previous call returned; if it is None (unknown), the end is computed again.
     """
     now, requested = whole_seconds(now), whole_seconds(requested_end)
     maximum, relative = terms.maximum_duration, terms.relative_maximum_duration
@@ -177,7 +177,7 @@ def restarted_end(
 ) -> datetime | None:
     """The end to request at first readiness, when the default restarts; None if another end is requested.
 
-    The caller passes the end and, as `base`, `first_ready` to `settled_end`. Raises UnreadableDuration.
+    The caller calls `settled_end` with this end, and with `first_ready` as `base`. Raises UnreadableDuration.
     """
     default = terms.default_duration
     if default is None:

@@ -1,7 +1,7 @@
 """Links between providers, and the values that a handle's resources exchange through them.
 
-A provider that reaches itself with the same values is an error (Poolboy hangs). With other values a `when` may end the
-chain, so only depth and number are limited.
+If links lead back to a provider with the same values, that is an error (Poolboy hangs). With other values a `when` may
+end the chain, so only its depth and the number of providers are limited.
 
 A link can make a resource wait for the linked resource (`waitFor`, evaluated on its live state), and provide values of
 that state to the `override` (`templateVars`). A link whose resource is not in the handle (`when` was false) does

@@ -22,7 +22,7 @@ MOST_ASKED = 200
 
 
 class _Memory(Model):
-    """`wrote` has, by kind, the resourceVersion after the last pass. The next pass, maybe on another worker, waits
+    """`wrote` has, by kind, the resourceVersion that the pass wrote. The next pass, maybe on another worker, waits
     until the cache has reached it.
     """
 
@@ -33,7 +33,7 @@ class _Memory(Model):
 
 
 class ObjectMemory(_Memory):
-    """The requested end applied last, and changes that others revert. If this memory is lost, one more pass is made."""
+    """The latest requested end that was applied, and changes that others revert. If lost, one more pass is made."""
 
     honoured: RequestedEnd | None = None
     struggle: RevertedWrites = RevertedWrites()
@@ -42,8 +42,8 @@ class ObjectMemory(_Memory):
 class ObjectWorld(PassedWorld):
     """A claim or handle after a pass that began at `at`.
 
-    During binding the binder and the claim's own workflow report concurrently: the newer result counts, but a claim
-    that has asked the binder adopts any result.
+    During binding, the binder and the claim's own workflow both report results, and the newer result counts. A claim
+    that has asked the binder adopts even an older result.
     """
 
     known: ObjectMemory = ObjectMemory()

@@ -23,7 +23,7 @@ RETRYABLE = (STALLED, DELETING, BUG)
 
 GONE = Decision(phase="Deleted", outcome=Outcome.GONE, why="it does not exist any more")
 HANDLE_LEFT_ALONE = Decision(
-    phase="Ignored", outcome=Outcome.SETTLED, why="a label of its handle excludes it from reconciliation"
+    phase="Ignored", outcome=Outcome.SETTLED, why="the handle's ignore label excludes the claim from reconciliation"
 )
 LEFT_ALONE = Decision(phase="Ignored", outcome=Outcome.SETTLED, why="its ignore label excludes it from reconciliation")
 
@@ -155,7 +155,8 @@ def would_stand(handle: JsonObject, plan: HandlePlan, *, claimed: bool) -> Decis
 def carried(handle: JsonObject) -> Decision:
     holder = object_at(handle, "spec", "resourceClaim")
     claim = f"ResourceClaim/{text_at(holder, 'namespace')}/{text_at(holder, 'name')}"
-    return Decision(phase="Bound", outcome=Outcome.SETTLED, why=f"bound to {claim}, which reconciles it", owner=claim)
+    why = f"bound to {claim}, whose lifecycle reconciles both"
+    return Decision(phase="Bound", outcome=Outcome.SETTLED, why=why, owner=claim)
 
 
 def detached(claim: JsonObject, end: datetime | None) -> Decision:

@@ -62,8 +62,8 @@ def definition_or_wait(resources: Resources, index: int) -> JsonObject | Waiting
 
 
 def reference_for(resources: Resources, index: int, defined: JsonObject) -> JsonObject:
-    """The recorded reference, or a new one if the kind differs. If the recorded reference lacks the namespace, it is
-    added, but only while the object does not exist.
+    """The recorded reference, or a new one if the kind differs. A missing namespace is added, but only while the object
+    does not exist.
     """
     recorded, namespace = resources.recorded(index), text_at(defined, "metadata", "namespace")
     if any(defined[field] != recorded.get(field) for field in _KIND):

@@ -37,7 +37,7 @@ def condition_at(status: JsonObject, type_: str) -> JsonObject | None:
 
 
 def shown_messages(obj: JsonObject) -> str:
-    """The conditions' messages between semicolons: a fault among them was reported before."""
+    """The conditions' messages, each between semicolons. A fault that is among them was reported before."""
     messages = [text_at(condition, "message") for condition in objects_at(obj, "status", "conditions")]
     return f"; {'; '.join(messages)}; "
 

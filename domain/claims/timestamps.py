@@ -13,7 +13,7 @@ from domain.claims.references import is_detached
 
 
 def requested_end_of(claim: JsonObject) -> datetime | None:
-    """The end that the claim's spec requests. Raises UnreadableMoment."""
+    """Raises UnreadableMoment."""
     requested = text_at(claim, "spec", "lifespan", "end")
     return parse_moment(requested, "spec.lifespan.end") if requested else None
 

@@ -96,8 +96,8 @@ def update(
 ) -> tuple[Operation, ...]:
     """The operations from a live object to its definition that the filters allow. Raises BadPattern, TooDeep.
 
-    If an adopted object has no annotations, one operation adds them all, which the implied filter does not match. Then
-    only the operator's annotations, matched by `own_path`, are added.
+    If an adopted object has no annotations, one operation adds all of them, and the implied filter does not match this
+    operation. So it is reduced to the operator's annotations, which `own_path` matches.
     """
     every = (*filters, UpdateFilter(own_path))
     patch = []
@@ -112,7 +112,7 @@ def update(
 def matches(pattern: str, path: str) -> bool:
     """Whether the pattern matches the whole path. Raises BadPattern."""
     if len(path) > LONGEST_PATH:
-        raise BadPattern(pattern, f"not tried on a path of {len(path)} characters, more than {LONGEST_PATH}")
+        raise BadPattern(pattern, f"not tried on a path of {len(path)} characters; at most {LONGEST_PATH} are allowed")
     try:
         return _compiled(pattern).fullmatch(path, timeout=PATTERN_SECONDS) is not None
     except TimeoutError as error:
@@ -147,7 +147,7 @@ def _allowed(ops: JsonValue) -> tuple[str, ...]:
 @lru_cache(CACHED_PATTERNS)
 def _compiled(pattern: str) -> regex.Pattern[str]:
     if len(pattern) > LONGEST_PATTERN:
-        raise BadPattern(pattern, f"has {len(pattern)} characters, more than {LONGEST_PATTERN}")
+        raise BadPattern(pattern, f"has {len(pattern)} characters; at most {LONGEST_PATTERN} are allowed")
     try:
         return regex.compile(pattern)
     except (regex.error, RecursionError, OverflowError) as error:

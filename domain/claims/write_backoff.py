@@ -2,7 +2,7 @@
 
 The first five identical changes are made without a pause, because a person may have reverted them; from the sixth on,
 the pause between passes grows. The same applies to objects that are deleted after each creation. Pauses never delay an
-expiry. Patches without effect on the API server do not count.
+expiry. Patches that change nothing do not count.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ TRANSIENT_REASONS = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICAT
 
 
 class CreateRequest(Facts):
-    """The request to create the account, or an existing account of that name, which is adopted."""
+    """The request to create the account. If an account of that name exists already, it is adopted instead."""
 
     request_id: str = ""  # while it is set, no second request is sent
     created_account_id: str = ""
@@ -83,7 +83,6 @@ class AwaitAccount(Action):
     request_id: str
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
-        """Remember why the request failed."""
         if refusal.type in (ErrorType.INVALID, ErrorType.CONFLICT):
             return world.learn(request_id="", permit=None, failure=refusal.code)
         if refusal.type is ErrorType.ABSENT:  # unknown to AWS: search before another request

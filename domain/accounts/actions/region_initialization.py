@@ -69,4 +69,4 @@ class EndLaunches(MemberAction):
     tags: dict[str, str]
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        return world.learn(cleaned={**world.known.cleaned, self.region: "no instance of ours runs there"})
+        return world.learn(cleaned={**world.known.cleaned, self.region: "no instance of Perdure's is left"})

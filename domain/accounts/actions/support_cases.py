@@ -12,8 +12,8 @@ class SupportCase(Facts):
 
 
 class OpenSupportCase(Action):
-    """With `search`, an existing case with the same subject is adopted. With `once`, a failure is not retried, so that
-    it does not delay the pending change of state.
+    """With `search`, an existing case with the same subject is adopted. With `once`, a failure is not retried,
+    because retries would delay the Account's next state.
     """
 
     activity: ClassVar[str] = "aws.open_support_case"

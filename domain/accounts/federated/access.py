@@ -6,8 +6,8 @@ r"""The lifecycle of an AWSFederatedAccountAccess.
     deleted --> role and policies deleted --> gone
 
 If AWS refuses to update a Ready access, it stays Ready, with the condition `Synced` False. If AWS refuses the deletion
-(e.g. the customer has revoked the keys), it is retried for a day or until a person abandons the access; role and
-policies then stay in AWS.
+(e.g. the customer has revoked the keys), the deletion is retried for a day, unless a person abandons the access before.
+After that, role and policies stay in AWS.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
     if token := retry_wanted(access.metadata):
         if is_granted(world, role):  # the granted objects may have changed in AWS
             afresh = access.status.model_copy(update={"granted": NOTHING_GRANTED})
-            return world.working("compare it with AWS again", world.write_status(afresh))
+            return world.working("compare the role and its policies with AWS again", world.write_status(afresh))
         return world.retried(token)
     if is_granted(world, role):
         return world.settled(f"role {role_name(world, role)} exists in account {access.place.account_id}")

@@ -1,6 +1,6 @@
 """The statuses of an access: the replaced operator's words, and the additional condition `Synced`.
 
-If AWS refuses a step, an access becomes Failed unless it is Ready. In both cases `Synced` is False with AWS's message,
+If AWS refuses a step, a Ready access stays Ready, and any other becomes Failed. `Synced` is False with AWS's message
 until an update succeeds.
 """
 
@@ -34,7 +34,7 @@ def ready(
 ) -> FederatedAccessStatus:
     conditions = with_reason(status.conditions, AccessState.READY, AccessState.READY, "Account Access Ready", now)
     if condition_of(conditions, SYNCED) is not None:
-        conditions = _synced(conditions, TRUE, "Granted", "the role matches its spec", now)
+        conditions = _synced(conditions, TRUE, "Granted", "the IAM role matches the access's spec", now)
     return FederatedAccessStatus(
         state=AccessState.READY,
         conditions=conditions,

@@ -141,8 +141,8 @@ class EnsureAccessRole(GrantAction):
 
 
 class AttachAccessPolicies(GrantAction):
-    """With `exact`, all other policies are detached, and this access's former custom policies are deleted. `exact` is
-    False for a grant by the replaced operator, whose other policies may be intended.
+    """With `exact`, policies that are not wanted are detached, and this access's former custom policies are deleted.
+    `exact` is False for a grant by the replaced operator, to which people may have added policies.
     """
 
     activity: ClassVar[str] = "aws.attach_access_policies"

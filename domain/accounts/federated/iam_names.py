@@ -35,5 +35,5 @@ def name_fault(name: str, longest: int) -> str:
     """Why IAM would refuse the name followed by a uid; empty if IAM would accept it."""
     room = longest - SUFFIX_LENGTH - 1
     if len(name) > room:
-        return f"{name!r} has {len(name)} characters; IAM allows {room}, because Perdure appends a uid"
+        return f"{name!r} has {len(name)} characters; at most {room} fit, because Perdure appends a uid"
     return "" if _NAME.fullmatch(name) else f"{name!r} is not a valid name in IAM: letters, digits and +=,.@_- only"

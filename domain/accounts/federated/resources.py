@@ -75,8 +75,8 @@ class CustomPolicy(KubeModel):
 class FederatedRoleSpec(KubeModel):
     """The role's name and permissions."""
 
-    role_display_name: Required[str] = Field("", description="The role's name for people.")
-    role_description: Required[str] = Field("", description="The role's description, in IAM too.")
+    role_display_name: Required[str] = Field("", description="The role's name, to be read by people.")
+    role_description: Required[str] = Field("", description="The description of the role and of its IAM roles.")
     aws_managed_policies: tuple[str, ...] = Field((), description="Names of policies that AWS manages.")
     aws_custom_policy: CustomPolicy = Field(CustomPolicy(), description="A custom policy that is created for the role.")
 
@@ -126,7 +126,7 @@ class FederatedAccessStatus(KubeModel):
     """The access's state; conditions are a map by type."""
 
     conditions: Required[MapByType[tuple[Condition, ...]]] = Field((), description="What happened to the access.")
-    console_url: str = Field("", alias="consoleURL", description="The page of AWS's console that assumes the role.")
+    console_url: str = Field("", alias="consoleURL", description="The page of AWS's console that switches to the role.")
     state: Required[str] = Field("", description="Ready or Failed; empty at first.")
     granted: str = Field("", description="A digest of the role's policies and principals.")
 

@@ -98,7 +98,7 @@ def _verdict(world: FederatedRoleWorld) -> Verdict | None:
     if world.known.verdict is not None and world.known.verdict.generation == generation:
         return world.known.verdict
     if role.status.state == RoleState.VALID and not role.status.observed_generation:
-        return verdict_of(generation, ALL_VALID, "taken over as Valid from its status")
+        return verdict_of(generation, ALL_VALID, "the replaced operator has validated the role")
     return _fault(role, generation)
 
 

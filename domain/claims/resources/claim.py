@@ -38,7 +38,7 @@ class ClaimLifespan(Open):
     """The claim's wanted start and end."""
 
     start: DateTime[str] = Field("", description="Nothing is done for the claim before this time.")
-    end: DateTime[str] = Field("", description="When to delete the claim; cut to what its provider allows.")
+    end: DateTime[str] = Field("", description="When to delete the claim; earlier if its provider limits it.")
 
 
 class ClaimResource(Open):
@@ -63,7 +63,7 @@ class ResourceClaimSpec(Open):
     provider: ProviderChoice | None = Field(
         None, description="The provider that determines the resources; not together with `resources`."
     )
-    resources: tuple[ClaimResource, ...] = Field((), description="The wanted resources; excludes `provider`.")
+    resources: tuple[ClaimResource, ...] = Field((), description="The wanted resources; not together with `provider`.")
 
 
 class Approval(Open):

@@ -40,7 +40,7 @@ class HandleResource(Open):
 
     name: str = Field("", description="The resource's name, unique in the handle.")
     provider: ProviderLink | None = Field(None, description="The resource's provider.")
-    reference: ResourceReference | None = Field(None, description="The resource itself, once it has its name.")
+    reference: ResourceReference | None = Field(None, description="The resource; absent until its name is known.")
     template: JsonObject = Field(
         {}, description="The resource as requested by claim or pool, before the provider's override."
     )

@@ -83,7 +83,7 @@ class Parameter(Open):
     """A parameter that claims may give."""
 
     name: str = Field("", description="The parameter's name.")
-    allow_update: bool = Field(False, description="True if claims may change the value that was accepted first.")
+    allow_update: bool = Field(False, description="True if a claim may change the value after it was accepted.")
     default: Preserved[ParameterDefault | None] = Field(None, description="The value if the claim gives none.")
     required: bool = Field(False, description="True if a value is required.")
     validation: Validation | None = Field(None, description="What values are valid.")
@@ -102,7 +102,7 @@ class UpdateFilter(Open):
 
     path_match: Required[str] = Field("", description="Regular expression that matches a whole JSON pointer.")
     allowed_ops: tuple[str, ...] = Field(
-        DEFAULT_ALLOWED_OPS, description="The allowed operations, of add, remove and replace; all if absent."
+        DEFAULT_ALLOWED_OPS, description="The allowed operations: add, remove, replace. If absent, all three."
     )
 
 
@@ -111,7 +111,7 @@ class ResourceProviderSpec(Open):
 
     approval: ProviderApproval | None = Field(None, description="Whether claims need an approval.")
     default: JsonObject | None = Field(
-        None, description="Merged once into claims' templates, where the templates have no value."
+        None, description="Values that are added, one time only, where a claim's template has none."
     )
     disable_creation: bool = Field(False, description="True to bind claims to existing free handles only.")
     health_check: str = Field("", description="Expression over the resource: true if it is healthy.")

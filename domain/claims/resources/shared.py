@@ -120,7 +120,7 @@ class ResourceState(Open):
     """The state of one resource."""
 
     name: str = Field("", description="The resource's name, unique in the handle.")
-    reference: ResourceReference | None = Field(None, description="The resource itself, once it has its name.")
+    reference: ResourceReference | None = Field(None, description="The resource; absent until its name is known.")
     healthy: bool | None = Field(None, description="The result of the provider's health check; absent if unknown.")
     ready: bool | None = Field(None, description="The result of the provider's readiness check; absent if unknown.")
     waiting_for: WaitingReason = Field("", description="What must happen before the resource is created.")

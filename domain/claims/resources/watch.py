@@ -1,6 +1,6 @@
 """ResourceWatch: shows which kinds of managed resources are watched, one object per kind and namespace.
 
-Perdure writes it for people; no pass reads it. Poolboy 1.14 and later start a watch process for each.
+Perdure writes it for people; no pass reads it. Poolboy 1.14 and later start a watch process for each object.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Soft limits of templates, far above normal use and far below damage; the error names the limit.
 
-A template that is slow in other ways is ended with its process (activities/claims/evaluator.py). The API server refuses
-requests above 3 MiB, and etcd refuses objects above 1.5 MiB.
+A template may stay within these limits and still need too much time or memory: then it is killed with its process
+(activities/claims/evaluator.py).
 """
 
 from __future__ import annotations

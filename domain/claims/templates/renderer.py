@@ -76,8 +76,8 @@ class Renderer:
     ) -> Json:
         """Render the strings of a template. Raises TemplateError.
 
-        `what` is its location, for errors: "provider x, override". `lazy` are weaker variables (vars of providers and
-        handles), whose texts are templates under the newer rules.
+        `what` is its location, for errors: "provider x, override". `lazy` are vars of providers and handles, which
+        `variables` override; under the newer rules, their texts are templates.
         """
         announce(what)
         run = _Run(self, variables, lazy or {})
@@ -92,7 +92,7 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> bool:
-        """Whether the expression is true. (In Poolboy, a multi-line expression always is.) Raises TemplateError."""
+        """Whether the expression holds. (In Poolboy, a multi-line expression is always true.) Raises TemplateError."""
         announce(what)
         run = _Run(self, variables, lazy or {})
         return self._guarded(lambda: truth(run.text(condition_template(expression))), what)
@@ -211,7 +211,7 @@ def _converted(text: str, kind: str, *, newer: bool) -> object:
 
 
 def _refuse_halves(text: str) -> None:
-    """Raise UnicodeEncodeError for surrogates, which objects and the evaluator's answers cannot contain."""
+    """Raise UnicodeEncodeError for surrogates, which Kubernetes objects and the evaluator's answers cannot contain."""
     if not text.isascii():
         text.encode()
 

@@ -305,7 +305,7 @@ async def test_a_claim_that_cannot_be_ended_blocks_no_other_and_checks_itself(
     await ended.batch()
     assert ended.notified == [("plain", False)]
     assert sorted(key.name for key in ended.woken if key != BINDER) == ["bug", "unanswered"]
-    assert "users/unanswered was not deleted by its batch, its own workflow deletes it: no answer" in caplog.text
+    assert "users/unanswered was not deleted by its batch: no answer" in caplog.text
 
 
 async def test_ends_leave_places_to_the_claims_that_wait(ended: Area) -> None:

@@ -197,7 +197,7 @@ async def test_a_role_of_another_account_is_assumed_where_it_is_said(
     identity = await asyncio.to_thread(callers.caller(place).ask_identity)
     assert identity.account_id == account
     elsewhere = Place(account="999999999999", region=REGION, role=role)
-    with pytest.raises(Denied, match="nothing is done there"):
+    with pytest.raises(Denied, match="nothing is done with this session"):
         await asyncio.to_thread(callers.caller(elsewhere).ask_identity)
 
 
