@@ -84,8 +84,8 @@ class Installation(_Group):
     )
     cluster: str = Field(
         "",
-        description="Name of the watched cluster, needed if several share a Temporal namespace: workflow ids and task "
-        "queues begin with it, and a cluster's workers serve only this cluster.",
+        description="Name of the watched cluster, needed if several share a Temporal namespace. Workflow ids and task "
+        "queues begin with the name, so workers serve only the cluster that they name.",
     )
     installation: str = Field(
         "perdure",
@@ -203,9 +203,8 @@ class Accounts(_Group):
     accounts_poll: Duration = Field(
         timedelta(seconds=60),
         gt=timedelta(0),
-        description="Interval at which AWS is polled for progress that it does not report by events: at most this long "
-        "for support cases, up to 5 times as long for regions that are being enabled, up to 10 times as long for quota "
-        "requests.",
+        description="Longest interval between queries about a support case: AWS reports its progress by no event. The "
+        "interval is up to 5 times as long for regions that are being enabled, up to 10 times for quota requests.",
     )
     accounts_create_budget: int = Field(
         30,
@@ -286,7 +285,7 @@ class LoadBalancers(_Group):
     )
     loadbalancers_ntp_pools: Names = Field((), description="NTP pools of the machines, comma-separated.")
     loadbalancers_ntp_servers: Names = Field(
-        (), description="NTP servers of the machines, comma-separated; without servers and pools, pool.ntp.org."
+        (), description="NTP servers of the machines, comma-separated. Without servers and pools, pool.ntp.org is used."
     )
     loadbalancers_agent_interval: Duration = Field(
         timedelta(0), description="How often machines' agents report, 5 to 170 s; 0 for their own default."

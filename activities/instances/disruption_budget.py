@@ -73,7 +73,7 @@ class Disruptions:
         except ApiError as error:
             if not taken or machine.control_plane:
                 raise
-            log.warning("%s is disrupted without an entry in the ledger: %s", machine.key.path, error)
+            log.warning("%s is disrupted without being recorded in the Lease: %s", machine.key.path, error)
             return Turn(at=now())
 
     async def end(self, instance: str) -> None:

@@ -25,7 +25,7 @@ def group_of(event: InstanceEvent) -> GroupKey | None:
 
 
 def on_host(event: InstanceEvent, instances: Iterable[str]) -> tuple[InstanceEvent, ...]:
-    """One event for each of these instances on the event's dedicated host. An event that names an instance itself is
+    """One event for each of the `instances` of the event's dedicated host. An event that names an instance is returned
     unchanged.
     """
     if event.instance_id:

@@ -1,7 +1,7 @@
 """When the reaction to a scheduled event begins and ends.
 
 It begins 24 hours (`maintenance_lead`) before the date; for an expedited event, at once. It ends when the event is
-withdrawn, resolved or past; `node_cordon.py` has the uncordoning. An event with another date is another cause.
+withdrawn, resolved or past; `node_cordon.py` then uncordons the Node. An event with another date is another cause.
 """
 
 from __future__ import annotations

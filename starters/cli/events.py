@@ -88,7 +88,7 @@ def redrive(
 ) -> None:
     """Send dead letters to their queue again."""
     if bool(messages) is everything:
-        raise typer.BadParameter("name dead letters, or ask for --all")
+        raise typer.BadParameter("give the ids of dead letters, or --all")
     from starters.events import dead_letters
 
     chosen = {each.message_id for each in _named(_look(queue), messages)} if messages else set()

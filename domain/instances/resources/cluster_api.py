@@ -101,7 +101,7 @@ class Machine(HeldObject):
 
     @property
     def etcd_healthy(self) -> bool:
-        """Whether KubeadmControlPlane finds the Machine's etcd member healthy; True if there is none."""
+        """Whether KubeadmControlPlane finds the Machine's etcd member healthy; True without this condition."""
         condition = condition_of(self.status.conditions, _ETCD_HEALTHY)
         return condition is None or condition.status == "True"
 
