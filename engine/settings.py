@@ -85,7 +85,7 @@ class Installation(_Group):
     cluster: str = Field(
         "",
         description="Name of the watched cluster, needed if several share a Temporal namespace. Workflow ids and task "
-        "queues begin with the name, so workers serve only the cluster that they name.",
+        "queues begin with the name. A worker serves only the cluster that its own setting names.",
     )
     installation: str = Field(
         "perdure",
