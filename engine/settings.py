@@ -237,7 +237,7 @@ class Claims(_Group):
         "poolboy",
         min_length=1,
         validation_alias="OPERATOR_NAMESPACE",
-        description="The operator's namespace: all handles, pools, providers and watches are in it.",
+        description="Namespace of all ResourceHandles, ResourcePools, ResourceProviders and ResourceWatches.",
     )
     claims_cluster_domain: str = Field(
         "",

@@ -1,4 +1,4 @@
-"""Permits the disruption of a machine only if its node group has room. Disruptions in progress are recorded in an
+"""Permits the disruption of a machine only within its node group's limit. Disruptions in progress are recorded in an
 annotation of one Lease in Perdure's own namespace: of two workers that write at the same time, one has to read again.
 """
 

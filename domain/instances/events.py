@@ -42,9 +42,7 @@ class InstanceState(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The place in this order, from 0. Of two states within the same second, the state with the higher rank is the
-        later one.
-        """
+        """The place among the states, from 0. Of two states within one second, that with the higher rank is later."""
         return list(InstanceState).index(self)
 
     @property

@@ -1,6 +1,6 @@
 """The reactions to instances that AWS reclaims. By default Perdure only labels them.
 
-For the instances that an InterruptionPolicy selects, it takes precedence over the settings.
+For the instances that it selects, an InterruptionPolicy takes precedence over the settings.
 """
 
 from __future__ import annotations

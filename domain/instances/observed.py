@@ -1,7 +1,7 @@
 """The input of one instance's decisions: its memory, its observed objects, and its events.
 
-Events are added to the record when they are handed over. An observation adds the Kubernetes objects, an answer of AWS
-the `facts`.
+Events are added to the record when they are handed over. An observation adds the Kubernetes objects, and an
+answer of AWS adds the `facts`.
 """
 
 from __future__ import annotations

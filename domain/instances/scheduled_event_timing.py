@@ -28,8 +28,8 @@ def begins_at(notice: HealthNotice, lead: timedelta, received_at: datetime) -> d
 def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
     """The scheduled events that are neither over nor refuted.
 
-    An instance that is stopped and started moves to other hardware. Notices from before no longer apply, unless they
-    are repeated.
+    An instance that is stopped and started moves to other hardware. Earlier notices no longer apply, unless they are
+    repeated.
     """
     for _, planned in sorted(record.planned.items()):
         end = end_of(planned)
