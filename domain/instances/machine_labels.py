@@ -86,7 +86,7 @@ def metadata_patch(meta: ObjectMeta, labels: Mapping[str, str | None], story: st
 
 
 def story_of(meta: ObjectMeta) -> Story:
-    """The annotation's content; empty if the annotation is absent or invalid."""
+    """Empty if the annotation is absent or invalid."""
     try:
         story = Story.model_validate_json(meta.annotations.get(EVENTS_ANNOTATION, "{}"))
     except ValidationError:

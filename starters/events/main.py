@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 
 async def run_events(settings: Settings, *, stop: asyncio.Event | None = None, health: Health | None = None) -> None:
-    """Run the consumer until it is stopped. Raises ValueError if the settings name an invalid queue."""
+    """Raises ValueError if the settings name an invalid queue."""
     found = places(settings.instances_queues)
     async with stopped_by_signals(stop) as stopped:
         if health is not None:
