@@ -305,7 +305,7 @@ class LoadBalancers(_Group):
         "",
         validation_alias="CLUSTER_NAMESPACE",
         description="Namespace of the LoadBalancers of Services and of the Secret with the OpenStack credentials. "
-        "Services are served if this, SECRET_NAME, FLOATING_NET_ID and NETWORK_ID are set.",
+        "Services are served if this setting, SECRET_NAME, FLOATING_NET_ID and NETWORK_ID are set.",
     )
     loadbalancers_secret_name: str = Field(
         "",

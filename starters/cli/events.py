@@ -98,7 +98,7 @@ def redrive(
     if not sent:
         warn("no dead letter was sent again")
     if everything and len(sent) >= MOST:
-        warn(f"{MOST} dead letters of a queue are sent at a time: `perdure events list` shows the rest")
+        warn(f"at most {MOST} dead letters of a queue are sent at a time: `perdure events list` shows the rest")
 
 
 def _look(queue: str) -> list[DeadLetter]:

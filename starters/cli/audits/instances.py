@@ -75,7 +75,7 @@ def unserved(open_: Collection[object]) -> Iterator[Finding]:
         yield Finding(
             area=AREA,
             subject="PERDURE_INSTANCES_QUEUES",
-            problem=f"it names no queue, but {len(open_)} instances have lifecycles; nothing was compared",
+            problem=f"it names no queue, but {len(open_)} instances have lifecycles: nothing was compared",
             advice="set it for this command as it is set for the worker",
         )
 
