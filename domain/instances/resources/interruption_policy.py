@@ -263,13 +263,13 @@ class InterruptionPolicySpec(KubeModel):
     )
     hook_margin_seconds: Annotated[int, Marker(minimum=0, maximum=3600)] | None = Field(
         None,
-        description="A hook is completed this long before its time is over, even if Pods are left. At most half of its "
-        "time applies.",
+        description="A hook is completed this long before its time is over, even if Pods are left. At least half of the "
+        "time is left to drain.",
     )
     heartbeat_seconds: Annotated[int, Marker(minimum=10, maximum=3600)] | None = Field(
         None,
-        description="Longest interval between heartbeats of a hook. At most half of the hook's timeout applies, and at "
-        "most 300.",
+        description="Longest interval between heartbeats of a hook. Never more than 300 seconds or half of the hook's "
+        "timeout applies.",
     )
     hook_limit_seconds: Annotated[int, Marker(minimum=30, maximum=48 * 3600)] | None = Field(
         None, description="Longest time until a hook is completed; by default AWS's own limit."
