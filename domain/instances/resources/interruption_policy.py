@@ -263,13 +263,13 @@ class InterruptionPolicySpec(KubeModel):
     )
     hook_margin_seconds: Annotated[int, Marker(minimum=0, maximum=3600)] | None = Field(
         None,
-        description="A hook is completed this long before its time is over, even if Pods are left. At least half of the "
-        "time is left to drain.",
+        description="A hook is completed this long before its time is over, even if Pods are left. The margin is at most "
+        "half of the hook's time.",
     )
     heartbeat_seconds: Annotated[int, Marker(minimum=10, maximum=3600)] | None = Field(
         None,
-        description="Longest interval between heartbeats of a hook. Never more than 300 seconds or half of the hook's "
-        "timeout applies.",
+        description="Longest interval between heartbeats of a hook. A value above 300, or above half of the hook's "
+        "timeout, has no effect.",
     )
     hook_limit_seconds: Annotated[int, Marker(minimum=30, maximum=48 * 3600)] | None = Field(
         None, description="Longest time until a hook is completed; by default AWS's own limit."
