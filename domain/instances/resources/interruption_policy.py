@@ -263,8 +263,8 @@ class InterruptionPolicySpec(KubeModel):
     )
     hook_margin_seconds: Annotated[int, Marker(minimum=0, maximum=3600)] | None = Field(
         None,
-        description="A hook is completed this long before its time is over, even if Pods are left. The margin is at most "
-        "half of the hook's time.",
+        description="A hook is completed this long before its time is over, even if Pods are left. The margin is at "
+        "most half of the hook's time.",
     )
     heartbeat_seconds: Annotated[int, Marker(minimum=10, maximum=3600)] | None = Field(
         None,
