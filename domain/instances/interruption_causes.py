@@ -99,7 +99,7 @@ def open_interruptions(record: InstanceRecord) -> Iterator[tuple[EventKind, Inte
 
 
 def announced(record: InstanceRecord) -> list[Interruption]:
-    """The open notices of an interruption; a recommendation to rebalance is none."""
+    """The open notices of an interruption. Recommendations to rebalance do not count."""
     return [notice for kind, notice in open_interruptions(record) if kind is not EventKind.REBALANCE]
 
 

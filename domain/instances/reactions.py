@@ -121,7 +121,7 @@ def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
 
 
 def withdrawal_unproven(world: InstanceWorld, found: Sequence[Cause]) -> bool:
-    """Whether a Node was drained for a scheduled event, and AWS has not confirmed yet that the event is over."""
+    """Whether the scheduled event that led to the drain seems to be over, and AWS has yet to confirm that."""
     record, drain = world.record, world.record.drain
     if drain is None or any(cause.name == drain.cause for cause in found):
         return False

@@ -101,7 +101,7 @@ class Machine(HeldObject):
 
     @property
     def etcd_healthy(self) -> bool:
-        """Whether KubeadmControlPlane finds the Machine's etcd member healthy; True without this condition."""
+        """Whether KubeadmControlPlane finds the Machine's etcd member healthy; True if it reports nothing."""
         condition = condition_of(self.status.conditions, _ETCD_HEALTHY)
         return condition is None or condition.status == "True"
 

@@ -82,7 +82,7 @@ def unserved(open_: Collection[object]) -> Iterator[Finding]:
 
 def findings(machines: Mapping[str, AWSMachine | Node], bulk: Bulk) -> Iterator[Finding]:
     for trouble in bulk.troubles:
-        yield Finding(area=AREA, subject="EC2", problem=trouble, advice="correct this; its instances were not compared")
+        yield Finding(area=AREA, subject="EC2", problem=trouble, advice="correct this; no instance there was compared")
     for instance, machine in machines.items():
         key, facts = bulk.facts.get(instance, (None, None))
         if key is None or facts is None:
@@ -97,7 +97,7 @@ def findings(machines: Mapping[str, AWSMachine | Node], bulk: Bulk) -> Iterator[
 def pool_findings(pools: Iterable[AWSMachinePool], groups: BulkGroups) -> Iterator[Finding]:
     for trouble in groups.troubles:
         yield Finding(
-            area=AREA, subject="Auto Scaling", problem=trouble, advice="correct this; its groups were not compared"
+            area=AREA, subject="Auto Scaling", problem=trouble, advice="correct this; no group there was compared"
         )
     for pool in pools:
         found = groups.instances.get(pool.group) if pool.group else None
