@@ -36,7 +36,7 @@ class MissingWorker(Model):
     @property
     def message(self) -> str:
         of_version = f" of version {self.build_id}" if self.build_id else ""
-        waiting = f"; open lifecycles that need it: {self.open}" if self.open is not None else ""
+        waiting = f"; open lifecycles of this version: {self.open}" if self.open is not None else ""
         return f"no worker for {self.area}: none{of_version} polls the task queue {self.queue}{waiting}"
 
 

@@ -54,7 +54,7 @@ class Reachability:
 
     def unready(self) -> Iterable[str]:
         if self._trouble:
-            yield f"no answer since {self._since}: {self._trouble}. It is checked again every few seconds"
+            yield f"no answer since {self._since}: {self._trouble}. The check is repeated every few seconds"
 
     @property
     def failing(self) -> bool:

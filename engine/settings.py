@@ -84,8 +84,8 @@ class Installation(_Group):
     )
     cluster: str = Field(
         "",
-        description="Name of the watched cluster, needed if several share a Temporal namespace: workflow ids and task "
-        "queues begin with it, and a cluster's workers serve only this cluster.",
+        description="Name of the watched cluster, needed if several share a Temporal namespace. Workflow ids and task "
+        "queues begin with the name. A worker serves only the cluster that its own setting names.",
     )
     installation: str = Field(
         "perdure",
@@ -203,9 +203,8 @@ class Accounts(_Group):
     accounts_poll: Duration = Field(
         timedelta(seconds=60),
         gt=timedelta(0),
-        description="Interval at which AWS is polled for progress that it does not report by events: at most this long "
-        "for support cases, up to 5 times as long for regions that are being enabled, up to 10 times as long for quota "
-        "requests.",
+        description="Longest interval between queries about a support case: AWS reports its progress by no event. The "
+        "interval is up to 5 times as long for regions that are being enabled, up to 10 times for quota requests.",
     )
     accounts_create_budget: int = Field(
         30,
@@ -238,7 +237,7 @@ class Claims(_Group):
         "poolboy",
         min_length=1,
         validation_alias="OPERATOR_NAMESPACE",
-        description="The operator's namespace: all handles, pools, providers and watches are in it.",
+        description="Namespace of all ResourceHandles, ResourcePools, ResourceProviders and ResourceWatches.",
     )
     claims_cluster_domain: str = Field(
         "",
@@ -286,7 +285,7 @@ class LoadBalancers(_Group):
     )
     loadbalancers_ntp_pools: Names = Field((), description="NTP pools of the machines, comma-separated.")
     loadbalancers_ntp_servers: Names = Field(
-        (), description="NTP servers of the machines, comma-separated; without servers and pools, pool.ntp.org."
+        (), description="NTP servers of the machines, comma-separated. Without servers and pools, pool.ntp.org is used."
     )
     loadbalancers_agent_interval: Duration = Field(
         timedelta(0), description="How often machines' agents report, 5 to 170 s; 0 for their own default."
@@ -306,7 +305,7 @@ class LoadBalancers(_Group):
         "",
         validation_alias="CLUSTER_NAMESPACE",
         description="Namespace of the LoadBalancers of Services and of the Secret with the OpenStack credentials. "
-        "Services are served if this, SECRET_NAME, FLOATING_NET_ID and NETWORK_ID are set.",
+        "Services are served if this setting, SECRET_NAME, FLOATING_NET_ID and NETWORK_ID are set.",
     )
     loadbalancers_secret_name: str = Field(
         "",

@@ -117,7 +117,7 @@ async def _register(client: Client, retention: timedelta) -> None:
         if error.status in _REFUSED:
             raise NamespaceUnfit(
                 f"namespace {client.namespace!r} does not exist, and these credentials may not create it "
-                f"({error.message}); in Temporal Cloud, create it there: tcld namespace create, or Terraform"
+                f"({error.message}); in Temporal Cloud, create it with `tcld namespace create` or Terraform"
             ) from error
         if error.status is not RPCStatusCode.ALREADY_EXISTS:
             raise
@@ -164,7 +164,8 @@ async def _add_attributes(client: Client) -> list[str]:
         if time.monotonic() > deadline:
             missing = ", ".join(sorted(SEARCH_ATTRIBUTES.keys() - known.keys()))
             raise NamespaceUnfit(
-                f"{client.namespace!r} does not know {missing} {SEEN_SECONDS:.0f} s after the registration"
+                f"{SEEN_SECONDS:.0f} s after their registration, {client.namespace!r} still lacks the search "
+                f"attributes {missing}"
             )
         await asyncio.sleep(_BETWEEN_LOOKS)
 

@@ -92,7 +92,7 @@ class AutoScalingGroupWorkflow(Passes[GroupWorld]):
         while self.dirty:
             await self.live()
 
-    @workflow.signal(name=ENDED, description="Results of its launches and terminations; a wake follows.")
+    @workflow.signal(name=ENDED, description="Results of this group's launches and terminations; a wake follows.")
     def ended(self, record: GroupRecord) -> None:
         """Remember the result of a launch or termination, which Auto Scaling may not list yet."""
         self.world = self.world.with_record(record)

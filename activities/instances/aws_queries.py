@@ -1,7 +1,7 @@
 """Queries to AWS about instances, and answers to lifecycle hooks.
 
-    query ──► a call for this account and region is running: gather   ┐ one call answers
-         └──► no call is running: call at once, for gathered queries  ┘ up to 200 instances
+    query ──► no call for this account and region is running: call at once
+         └──► a call is running: wait for the next call, which is for all waiting queries, up to 200 instances
 
 EC2's limits are per account and region, so one call at a time runs for each account and region. If an answer has
 several instances of a group, one query reads the group's hooks for all of them. It runs alongside the next call.

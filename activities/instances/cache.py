@@ -4,9 +4,9 @@
     Machine by name and by its MachineDeployment · MachineDeployment by the instances that it replaces
     Node by the id of its instance, where Nodes are served · InterruptionPolicy, all of them
 
-A pass gets no AWSMachine older than the one it saw last. While a watch is broken, passes fail as Unavailable. Passes do
-not wait for MachineDeployments: until MachineDeployments are listed, no replacement is seen. Actions that change a
-MachineDeployment read it from the API server.
+No pass gets an earlier version of an AWSMachine than the instance's previous pass. While a watch is broken, passes fail
+as Unavailable. Passes do not wait for MachineDeployments: until MachineDeployments are listed, no replacement is seen.
+Actions that change a MachineDeployment read it from the API server.
 """
 
 from __future__ import annotations

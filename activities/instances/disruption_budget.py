@@ -1,4 +1,4 @@
-"""Permits the disruption of a machine only if its node group has room. Disruptions in progress are recorded in an
+"""Permits the disruption of a machine only within its node group's limit. Disruptions in progress are recorded in an
 annotation of one Lease in Perdure's own namespace: of two workers that write at the same time, one has to read again.
 """
 
@@ -73,7 +73,7 @@ class Disruptions:
         except ApiError as error:
             if not taken or machine.control_plane:
                 raise
-            log.warning("%s is disrupted without an entry in the ledger: %s", machine.key.path, error)
+            log.warning("%s is disrupted without being recorded in the Lease: %s", machine.key.path, error)
             return Turn(at=now())
 
     async def end(self, instance: str) -> None:

@@ -1,4 +1,4 @@
-"""The upkeep of queues and rules: one activity checks an account and region, and corrects differences up to an error.
+"""The upkeep of queues and rules: one activity corrects an account and region, and stops at the first error.
 
 In observe mode and for `plan` the differences are only reported.
 """

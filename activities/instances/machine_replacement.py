@@ -246,7 +246,7 @@ class MachineActivities(Activities):
                 because = f"Machine {which.name} stays"
             else:
                 because = f"Machine {which.name} is deleted, "
-                because += f"replaced by {young.metadata.name}" if young else "its replacement is not ready"
+                because += f"replaced by {young.metadata.name}" if young else "and its replacement is not ready"
             notices.append(normal("ReplacementEnded", f"{scaled}: {because}", about=about(deployment)))
             return young is not None
         raise Unavailable(

@@ -169,7 +169,7 @@ class NodeActivities(Activities):
         return Emptied(at=now(), delayed=after, notices=_on_each(node, warning, "DrainForced", message))
 
     async def _force(self, api: KubeApi, node: EmptyNode, pods: NodePods, left: Sequence[Pod]) -> None:
-        """Delete the Pods, and wait for their end: a completed hook leaves them no time."""
+        """Delete the Pods, and wait for their end: after a hook's completion they would have no time to end."""
         uids = {pod.metadata.uid for pod in left if not await delete(api, pod, node.how)}
         while any(pod.metadata.uid in uids and not pod.overdue(now()) for pod in await pods.left() or ()):
             rest = (node.until - now()).total_seconds() if node.until is not None else EVICT_AGAIN
@@ -253,7 +253,7 @@ async def _marked(api: KubeApi, node: CordonNode) -> bool:
 
 
 async def _evicted(api: KubeApi, pod: Pod, node: EmptyNode) -> str:
-    """Returns what delays the Pod's end."""
+    """Evict the Pod, unless it asks not to be disrupted. Returns what delays its end."""
     refused = pod.request_not_to_disrupt if node.how.spares else ""
     return refused or pod.overdue(now()) or without_request(await evict(api, pod, node.how))
 

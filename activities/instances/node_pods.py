@@ -68,7 +68,7 @@ def instance_of(node: JsonObject) -> str:
 
 
 async def evict(api: KubeApi, pod: Pod, how: Draining) -> str:
-    """Evict a Pod. Returns the reason of a refusal; empty if there was none."""
+    """Returns the reason of a refusal; empty if there was none."""
     if pod.metadata.deleting:
         return ""
     if how.budgets is Budgets.IGNORE:
@@ -83,7 +83,7 @@ async def evict(api: KubeApi, pod: Pod, how: Draining) -> str:
 
 
 async def delete(api: KubeApi, pod: Pod, how: Draining) -> str:
-    """Delete a Pod. Returns the reason of a refusal; empty if there was none."""
+    """Returns the reason of a refusal; empty if there was none."""
     meta, grace = pod.metadata, _seconds(how.pod_grace)
     return await _refusal(api.delete(POD, meta.namespace, meta.name, uid=meta.uid, grace_period=grace))
 

@@ -1,8 +1,8 @@
 """The pass over an instance: reads its objects from the cache, and corrects its labels.
 
 The labelled object is the AWSMachine; or a Node of Perdure's own cluster, if no AWSMachine and no machine pool has the
-instance. Several AWSMachines may name one instance while one replaces the other. Each is labelled; reactions use the
-oldest one that is not being deleted.
+instance. While one AWSMachine replaces another, both may name the instance. Both are labelled; reactions use the oldest
+one that is not being deleted.
 
 The pass normally reads neither cloud nor API server, so an event costs one activity and, if a label changes, one
 request. A label is written before any other action for the instance, even for paused machines.

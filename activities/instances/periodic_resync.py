@@ -1,4 +1,4 @@
-"""The sweep: every instance and group of every account and region is checked periodically, as events may be lost.
+"""The sweep: every instance and group is checked periodically, because events may be lost.
 
 If EC2's answer differs from an instance's label, or from the date in its annotation, the answer is sent to the
 instance's workflow, which then needs no query of its own. It is also sent if the annotation has an open lifecycle

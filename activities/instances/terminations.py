@@ -1,7 +1,7 @@
 """Terminates instances of drained Nodes.
 
-Before that, the Node is read from the API server again (its uid, and the instance and region in its provider id), and
-the instance from EC2. AWS has confirmed the cause within the last minute.
+Before a termination, the Node is read from the API server again (its uid, and the instance and region in its provider
+id), and the instance from EC2. AWS has confirmed the cause within the last minute.
 """
 
 from __future__ import annotations

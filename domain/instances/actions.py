@@ -48,7 +48,7 @@ class Because(Model):
 
 
 class LookAtInstance(_InstanceAction):
-    """Read the objects of the instance, and write the labels that follow from the record.
+    """Read the objects of the instance, and write the labels that its recorded events require.
 
     A local activity: a normal one would double the cost of an event (measured).
     """
@@ -157,8 +157,8 @@ class _MachineAction(_InstanceAction):
 
 
 class _TakesTurn(_InstanceAction):
-    """An action that first asks for permission to disrupt the machine. The permission stays in the ledger if the
-    disruption fails or is cancelled.
+    """An action that first asks for permission to disrupt the machine. The permission stays in force if
+    the disruption fails or is cancelled.
     """
 
     cause: str
@@ -178,7 +178,7 @@ class _TakesTurn(_InstanceAction):
 
 
 class Asked(Reported):
-    """The permission to disrupt a Machine, and its replacement or why it gets none."""
+    """The permission to disrupt a Machine, and the requested replacement or the reason why there is none."""
 
     turn: Turn
     replacement: Replacement | None = None
@@ -194,7 +194,7 @@ class AskReplacement(_MachineAction, _TakesTurn):
 
     @property
     def most_attempts(self) -> int:
-        """Few, so that the decision learns of the error: at the deadline it deletes the Machine unreplaced."""
+        """Few, so that the decision learns of an error. At the cause's deadline it deletes the Machine unreplaced."""
         return 3
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]

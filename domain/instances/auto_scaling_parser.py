@@ -1,6 +1,6 @@
 """Auto Scaling's messages: lifecycle actions, results of launches and terminations, and tests, which are ignored.
 
-A lifecycle action may come directly, without EventBridge's envelope. Its id is then `RequestId` with the token.
+A lifecycle action may come directly, without EventBridge's envelope. Its `RequestId` and token are then the event's id.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A node group is a control plane, a MachineDeployment, a MachineSet or a machine pool; for Nodes without Machines it is a
 managed node group, a node pool, an instance group, or all Nodes without a label of such a group. A disruption begins
 when Perdure deletes a Machine or cordons its Node. It ends once the Machine is replaced or the Node is uncordoned. It
-ends after an hour at the latest, because a group that was scaled down gets no replacement.
+counts for at most an hour, because a group that was scaled down gets no replacement.
 
 - A control plane loses one machine at a time, and only while its other machines and their etcd members are healthy, so
   that etcd keeps its quorum.
@@ -43,8 +43,8 @@ class Turn(Model):
         return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
 
     def holds_up(self, now: datetime, *, taken: bool) -> bool:
-        """Whether this answer makes a cause wait. If AWS is reclaiming the instance (`taken`), only an answer to a
-        request that said so counts.
+        """Whether this answer makes a cause wait. If AWS reclaims the instance now (`taken`), an answer to a request
+        without `taken` does not.
         """
         return self.waits(now) and (self.taken or not taken)
 
@@ -126,7 +126,7 @@ def waits_for(
 ) -> str:
     """Why the machine waits: its group, the machines that it waits for, and the limit; empty if it may be disrupted.
 
-    `members` are the machines of the node group, `under_way` the group's disruptions in the ledger. `taken`: whether
+    `members` are the machines of the node group, `under_way` the group's recorded disruptions. `taken`: whether
     AWS reclaims the instance now.
     """
     group, uid = node_group(machine), machine.metadata.uid
@@ -150,8 +150,8 @@ def waits_for(
 
 
 def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> int:
-    """How many healthy machines the group has once a disruption of the machine is over: in a control plane all its
-    machines, in another group as many as now.
+    """A disruption of the machine is over once the group has this many healthy machines: all in a control plane, in
+    other groups as many as are healthy now.
     """
     return sum(machine.control_plane or _well(each) for each in members)
 
@@ -159,8 +159,8 @@ def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> in
 def _lasting(
     machine: Machine | Node, others: Sequence[Machine | Node], under_way: Sequence[Disruption], now: datetime
 ) -> list[Disruption]:
-    """The unfinished disruptions of other machines: the disrupted machine still exists, or the group has fewer healthy
-    machines than before.
+    """The disruptions of other machines that are not over: the disrupted machine still exists, or its replacement is
+    not healthy yet.
     """
     young = [each for each in under_way if each.uid != machine.metadata.uid and _young(each, now)]
     there = {each.metadata.uid for each in others}

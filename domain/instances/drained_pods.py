@@ -64,14 +64,14 @@ class Pod(KubeModel):
         return f"Pod {self.name} should have ended at {timestamp(ends)}{waits}"
 
     def given_up(self, now: datetime) -> bool:
-        """Whether a drain no longer waits for the Pod, if its kubelet is unreachable."""
+        """Whether the drain of a Node whose kubelet is unreachable stops waiting for the Pod."""
         ends = self.metadata.deletion_timestamp
         return ends is not None and now - ends > _UNREACHABLE
 
 
 def end_of_drain(how: Draining, since: datetime, until: datetime | None, left: Sequence[Pod]) -> datetime | None:
-    """When the drain's time is over. With `Force`, the remaining Pods are deleted at that time, which is earlier than
-    `until` by their longest grace period or half of the time, whichever is shorter.
+    """When the drain's time is over. With `Force`, the remaining Pods are deleted then. To leave them time to end, this
+    is earlier than `until` by their longest grace period, at most by half of the drain's time.
     """
     if until is not None and how.budgets is Budgets.FORCE:
         grace = max(pod.grace for pod in left) if how.pod_grace is None else how.pod_grace

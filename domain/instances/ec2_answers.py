@@ -18,7 +18,7 @@ _AFTER_MISS = timedelta(seconds=60)
 
 
 def answered(record: InstanceRecord, facts: Facts, *, absence_counts: bool = True) -> InstanceRecord:
-    """`absence_counts`: whether an instance unknown to EC2 counts as ended, as it does only in its own account."""
+    """`absence_counts`: whether an instance that EC2 does not know counts as ended (`InstanceWorld.absence_counts`)."""
     standing = record.standing
     if standing is not None and standing.asked and standing.time > facts.at:
         # EC2 has given a newer answer: a sweep over many instances delivers its answers late.

@@ -105,7 +105,7 @@ def known_text(fields: Fields, name: str) -> str:
 
 
 def usable_id(text: object, longest: int = _LONGEST_ID) -> bool:
-    """Whether the text is short, printable ASCII without space or slash, as slashes join the parts of workflow ids. No
+    """Whether the text is short, printable ASCII without space or slash: slashes separate the parts of workflow ids. No
     other form is required, because emulators have ids of their own form.
     """
     return (

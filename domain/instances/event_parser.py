@@ -93,7 +93,7 @@ def _foreign(header: Header, message: Message) -> tuple[Ignored, ...]:
 
 
 def _unknown(source: str) -> str:
-    """One of two words, and not `source` itself: the word becomes a metric's label, and `source` is untrusted text."""
+    """The reason, one of two words: as a metric's label, it must not include the untrusted `source`."""
     return "unknown-type" if source in (c.EC2_SOURCE, c.AUTO_SCALING_SOURCE, c.HEALTH_SOURCE) else "unknown-source"
 
 

@@ -1,7 +1,7 @@
 """An instance as its events show it: the memory that its workflow carries from run to run.
 
 Events may arrive in any order and more than once: the record is the same for every order. `state_ordering.py` decides
-which state counts. Between copies of one notice, scheduled event or lifecycle action, AWS's time decides.
+which state counts. Of several messages about one notice, scheduled event or lifecycle action, AWS's time selects one.
 
 Every collection is bounded. Nothing is lost with the workflow: states and scheduled events can be read from AWS again;
 notices and the tokens of lifecycle actions are in the object's annotation.
@@ -294,8 +294,8 @@ def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
 
 
 def refuted(record: InstanceRecord, cause: str, at: datetime) -> InstanceRecord:
-    """The record with a cause that AWS did not confirm. Copies of the cause's event cause no reaction. If the cause is
-    a lifecycle action, the action is over.
+    """The record with a cause that AWS did not confirm. Later copies of its event cause no reaction. If the cause is a
+    lifecycle action, the action is over.
     """
     if cause in record.refuted_causes:
         return record

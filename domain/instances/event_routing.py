@@ -1,7 +1,7 @@
 """The workflows that an event goes to. `event_urgency.py` sorts instances by urgency.
 
 An instance's workflow gets the events themselves. An event that names a group wakes the group's workflow, which asks
-Auto Scaling about the group. The workflow also gets the results of launches and terminations from their events.
+Auto Scaling about the group. The group's workflow also gets the results of launches and terminations from their events.
 If the settings do not name the event's account and region, the event is ignored, whatever instance it names.
 """
 
@@ -25,7 +25,7 @@ def group_of(event: InstanceEvent) -> GroupKey | None:
 
 
 def on_host(event: InstanceEvent, instances: Iterable[str]) -> tuple[InstanceEvent, ...]:
-    """One event for each of these instances on the event's dedicated host. An event that names an instance itself is
+    """One event for each of the `instances` of the event's dedicated host. An event that names an instance is returned
     unchanged.
     """
     if event.instance_id:

@@ -1,8 +1,8 @@
 """The AWS resources that deliver events in an account and region: a queue, its dead letters, and three rules.
 
-The rules name no instance ids: a pattern has at most 2,048 characters, which is room for 86 instances, and events from
-before an instance is added would be missed. AWS Health has a rule of its own, because its events may be delivered
-elsewhere: to the account and region of an organization's view.
+The rules name no instance ids: a pattern (2,048 characters) has room for only 86 ids, and an instance's events would be
+missed until its id is added. AWS Health has a rule of its own, because its events may be delivered to another account
+and region, those of an organization's view.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[Inst
 
 
 def urgency(events: Sequence[InstanceEvent]) -> int:
-    """The lowest rank of the events: 0 for hooks, ends, and notices of Spot and capacity reservations; 1 for other
-    states; 2 for all others. The lowest is handled first.
+    """The lowest rank of the events: 0 for hooks, final states, and notices of Spot and capacity reservations; 1 for
+    other states; 2 for the rest. The lowest is handled first.
     """
     ranks = (0 if event.urgent else 1 if event.kind is EventKind.STATE else 2 for event in events)
     return min(ranks, default=2)

@@ -1,8 +1,8 @@
 """The canonical event: the part of an AWS event that workflows see, at most two kilobytes.
 
-`key` identifies an event: a second delivery with the same key has no effect. The key includes the instance. In the key
-of a Health event, the communication id, which pages and backup copies share, replaces the event's id. The dates and the
-withdrawal are part of this key, so that a moved date is a new event.
+`key` identifies an event: a second delivery with the same key has no effect. The key includes the instance. The key
+of a Health event has the communication id, which pages and backup copies share, in place of the event's id. It also has
+the dates, and whether the event is over, so that a moved date is a new event.
 
 Times are AWS's, in whole seconds. `degraded` names fields that were missing or wrong in the message. They were filled
 in from the transport (`id`, `time`, `account`, `region`, `envelope`) or left empty (`start`, `end`, `updated`).
@@ -42,9 +42,7 @@ class InstanceState(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The place in this order, from 0. Of two states within the same second, the state with the higher rank is the
-        later one.
-        """
+        """The place among the states, from 0. Of two states within one second, that with the higher rank is later."""
         return list(InstanceState).index(self)
 
     @property

@@ -139,9 +139,7 @@ def _outcome(work: InstanceWork, actions: list[Action]) -> Outcome:
 
 
 def phase_of(world: InstanceWorld, now: datetime) -> InstancePhase:
-    """The phase that applies. A terminating hook takes precedence over a stop, and a stop over an announced
-    interruption.
-    """
+    """A terminating hook takes precedence over a stop, and a stop over an announced interruption."""
     record = world.record
     if record.state is InstanceState.TERMINATED:
         return InstancePhase.GONE

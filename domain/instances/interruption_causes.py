@@ -1,8 +1,7 @@
 """The causes of reactions to an instance: Spot notices, scheduled events, its own stop or end.
 
-    Spot                at once, until EC2 reports, ten minutes after the deadline, that the instance runs
-    scheduled           see `scheduled_event_timing.py`
-    ended, stopped      at once, until EC2 reports that the instance runs
+A Spot notice is a cause until EC2 reports that the instance still runs ten minutes after the deadline. A stop or end is
+a cause until EC2 reports that the instance runs. For scheduled events see `scheduled_event_timing.py`.
 
 Rebalance recommendations and capacity reservation notices only set labels: EC2 has no call that confirms them, so they
 could be forged. A cause's name is the same for every copy of its event.
@@ -100,7 +99,7 @@ def open_interruptions(record: InstanceRecord) -> Iterator[tuple[EventKind, Inte
 
 
 def announced(record: InstanceRecord) -> list[Interruption]:
-    """The open notices that announce an interruption, unlike a recommendation to rebalance."""
+    """The open notices of an interruption. Recommendations to rebalance do not count."""
     return [notice for kind, notice in open_interruptions(record) if kind is not EventKind.REBALANCE]
 
 

@@ -1,6 +1,6 @@
 """The reactions to instances that AWS reclaims. By default Perdure only labels them.
 
-The settings apply to all instances, an InterruptionPolicy to those that it selects.
+For the instances that it selects, an InterruptionPolicy takes precedence over the settings.
 """
 
 from __future__ import annotations

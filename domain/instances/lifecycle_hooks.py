@@ -1,13 +1,12 @@
 """Lifecycle hooks: Auto Scaling holds an instance until the action is completed, at most 48 hours.
 
-    terminating   drain --drained, or the limit nears, or nothing may be done--> complete (CONTINUE)
+    terminating   drain --drained, or the limit nears--> complete (CONTINUE)
     launching     wait for the Node --ready--> CONTINUE; --too late--> ABANDON where that is wanted, else CONTINUE
 
-`hook_timeouts.py` says when a heartbeat is due; two events with one token are one action (`event_record.py`). A hook is
-completed even while the machine is paused or being deleted; otherwise the instance would hang. Before its limit, a hook
-is completed only if AWS has confirmed that the instance waits. If the policy asks for labels only, Perdure does nothing
-about the hook. If the termination returns the instance to its warm pool, the Node is not drained, and the
-instance counts as `warm` (`machine_pool_labels.py`).
+`hook_timeouts.py` says when a heartbeat is due. While the machine is paused or being deleted, the hook is completed
+without a drain; otherwise the instance would hang. Before its limit, a hook is completed only if AWS has confirmed that
+the instance waits. If the policy asks for labels only, Perdure does nothing about the hook. If the termination returns
+the instance to its warm pool, the Node is not drained, and the instance counts as `warm` (`machine_pool_labels.py`).
 """
 
 from __future__ import annotations

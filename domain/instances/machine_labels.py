@@ -86,7 +86,7 @@ def metadata_patch(meta: ObjectMeta, labels: Mapping[str, str | None], story: st
 
 
 def story_of(meta: ObjectMeta) -> Story:
-    """The annotation's content; empty if the annotation is absent or invalid."""
+    """Empty if the annotation is absent or invalid."""
     try:
         story = Story.model_validate_json(meta.annotations.get(EVENTS_ANNOTATION, "{}"))
     except ValidationError:
@@ -117,7 +117,7 @@ def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
 
 
 def _recorded_standing(story: Story, meta: ObjectMeta) -> LastState | None:
-    """The label's state. Its time is that of the last event of any kind; a new record asks EC2 anyway."""
+    """The label's state, with the time of the last event of any kind. EC2 is asked about the state anyway."""
     value = meta.labels.get(STATE_LABEL, "")
     if story.last is None or value not in set(InstanceState):
         return None

@@ -98,7 +98,7 @@ class NotJsonError(ValueError):
 
 
 def decoded(text: str) -> object:
-    """The value of the JSON text. Raises NotJsonError, and nothing else, whatever the text."""
+    """Raises NotJsonError, and nothing else, whatever the text."""
     try:
         return json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
     except NotJsonError:

@@ -1,7 +1,7 @@
 """The input of one instance's decisions: its memory, its observed objects, and its events.
 
-Events are added to the record when they are handed over. An observation adds the Kubernetes objects, and AWS's answers
-add the facts.
+Events are added to the record when they are handed over. An observation adds the Kubernetes objects, and an
+answer of AWS adds the `facts`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class InstanceWorld(World):
 
     @property
     def policy_unsure(self) -> bool:
-        """Whether EC2's tags may select another policy."""
+        """Whether the instance's tags in EC2 may select another policy."""
         return self.lacks_tags or self.choice_is_stale
 
     @property
@@ -112,16 +112,17 @@ class InstanceWorld(World):
         return self.replacement or self.known.asked
 
     def why_unreplaced(self, cause: str) -> str:
-        """Empty unless a request for this cause has failed."""
+        """Empty unless a request for a replacement because of this cause has failed."""
         found, owner = self.known.unreplaced, self.owner
         same = found is not None and owner is not None and found.uid == owner.metadata.uid
         return found.why if found is not None and same and found.cause in ("", cause) else ""
 
     @property
     def absence_counts(self) -> bool:
-        """Whether "EC2 does not know the instance" proves its end: only in the instance's own account.
+        """Whether the answer "EC2 does not know the instance" proves the instance's end.
 
-        The account is confirmed if EC2 has known the instance in it, or by the cluster's identity or the pool's group.
+        It does only in the instance's own account, which is confirmed by an earlier answer of EC2, the cluster's
+        identity, or the pool's group.
         """
         grouped = self.pool is not None and self.pool.group is not None
         return self.record.found or self.account_known or grouped
@@ -167,7 +168,7 @@ class InstanceWorld(World):
 
     @property
     def managed(self) -> bool:
-        """Whether an object names the instance, or its Node was deleted while Auto Scaling waits for its hooks."""
+        """Whether an object names the instance, or its Node was deleted and Auto Scaling still waits for a hook."""
         return self.labelled is not None or self.pool is not None or self._left
 
     @property
@@ -186,8 +187,8 @@ class InstanceWorld(World):
 
     @property
     def node_sought(self) -> bool:
-        """Whether the wanted Node may still be found: not if its cluster has refused the search since the latest
-        hook.
+        """Whether to search for the wanted Node. After a refusal by its cluster, only a new hook causes another
+        search.
         """
         lasting = self._refused_since_hooks(self.refused(FIND_NODE, ErrorType.INVALID, ErrorType.DENIED))
         return self.node_wanted and self.known.node is None and not lasting

@@ -1,8 +1,8 @@
 """The lifecycle of an Auto Scaling group, and the sweep over all accounts and regions.
 
-Both consist of passes (`domain.passes`): one activity observes, decides and acts. A group's label depends on Auto
-Scaling's answer when the group's workflow is woken, and on events of launches and terminations. The results of these
-events are remembered here, because Auto Scaling may list them only later. The sweep finds instances and groups whose
+Both consist of passes (`domain.passes`): one activity observes, decides and acts. A group's workflow asks Auto Scaling
+when it is woken. The label follows from the answer, and from results of launches and terminations that events report.
+These results are remembered, because Auto Scaling may list them only later. The sweep finds instances and groups whose
 state differs from their label, and wakes their workflows.
 """
 

@@ -51,8 +51,8 @@ ASSUME = ("sts:AssumeRole",)
 
 
 def topologies(place: Place) -> tuple[Topology, ...]:
-    """The queue and rules of a place. If the queue may be the AWS provider's, the provider's rule is added: where the
-    queue's name has a dash, the rule's may have a dot.
+    """The queue and rules of a place. If the queue may be the AWS provider's, the provider's rule is added, with `?`
+    for each dash of the Cluster's name: the rule may have a dot there.
     """
     own = topology(place.account, place.region, place.queue)
     cluster = cluster_of_queue(place.queue)

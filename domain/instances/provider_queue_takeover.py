@@ -1,8 +1,8 @@
 """Clusters that the AWS provider set up: the queue and rule of each cluster, under the provider's names.
 
-After the takeover the rule has no list of instances (and no limit of 86) and matches all six states. If the provider is
-switched on again, it can read and extend the rule. Notices of Spot, Auto Scaling and Health arrive by the region's own
-rules (`event_topology.py`).
+After the takeover the rule lists no instances, so it has no limit of 86 instances, and it matches all six states. A
+provider that is switched on again can read and extend the rule. Notices of Spot, Auto Scaling and Health arrive by the
+region's own rules (`event_topology.py`).
 """
 
 from __future__ import annotations

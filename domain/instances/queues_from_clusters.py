@@ -6,7 +6,7 @@ keys are left out.
 | part | is |
 |---|---|
 | region | `spec.region` of the AWSCluster or AWSManagedControlPlane |
-| account | the account of the role in its AWSClusterRoleIdentity; without a role, of the process's own credentials |
+| account | the account of the role in the cluster's AWSClusterRoleIdentity; else that of the process's credentials |
 | `QUEUE` | a name; `*-queue` is the provider's queue of each cluster |
 | `ROLE` | the name and path of a role in each account; by default the role of the cluster's identity |
 """

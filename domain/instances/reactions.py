@@ -121,7 +121,7 @@ def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
 
 
 def withdrawal_unproven(world: InstanceWorld, found: Sequence[Cause]) -> bool:
-    """Whether AWS has yet to confirm the end of the drain's scheduled event: a withdrawal, a move or a restart."""
+    """Whether the scheduled event that led to the drain seems to be over, and AWS has yet to confirm that."""
     record, drain = world.record, world.record.drain
     if drain is None or any(cause.name == drain.cause for cause in found):
         return False
@@ -333,8 +333,8 @@ def _machines(world: InstanceWorld) -> tuple[Key, ...]:
 
 
 def _taint(world: InstanceWorld, cause: Cause) -> Taint | None:
-    """The taint for the cause; None if no taint is wanted. Out-of-service is not set while the instance may still write
-    to its volumes.
+    """The taint for the cause; None if no taint is wanted. The taint out-of-service is not set while the instance may
+    still write to its volumes.
     """
     tainting, standing = world.policy.tainting, world.record.standing
     if not (tainting.always or cause.reaction is Reaction.TAINT):

@@ -1,7 +1,7 @@
 """When the reaction to a scheduled event begins and ends.
 
 It begins 24 hours (`maintenance_lead`) before the date; for an expedited event, at once. It ends when the event is
-withdrawn, resolved or past; `node_cordon.py` has the uncordoning. An event with another date is another cause.
+withdrawn, resolved or past; `node_cordon.py` then uncordons the Node. An event with another date is another cause.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def begins_at(notice: HealthNotice, lead: timedelta, received_at: datetime) -> d
 def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
     """The scheduled events that are neither over nor refuted.
 
-    An instance that is stopped and started moves to other hardware. Notices from before no longer apply, unless they
-    are repeated.
+    An instance that is stopped and started moves to other hardware. Earlier notices no longer apply, unless they are
+    repeated.
     """
     for _, planned in sorted(record.planned.items()):
         end = end_of(planned)

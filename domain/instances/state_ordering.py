@@ -1,9 +1,9 @@
 """Which of two states is the later one, when events come late, twice and in any order.
 
-Events of non-final states compare by (time, rank): times are whole seconds, and within one second the higher rank came
-later, except for a start and a stop, which cannot be ordered. `shutting-down` and `terminated` are final (instance ids
-are never reused), so they count whatever their time. A later event of another state contradicts a final state. EC2 is
-asked about contradictions and about events that cannot be ordered. Its answer counts from the moment of the question.
+Times are whole seconds. Of two non-final states within one second the state with the higher rank is the later one; a
+start and a stop within one second cannot be ordered. `shutting-down` and `terminated` are final, because instance ids
+are never reused: they count whatever their time, and a later event of another state contradicts them. EC2 is asked
+about contradictions and about events that cannot be ordered. Its answer counts from the moment of the question.
 """
 
 from __future__ import annotations

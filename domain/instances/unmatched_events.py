@@ -1,6 +1,6 @@
 """Events of an unknown instance: how long they wait for its AWSMachine or Node before they count as unmatched.
 
-Urgent events always wait, others only while an AWSMachine has no instance yet. A launch's hook waits two hours,
+Urgent events always wait, others only while some AWSMachine has no instance yet. A launch's hook waits two hours,
 other events ten minutes. Meanwhile the message is hidden for 15 seconds, then for at least 30 at a time.
 """
 

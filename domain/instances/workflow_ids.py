@@ -1,8 +1,8 @@
 """The workflow ids of instances and Auto Scaling groups, by account and region.
 
-A lifecycle's key (`domain.identity.Key`) has account and region as namespace, AWS's name, and no uid, as EC2 never
-reuses ids. It names no custom resource: events may precede the AWSMachine, which may move to another management
-cluster. The id alone does not identify an instance, since anyone who may send to the queue can name any id.
+In a lifecycle's key (`domain.identity.Key`), account and region are the namespace. The key has no uid, because EC2
+never reuses ids. It names no custom resource: events may precede the AWSMachine, which may move to another management
+cluster. An instance's id alone is not enough, because anyone who may send to the queue can name any id.
 """
 
 from __future__ import annotations

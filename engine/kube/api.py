@@ -406,7 +406,7 @@ class KubeApi:
         """The request for one object; `more` are further fields. Raises Absent if no object can have the name."""
         attempt = _attempt(verb, kind, namespace, name, subresource)
         if kind.plural and not name:  # the path would be that of all objects, and a deletion would delete them
-            raise Absent(f"{attempt}: there is no {kind.name} without a name", code="NotFound")
+            raise Absent(f"{attempt}: no {kind.name} can exist without a name", code="NotFound")
         return Request(method, attempt, self.path(kind, namespace, name, subresource), **more)
 
     def _request_to_all(

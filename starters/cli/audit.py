@@ -35,7 +35,7 @@ def audit(
     ] = "",
     thorough: Annotated[
         bool,
-        typer.Option("--thorough", help="Read every account, region and project: many calls."),
+        typer.Option("--thorough", help="Read every account, region and project. This makes many calls."),
     ] = False,
     report: Annotated[
         bool, typer.Option("--report", help="Write the findings into the ConfigMap perdure-audit.")

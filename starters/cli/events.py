@@ -88,7 +88,7 @@ def redrive(
 ) -> None:
     """Send dead letters to their queue again."""
     if bool(messages) is everything:
-        raise typer.BadParameter("name dead letters, or ask for --all")
+        raise typer.BadParameter("give the ids of dead letters, or --all")
     from starters.events import dead_letters
 
     chosen = {each.message_id for each in _named(_look(queue), messages)} if messages else set()
@@ -98,7 +98,7 @@ def redrive(
     if not sent:
         warn("no dead letter was sent again")
     if everything and len(sent) >= MOST:
-        warn(f"{MOST} dead letters of a queue are sent at a time: `perdure events list` shows the rest")
+        warn(f"at most {MOST} dead letters of a queue are sent at a time: `perdure events list` shows the rest")
 
 
 def _look(queue: str) -> list[DeadLetter]:

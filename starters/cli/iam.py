@@ -68,10 +68,13 @@ load balancers and other workloads cannot use up each other's quota.
 - The image may be the project's own, shared with it, or public. Nova reads it with these credentials (`get_image`,
   `download_image`).
 - A key pair for debugging belongs to a user, not to a project: the user of the credentials must create it.
-- Each load balancer with R machines needs this quota: 1 security group, 6 rules and one more for each pair of a
-  Service port and a source range (without ranges, 2 for each Service port: IPv4 and IPv6), 1 + R ports, 1 floating IP
-  unless it is internal, R servers with their cores and memory, and a server group if configured. During a rollout,
-  machines and their ports exist twice.
+- Each load balancer with R machines needs the quota below. During a rollout, machines and their ports exist twice.
+  - 1 security group with 6 rules, and 1 more rule for each pair of a Service port and a source range. Without source
+    ranges there are 2 more rules for each Service port, for IPv4 and IPv6.
+  - 1 port, and 1 more port for each machine.
+  - R servers with their cores and memory.
+  - 1 floating IP, unless the load balancer is internal.
+  - 1 server group, if one is configured.
 
 The rules are those of OpenStack 2026.2, and the role is the one that their defaults require.
 

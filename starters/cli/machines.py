@@ -86,7 +86,7 @@ def instance_of(
         listed = ", ".join(f"{account}/{region}" for account, region in sorted(among))
         raise CommandError(
             f"instance {named.instance} of {target} may be in several accounts or regions: {listed}",
-            f"name it: perdure why {EC2_INSTANCE.name} ACCOUNT/REGION/{named.instance}",
+            f"name the right one: perdure why {EC2_INSTANCE.name} ACCOUNT/REGION/{named.instance}",
         )
     ((account, region),) = among
     return InstanceKey(account=account, region=region, instance_id=named.instance)

@@ -44,7 +44,8 @@ StateOption = Annotated[
     typer.Option(
         "--state",
         metavar="DIR",
-        help="State directory of a local deployment. Default: the environment's servers, else those of `perdure up`.",
+        help="Use the local deployment with this state directory. Default: the servers that the environment names, "
+        "else the deployment of `perdure up`.",
         callback=enter,
         show_default=False,
     ),

@@ -144,8 +144,7 @@ def move(
         listed = ", ".join(f"{each.open} on {each.build_id}" for each in left)
         raise CommandError(
             f"after {wait:g} s some lifecycles are still on older versions: {listed}",
-            "each moves when its running actions have ended; `perdure list` shows them. Keep the old workers, "
-            "and run this again",
+            "each of them moves when its running actions have ended. Keep the old workers, and run this command again",
         )
     say("no lifecycle is on an older version: the old workers can be stopped")
 

@@ -66,9 +66,9 @@ def dead_letter_attributes(reason: str, message_id: str, queue: str) -> TextAttr
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
     """The queue that a dead letter comes from: the queue that the letter names, else the queue whose dead-letter queue
-    is `dead`. If there is neither, it is `whose`, or None if the letter names an unknown queue.
+    is `dead`. Both are searched for only in the account and region of `whose`.
 
-    Of `places`, only those in the account and region of `whose` count.
+    If neither is found: `whose` for a letter that names no queue, None for any other.
     """
     near = [each for each in places if each.where == whose.where]
     queue = message.attributes.get("PERDURE_QUEUE", "")

@@ -2,7 +2,7 @@
 
     event ──► not served here ──────────────────────────────────────► foreign
        └────► not in the index ─────────────────────────────────────► unknown
-       └────► its group ──► results, wake, at most two a second ────┐
+       └────► its group ──► results; a wake, at most two a second ──┐
        └────► its instance ──► gathered with its other events ──────┴► the workflow's answer
 
 If there is no answer in time, the event is *unavailable* and its message is kept. While hand-overs fail (`troubled`),
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 class ReadAhead:
     """Reads a backlog before working on it: the last message of a queue may be the most urgent.
 
-    While receives are full, few routine events are handed over, for at most ten seconds in sixty.
+    While each receive is full, few routine events are handed over, for at most ten seconds in sixty.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

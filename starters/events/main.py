@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 
 async def run_events(settings: Settings, *, stop: asyncio.Event | None = None, health: Health | None = None) -> None:
-    """Run the consumer until it is stopped. Raises ValueError if the settings name an invalid queue."""
+    """Raises ValueError if the settings name an invalid queue."""
     found = places(settings.instances_queues)
     async with stopped_by_signals(stop) as stopped:
         if health is not None:
@@ -69,8 +69,8 @@ async def _consume(settings: Settings, found: Sequence[Place], health: Health, s
 
 def _idle(settings: Settings, found: Sequence[Place]) -> str:
     if not found:
-        return "PERDURE_INSTANCES_QUEUES names no queue here; consumer, worker and watcher each need it"
-    return "in observe mode no message is taken from other readers of the queues" if settings.observing else ""
+        return "PERDURE_INSTANCES_QUEUES names no queue; consumer, worker and watcher each need this setting"
+    return "observe mode: other readers of the queues would miss the messages" if settings.observing else ""
 
 
 class _Process:

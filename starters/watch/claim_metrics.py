@@ -40,7 +40,7 @@ def _pools(pools: Pools) -> Iterator[Metric]:
         "min_available": "Free handles that the pool should have.",
         "available": "Free handles of the pool, in whatever state.",
         "ready": "Free handles of the pool that are ready.",
-        "unready": "Free handles of the pool that are not ready, or not known to be.",
+        "unready": "Free handles of the pool that are not ready, or whose readiness is unknown.",
     }
     families = {
         name: GaugeMetricFamily(f"perdure_pool_{name}", meaning, labels=["namespace", "pool_name"])

@@ -82,7 +82,7 @@ def _of_machines(machines: Sequence[Projection]) -> Iterator[Metric]:
     deleted = _family("loadbalancermachine_deletion_timestamp", _DELETED, _MACHINE)
     reported = _family(
         "perdure_loadbalancermachine_report_timestamp_seconds",
-        "When an agent reported last, in seconds since 1970.",
+        "Time of the agent's latest report, in seconds since 1970.",
         _MACHINE,
     )
     for machine in machines:

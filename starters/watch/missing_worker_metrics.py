@@ -18,7 +18,7 @@ EVERY_SECONDS = 60.0
 MISSING = Gauge("perdure_worker_missing", "1 while no worker polls the task queue of a served area.", ["area"])
 VERSION_MISSING = Gauge(
     "perdure_worker_version_missing",
-    "Open lifecycles on an older version of the workers that no worker runs any more.",
+    "Open lifecycles pinned to an older version for which no worker runs any more.",
     ["area", "build_id"],
 )
 

@@ -327,7 +327,7 @@ class Mirrors:
         declared = self._declared_names()
         for name, mirror in self.reflectors.items():
             if mirror.listed and mirror.denied and name not in declared:
-                yield f"{name} may not be watched any more, its changes go unnoticed: {mirror.trouble}"
+                yield f"Perdure may not watch {name} any more, and its changes go unnoticed: {mirror.trouble}"
 
     def notes(self) -> Iterable[str]:
         declared = self._declared_names()

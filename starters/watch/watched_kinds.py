@@ -195,7 +195,7 @@ def _watched_while_named(
 ) -> WatchedWhileNamed:
     end, how = relation.referents[0], relation.watched
     if how is None or isinstance(end, Key):
-        raise TypeError(f"{end} is not a kind that is watched only while an object names it")
+        raise TypeError(f"the watch of {end} does not depend on whether an object names it")
     if how.scope is Scope.KIND:
         open_ended = tuple(each for each in relations if ANY_KIND in map(kind_name, (each.referrers + each.referents)))
         return WatchedWhileNamed(

@@ -3,7 +3,7 @@
 If a Machine is deleted, Cluster API cordons and drains its Node, then terminates and replaces the instance. A
 MachineDeployment and its MachineSets replace the Machine, and show whether replicas may be changed. The provider makes
 an instance for each AWSMachine, asks EC2 and writes the status; for each AWSMachinePool it makes an Auto Scaling group
-of the same name, and hooks. Perdure labels AWSMachines and AWSMachinePools.
+of the same name, and the group's hooks. Perdure labels AWSMachines and AWSMachinePools.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Machine(HeldObject):
 
     @property
     def etcd_healthy(self) -> bool:
-        """Whether KubeadmControlPlane finds the Machine's etcd member healthy; True if there is none."""
+        """Whether KubeadmControlPlane finds the Machine's etcd member healthy; True if it reports nothing."""
         condition = condition_of(self.status.conditions, _ETCD_HEALTHY)
         return condition is None or condition.status == "True"
 
@@ -140,7 +140,7 @@ class MachineSet(CustomResource):
 
 
 class AWSMachineSpec(KubeModel):
-    """The spec, immutable but for the ids, which the provider fills in together once the instance exists."""
+    """Immutable except for the ids, all of which the provider fills in once the instance exists."""
 
     provider_id: str = Field("", alias="providerID")
     instance_id: str = Field("", alias="instanceID")

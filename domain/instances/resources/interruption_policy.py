@@ -79,19 +79,25 @@ class Reactions(KubeModel):
 
     terminated: Reaction | None = Field(None, description="The instance is being or has been terminated.")
     stopped: Reaction | None = Field(None, description="The instance is being or has been stopped.")
-    spot: Reaction | None = Field(None, description="Spot ends or stops the instance; hibernation is only labelled.")
+    spot: Reaction | None = Field(
+        None, description="AWS terminates or stops a Spot instance. A hibernation is only labelled."
+    )
     ending: Reaction | None = Field(None, description="A scheduled retirement, stop or termination.")
     reboot: Reaction | None = Field(None, description="A scheduled reboot.")
     maintenance: Reaction | None = Field(None, description="A scheduled loss of network or power.")
     terminating_hook: Reaction | None = Field(
         None,
-        description="Auto Scaling waits before it ends the instance. With label, Perdure leaves the hook alone.",
+        description="A lifecycle hook delays the instance's termination. With label, Perdure leaves the hook alone.",
     )
     rebalance: LabelOnly | None = Field(
-        None, description="Spot recommends to rebalance: EC2 has no call that confirms this event."
+        None,
+        description="AWS recommends to rebalance. Only label is allowed, because EC2 has no call that confirms the "
+        "event.",
     )
     capacity_reservation: LabelOnly | None = Field(
-        None, description="A capacity reservation is interrupted: EC2 has no call that confirms this event."
+        None,
+        description="A capacity reservation is interrupted. Only label is allowed, because EC2 has no call that "
+        "confirms the event.",
     )
 
 
@@ -106,7 +112,9 @@ class ReplaceFirst(KubeModel):
     The wait ends sooner if AWS reclaims the instance sooner. The time left after the wait is for the drain.
     """
 
-    spot: ReplacementSeconds | None = Field(None, description="Spot leaves two minutes for replacement and drain.")
+    spot: ReplacementSeconds | None = Field(
+        None, description="A Spot notice. AWS leaves two minutes for replacement and drain together."
+    )
     ending: ReplacementSeconds | None = Field(None, description="A scheduled retirement, stop or termination.")
     reboot: ReplacementSeconds | None = Field(None, description="A scheduled reboot.")
     maintenance: ReplacementSeconds | None = Field(None, description="A scheduled loss of network or power.")
@@ -116,12 +124,12 @@ class TaintSettings(KubeModel):
     """The taint that the reaction `taint` sets. If it is given, `cordon` and `drain` set it as well."""
 
     key: Annotated[str, Marker(pattern=_KEY, max_length=253)] | None = Field(
-        None, description="The taint's key, perdure.dev/interruption if absent."
+        None, description="The taint's key; by default perdure.dev/interruption."
     )
     value: Annotated[str, Marker(pattern=_VALUE, max_length=63)] | None = Field(
-        None, description="The taint's value; if absent, the kind of the cause: spot, scheduled, hook, stopped, ended."
+        None, description="The taint's value; by default the kind of cause: spot, scheduled, hook, stopped, ended."
     )
-    effect: TaintEffect | None = Field(None, description="The taint's effect, NoSchedule if absent.")
+    effect: TaintEffect | None = Field(None, description="The taint's effect; by default NoSchedule.")
     node_termination_handler_names: bool | None = Field(
         None, description="Use the keys of the AWS Node Termination Handler, so that existing tolerations apply."
     )
@@ -145,13 +153,14 @@ class DrainSettings(KubeModel):
     )
     disruption_budgets: Budgets | None = Field(
         None,
-        description="Respect PodDisruptionBudgets (the default), Force Pods off once the drain's time is over, or "
-        "Ignore budgets from the beginning.",
+        description="Respect (the default): Pods are evicted as PodDisruptionBudgets allow. Force: as Respect, but "
+        "Pods that remain when the drain's time is over are deleted. Ignore: Pods are deleted from the beginning.",
     )
     do_not_disrupt: DoNotDisrupt | None = Field(
         None,
-        description="Whether Pods annotated perdure.dev/do-not-disrupt or karpenter.sh/do-not-disrupt with true are "
-        "left until the drain's time is over: Respect (the default) or Ignore.",
+        description="For Pods whose annotation perdure.dev/do-not-disrupt or karpenter.sh/do-not-disrupt is true. "
+        "Respect (the default): they are not evicted, but disruptionBudgets Force deletes them once the drain's time "
+        "is over. Ignore: they are evicted like others.",
     )
 
 
@@ -181,7 +190,7 @@ class Notification(KubeModel):
     """A webhook to notify when AWS reclaims an instance. Secret values are in the Secret perdure-notifications."""
 
     name: Annotated[str, Marker(required=True, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)] = Field(
-        description="Its name in messages, unique within the policy."
+        description="The webhook's name in messages, unique within the policy."
     )
     url: Annotated[str, Marker(pattern=WEB_ADDRESS, max_length=LONGEST_ADDRESS)] | None = Field(
         None, description="The URL to post to; redirects are not followed."
@@ -190,13 +199,13 @@ class Notification(KubeModel):
         None, description="The key of the Secret perdure-notifications that holds the address."
     )
     causes: Annotated[tuple[CauseSort, ...], Marker(list_type="atomic")] | None = Field(
-        None, description="Which causes are sent: spot, scheduled and hook if absent."
+        None, description="The causes that are sent. By default these are spot, scheduled and hook."
     )
-    format: NotificationFormat | None = Field(None, description="The shape of the body, Json if absent.")
+    format: NotificationFormat | None = Field(None, description="The shape of the body; by default Json.")
     template: Annotated[str, Marker(pattern=TEMPLATE, max_length=LONGEST_TEMPLATE)] | None = Field(
         None,
         description="The whole body, usually JSON, instead of a format. ${instance}, for example, is replaced by its "
-        "value; the fields are " + ", ".join(FIELDS) + ". $$ is a dollar.",
+        "value; the fields are " + ", ".join(FIELDS) + ". $$ stands for a dollar sign.",
     )
     headers: Annotated[
         tuple[
@@ -207,7 +216,7 @@ class Notification(KubeModel):
             ...,
         ],
         Marker(list_type="atomic", max_items=MOST_HEADERS),
-    ] = Field((), description="Headers of the request; they replace the usual ones of the same name.")
+    ] = Field((), description="Headers of the request. A default header of the same name is replaced.")
     proxy: Annotated[str, Marker(pattern=WEB_ADDRESS, max_length=LONGEST_ADDRESS)] | None = Field(
         None, description="The HTTP proxy to use. If its address has a password, give proxySecretKey instead."
     )
@@ -250,18 +259,20 @@ class InterruptionPolicySpec(KubeModel):
         None, description="How long a Node may take to become ready."
     )
     maintenance_lead_seconds: Seconds | None = Field(
-        None, description="How long before its date a scheduled event is acted upon."
+        None, description="Reactions to a scheduled event begin this long before the event's date."
     )
     hook_margin_seconds: Annotated[int, Marker(minimum=0, maximum=3600)] | None = Field(
         None,
-        description="A hook is completed this long before its wait ends, even if Pods are left; at most half the wait.",
+        description="A hook is completed this long before its time is over, even if Pods are left. The margin is at "
+        "most half of the hook's time.",
     )
     heartbeat_seconds: Annotated[int, Marker(minimum=10, maximum=3600)] | None = Field(
         None,
-        description="Longest interval between a hook's heartbeats; limited to half of its timeout and to 300.",
+        description="Longest interval between heartbeats of a hook. A value above 300, or above half of the hook's "
+        "timeout, has no effect.",
     )
     hook_limit_seconds: Annotated[int, Marker(minimum=30, maximum=48 * 3600)] | None = Field(
-        None, description="Longest time until a hook is completed; AWS's own limit if absent."
+        None, description="Longest time until a hook is completed; by default AWS's own limit."
     )
     max_unavailable: Annotated[int, Marker(minimum=1)] | None = Field(
         None, description="How many machines of a node group may be disrupted at a time; in a control plane only one."

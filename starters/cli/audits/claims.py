@@ -141,7 +141,7 @@ def orphans(found: Snapshot) -> Iterator[Finding]:
         elif found.stays(handle) and _identity(thing) not in set(_references(handle)):
             problem = f"created for ResourceHandle {name}, which does not list it among its resources"
             yield _finding(
-                _subject(thing), problem, "compare it with what the handle lists instead; delete one of them"
+                _subject(thing), problem, "compare it with the resource that the handle lists instead; delete one"
             )
 
 

@@ -75,14 +75,14 @@ def unserved(open_: Collection[object]) -> Iterator[Finding]:
         yield Finding(
             area=AREA,
             subject="PERDURE_INSTANCES_QUEUES",
-            problem=f"it names no queue here, and {len(open_)} instances have lifecycles: nothing was compared",
+            problem=f"it names no queue, but {len(open_)} instances have lifecycles: nothing was compared",
             advice="set it for this command as it is set for the worker",
         )
 
 
 def findings(machines: Mapping[str, AWSMachine | Node], bulk: Bulk) -> Iterator[Finding]:
     for trouble in bulk.troubles:
-        yield Finding(area=AREA, subject="EC2", problem=trouble, advice="correct it; these instances were not compared")
+        yield Finding(area=AREA, subject="EC2", problem=trouble, advice="correct this; no instance there was compared")
     for instance, machine in machines.items():
         key, facts = bulk.facts.get(instance, (None, None))
         if key is None or facts is None:
@@ -97,7 +97,7 @@ def findings(machines: Mapping[str, AWSMachine | Node], bulk: Bulk) -> Iterator[
 def pool_findings(pools: Iterable[AWSMachinePool], groups: BulkGroups) -> Iterator[Finding]:
     for trouble in groups.troubles:
         yield Finding(
-            area=AREA, subject="Auto Scaling", problem=trouble, advice="correct it; these groups were not compared"
+            area=AREA, subject="Auto Scaling", problem=trouble, advice="correct this; no group there was compared"
         )
     for pool in pools:
         found = groups.instances.get(pool.group) if pool.group else None

@@ -12,6 +12,7 @@ from activities.aws.session import Sessions
 from domain.accounts.account_validation import ROOT, legal_entity_of, settled
 from domain.accounts.aws_account_tags import differing_tags, wanted_tags
 from domain.accounts.config import OperatorConfig
+from domain.accounts.constants import CONFIG_MAP
 from domain.accounts.resources import Account
 from engine.errors import ApiError
 from starters.cli.audits import Finding
@@ -55,8 +56,8 @@ def _tagged(sessions: Sessions, config: OperatorConfig, account: Account, area: 
         yield _finding(area, account, f"its tags differ from {wanted}", _TAG)
 
 
-_TAG = "feature.validation_tag_account in the ConfigMap corrects them"
-_MOVE = "feature.validation_move_account in the ConfigMap corrects this"
+_TAG = f'Perdure corrects them if ConfigMap {CONFIG_MAP} has feature.validation_tag_account: "true"'
+_MOVE = f'Perdure corrects this if ConfigMap {CONFIG_MAP} has feature.validation_move_account: "true"'
 
 
 def _finding(area: str, account: Account, problem: str, advice: str) -> Finding:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 AREA = "accounts"
 _AT_ONCE = 16
 _SUFFIX = re.compile(rf"(.+)-([{SUFFIX_ALPHABET}]{{6}})")
-_ADVICE = "find out who uses it; delete it"
+_ADVICE = "find out who uses it; if it is unused, delete it"
 
 
 def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool) -> list[Finding]:
