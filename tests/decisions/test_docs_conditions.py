@@ -148,11 +148,12 @@ HEADER = """# Conditions
 Look up here what a condition of an object means, or which one to wait for, as in
 `kubectl wait --for=condition=Ready account/NAME`.
 
-Most conditions are True or absent. Conditions that can also be False are those for which the table says so,
-`HasKeepalivedMaster`, all that a load balancer's machine reports, and most of 3scale. Conditions of Accounts and
-AccountClaims that are named after a state stay True after that state has passed; `status.state` is the present state.
-Reasons that are not listed come from an API, such as AWS's error codes, or are too many to list; the message then says
-more. The types and reasons are taken from the code, and a test compares this page with it.
+Most conditions are True or absent. These can also be False: conditions whose meaning in the table says so,
+`HasKeepalivedMaster`, all conditions that a load balancer's machine reports, and most conditions of 3scale objects. If
+a condition of an Account or AccountClaim is named after a state, it stays True after that state has passed; the present
+state is in `status.state`. The tables do not list reasons that come from an API, such as AWS's error codes, nor reasons
+of which there are too many; for these, read the condition's message. The types and reasons are taken from the code, and
+a test compares this page with the code.
 """
 
 
