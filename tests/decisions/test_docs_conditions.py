@@ -40,14 +40,14 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "AuthenticationError": (
             "Account of a customer",
-            "AWS refuses the customer's key or role; False once AWS accepts it",
+            "AWS refuses the customer's key or role; False once AWS accepts both",
         ),
         "AuthenticationFailed": (
             "AccountClaim",
             "the customer's Secret is missing, incomplete or refused; False once the cause is corrected",
         ),
         "CCSAccountClaimFailed": ("AccountClaim", "the customer's account has failed"),
-        "Claimed": ("Account, AccountClaim", "the claim has this account"),
+        "Claimed": ("Account, AccountClaim", "Account and claim belong to each other"),
         "Creating": ("Account", "AWS was creating the account"),
         "DeletionHeld": ("Account", "the account is deleted only after its claim has been released"),
         "Failed": ("Account, AWSFederatedAccountAccess", "the object has failed; the message says why"),
@@ -59,12 +59,12 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "OptInRegionsEnabled": ("Account", "the opt-in regions are enabled"),
         "OptInRegionsManualAction": (
             "Account",
-            "a person has to enable these regions; the account becomes Ready without them",
+            "a person has to enable the regions that the message names; the account becomes Ready without them",
         ),
         "OptingInRegions": ("Account", "regions were being enabled"),
         "Pending": (
             "Account",
-            "the account could not be created because the limit (`account-limit`) was reached or unreadable",
+            "the account could not be created because the limit (`account-limit`) was reached or could not be read",
         ),
         "PendingVerification": ("Account", "AWS Support was asked to raise the account's limits"),
         "Ready": ("Account, AWSFederatedAccountAccess", "the object became Ready"),
@@ -72,7 +72,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "Reused": ("Account", "a claim released the account, which is reserved for claims of the same legal entity"),
         "ServiceQuotasManualAction": (
             "Account",
-            "a person has to raise these quotas; the account becomes Ready without them",
+            "a person has to raise quotas, of which the message names up to five; the account becomes Ready without this",
         ),
         "SecretUnusable": (
             "AccountClaim",
@@ -84,7 +84,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "Synced": (
             "AWSFederatedAccountAccess",
-            "False: AWS refused the last change; an access that was granted before stays",
+            "False: AWS refused the latest change; an access that was granted earlier stays",
         ),
         "Unclaimed": ("AccountClaim", "the claim waits for an account"),
         "Valid": ("AWSFederatedRole", "IAM has accepted the role's policies"),
@@ -96,7 +96,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "VarsAreTemplates": (
             "ResourceProvider",
-            "a variable is a template; Poolboy 1.12 treats it as plain text, and later releases render it",
+            "a variable of the provider is a template; Poolboy 1.12 treats the variable as plain text, later releases render it",
         ),
     },
     "loadbalancers": {
