@@ -72,7 +72,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "Reused": ("Account", "a claim released the account, which is reserved for claims of the same legal entity"),
         "ServiceQuotasManualAction": (
             "Account",
-            "a person has to raise quotas, of which the message names up to five; the account becomes Ready without this",
+            "a person has to raise quotas (the message names up to five); the account becomes Ready without this",
         ),
         "SecretUnusable": (
             "AccountClaim",
@@ -96,7 +96,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "VarsAreTemplates": (
             "ResourceProvider",
-            "a variable of the provider is a template; Poolboy 1.12 treats the variable as plain text, later releases render it",
+            "a variable of the provider is a template; Poolboy 1.12 treats it as plain text, later releases render it",
         ),
     },
     "loadbalancers": {
