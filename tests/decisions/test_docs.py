@@ -29,7 +29,7 @@ PAGES = sorted(
 
 HEADER = """# Settings
 
-Every process reads environment variables, once, when it starts. This page is generated from `engine/settings.py`, and a
+Every process reads environment variables once, when it starts. This page is generated from `engine/settings.py`, and a
 test compares the two. Durations are seconds (`90`, `0.5`), Go's notation (`90s`, `5m`, `1h30m`) or ISO 8601.
 
 Temporal's own variables (`TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, `TEMPORAL_API_KEY`, `TEMPORAL_TLS_*`, or a profile
@@ -40,13 +40,13 @@ to Kubernetes. What users change while Perdure runs stays in the replaced system
 Worker, watcher and command line of one installation need the same `OPERATOR_DOMAIN`; `perdure crds` renders the
 definitions of resource claims for it.
 
-A value that cannot be used ends the process with one line that names the variable. A variable `PERDURE_*` that is no
-setting has no effect: each process, and each command that reads settings (`perdure up`, too), names the variable once
-on standard error when it starts, with the setting of the most similar name.
+If a value cannot be used, the process ends with one line that names the variable. A variable `PERDURE_*` that is no
+setting has no effect: each process that starts, and each command that reads settings, such as `perdure up`, names the
+variable once on standard error, together with the setting whose name is most similar.
 
 `perdure settings` prints the settings in effect, where each comes from (the environment, the state directory of a
 local deployment, or the default), and the variables that have no effect. With `--set` it omits settings that are not
-set. Variables without the prefix `PERDURE_` are those of the replaced systems, under their own names.
+set. A variable without the prefix `PERDURE_` has the name that a replaced system or OpenTelemetry gives it.
 """
 TABLE = """
 | variable | default | values | meaning |

@@ -40,14 +40,14 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "AuthenticationError": (
             "Account of a customer",
-            "AWS refuses the customer's key or role; False once AWS accepts it",
+            "AWS refuses the customer's key or role; False once AWS accepts both",
         ),
         "AuthenticationFailed": (
             "AccountClaim",
             "the customer's Secret is missing, incomplete or refused; False once the cause is corrected",
         ),
         "CCSAccountClaimFailed": ("AccountClaim", "the customer's account has failed"),
-        "Claimed": ("Account, AccountClaim", "the claim has this account"),
+        "Claimed": ("Account, AccountClaim", "Account and claim belong to each other"),
         "Creating": ("Account", "AWS was creating the account"),
         "DeletionHeld": ("Account", "the account is deleted only after its claim has been released"),
         "Failed": ("Account, AWSFederatedAccountAccess", "the object has failed; the message says why"),
@@ -59,12 +59,12 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "OptInRegionsEnabled": ("Account", "the opt-in regions are enabled"),
         "OptInRegionsManualAction": (
             "Account",
-            "a person has to enable these regions; the account becomes Ready without them",
+            "a person has to enable the regions that the message names; the account becomes Ready without them",
         ),
         "OptingInRegions": ("Account", "regions were being enabled"),
         "Pending": (
             "Account",
-            "the account could not be created because the limit (`account-limit`) was reached or unreadable",
+            "the account could not be created because the limit (`account-limit`) was reached or could not be read",
         ),
         "PendingVerification": ("Account", "AWS Support was asked to raise the account's limits"),
         "Ready": ("Account, AWSFederatedAccountAccess", "the object became Ready"),
@@ -72,7 +72,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "Reused": ("Account", "a claim released the account, which is reserved for claims of the same legal entity"),
         "ServiceQuotasManualAction": (
             "Account",
-            "a person has to raise these quotas; the account becomes Ready without them",
+            "a person has to raise quotas (the message names up to five); the account becomes Ready without this",
         ),
         "SecretUnusable": (
             "AccountClaim",
@@ -84,7 +84,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "Synced": (
             "AWSFederatedAccountAccess",
-            "False: AWS refused the last change; an access that was granted before stays",
+            "False: AWS refused the latest change; an access that was granted earlier stays",
         ),
         "Unclaimed": ("AccountClaim", "the claim waits for an account"),
         "Valid": ("AWSFederatedRole", "IAM has accepted the role's policies"),
@@ -96,7 +96,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "VarsAreTemplates": (
             "ResourceProvider",
-            "a variable is a template; Poolboy 1.12 treats it as plain text, and later releases render it",
+            "a variable of the provider is a template; Poolboy 1.12 treats it as plain text, later releases render it",
         ),
     },
     "loadbalancers": {
@@ -148,11 +148,12 @@ HEADER = """# Conditions
 Look up here what a condition of an object means, or which one to wait for, as in
 `kubectl wait --for=condition=Ready account/NAME`.
 
-Most conditions are True or absent. Conditions that can also be False are those for which the table says so,
-`HasKeepalivedMaster`, all that a load balancer's machine reports, and most of 3scale. Conditions of Accounts and
-AccountClaims that are named after a state stay True after that state has passed; `status.state` is the present state.
-Reasons that are not listed come from an API, such as AWS's error codes, or are too many to list; the message then says
-more. The types and reasons are taken from the code, and a test compares this page with it.
+Most conditions are True or absent. These can also be False: conditions whose meaning in the table says so,
+`HasKeepalivedMaster`, all conditions that a load balancer's machine reports, and most conditions of 3scale objects. If
+a condition of an Account or AccountClaim is named after a state, it stays True after that state has passed; the present
+state is in `status.state`. The tables do not list reasons that come from an API, such as AWS's error codes, nor reasons
+of which there are too many; for these, read the condition's message. The types and reasons are taken from the code, and
+a test compares this page with the code.
 """
 
 
