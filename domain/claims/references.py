@@ -42,6 +42,13 @@ def provider_name(entry: JsonValue) -> str:
     return text_at(entry, "provider", "name")
 
 
+def providers_known(claim: JsonObject) -> list[str]:
+    """The provider of each listed resource, from the spec, else from the status; empty if neither names one."""
+    shown = objects_at(claim, "status", "resources")
+    listed = enumerate(objects_at(claim, "spec", "resources"))
+    return [provider_name(entry) or provider_name(entry_at(shown, index)) for index, entry in listed]
+
+
 def named_providers(resource: JsonValue) -> set[str]:
     names = {text_at(resource, part, "provider", "name") for part in ("spec", "status")}
     names |= {provider_name(entry) for part in ("spec", "status") for entry in objects_at(resource, part, "resources")}
