@@ -5,6 +5,7 @@ The API group is ignored when they are read, and is OPERATOR_DOMAIN when they ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from pydantic import JsonValue
@@ -23,6 +24,12 @@ from domain.claims.json_objects import (
     value_at,
 )
 from domain.identity import Kind, is_possible_name
+
+# What the API server accepts as the name of almost every kind; roles and OpenShift's users may have others.
+_NAME, _NAMESPACE = (
+    re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?"),
+    re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"),
+)
 
 
 def handle_name(claim: JsonObject | None) -> str:
@@ -81,6 +88,12 @@ def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
         if name and is_possible_name(name) and is_possible_name(namespace):
             return found
     return {}
+
+
+def is_likely(reference: JsonObject) -> bool:
+    """Whether most kinds can have an object of this name and namespace."""
+    name, namespace = text_at(reference, "name"), text_at(reference, "namespace")
+    return bool(_NAME.fullmatch(name) and (not namespace or _NAMESPACE.fullmatch(namespace)))
 
 
 def reference_of(defined: JsonObject) -> JsonObject:
