@@ -82,7 +82,7 @@ class Resources:
         return states[index] if index < len(states) else None
 
     def recorded(self, index: int) -> JsonObject:
-        """The recorded reference; `{}` if none is, or if its object does not exist and has a name that the API server refuses."""
+        """The recorded reference; `{}` if there is none, or only one whose name the API server has refused."""
         found = recorded_reference(self.handle, index)
         may_exist = self.state(index) is not None or index in self.question.unreadable
         return found if may_exist or is_likely(found) else {}

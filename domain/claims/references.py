@@ -81,13 +81,17 @@ def referring(names: DomainNames, entry: JsonObject, providers: Mapping[str, Jso
 def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
     """The reference in the spec (Poolboy up to 1.13), else in the status (1.14 and later). `{}` if there is none, or if
     no object can have its name.
+
+    If a person removes an entry of the spec, the status still has the former order until the next pass.
     """
-    for part in ("spec", "status"):
-        found = object_at(entry_at(objects_at(handle, part, "resources"), index), "reference")
-        name, namespace = text_at(found, "name"), text_at(found, "namespace")
-        if name and is_possible_name(name) and is_possible_name(namespace):
-            return found
-    return {}
+    entries, shown = (objects_at(handle, part, "resources") for part in ("spec", "status"))
+    entry = entry_at(entries, index)
+    if _is_possible(own := object_at(entry, "reference")):
+        return own
+    taken = [object_at(each, "reference") for each in entries]
+    named = (each for each in shown if text_at(each, "name") and text_at(each, "name") == text_at(entry, "name"))
+    found = (object_at(each, "reference") for each in (entry_at(shown, index), *named))
+    return next((each for each in found if _is_possible(each) and each not in taken), {})
 
 
 def is_likely(reference: JsonObject) -> bool:
@@ -100,3 +104,8 @@ def reference_of(defined: JsonObject) -> JsonObject:
     metadata = object_at(defined, "metadata")
     found: JsonObject = {"apiVersion": defined["apiVersion"], "kind": defined["kind"], "name": metadata["name"]}
     return {**found, "namespace": metadata["namespace"]} if metadata.get("namespace") else found
+
+
+def _is_possible(reference: JsonObject) -> bool:
+    name, namespace = text_at(reference, "name"), text_at(reference, "namespace")
+    return bool(name) and is_possible_name(name) and is_possible_name(namespace)

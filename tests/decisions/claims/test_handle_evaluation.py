@@ -273,6 +273,22 @@ def test_a_reference_that_only_the_status_has_is_honoured_and_put_in_the_spec() 
     assert plan.creations[0][1]["metadata"]["name"] == "old"  # type: ignore[index, call-overload]
 
 
+@pytest.mark.parametrize("removed", [0, 1])
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])
+def test_an_entry_that_a_person_removes_comes_back_with_its_object(removed: int, kind: str) -> None:
+    top = maps("top", override={**config_map(), "kind": kind}, linkedResourceProviders=[{"name": "base"}])
+    plan = ask(handle(provider={"name": "top"}), top, maps())
+    before = entries(plan)
+    references = {each["name"]: each["reference"] for each in before}
+    held = handle(*before, provider={"name": "top"}, status=plan.handle_status)
+    del held["spec"]["resources"][removed]
+    for _ in range(2):
+        plan = ask(held, top, maps())
+        assert not stalled(plan.handle_status)
+        assert {each["name"]: each["reference"] for each in entries(plan)} == references
+        held = handle(*entries(plan), provider={"name": "top"}, status=plan.handle_status)
+
+
 IMPOSSIBLE = [{"name": ".."}, {"name": "a/status"}, {"name": "a%b"}, {"name": "a", "namespace": ".."}]
 
 
