@@ -652,6 +652,16 @@ def test_first_ready_is_made_up_for_when_only_the_handles_status_was_written() -
     assert (lifespan(plan)["firstReady"], plan.end) == (timestamp(NOW), NOW + HOUR)
 
 
+@pytest.mark.parametrize("requested", [NOW + HOUR, NOW + HOUR * 2, NOW - HOUR / 2])
+def test_first_ready_is_when_the_default_restarted_if_only_its_end_was_written(requested: datetime) -> None:
+    begun = {"lifespan": {"start": timestamp(NOW - HOUR), "end": timestamp(NOW)}}
+    held = {**holding(default="1h", end=timestamp(requested)), "status": {"ready": True, "healthy": True}}
+    later = NOW + timedelta(seconds=7)
+    plan = bound(long(begun, timestamp(requested)), held, maps(), states=[state(ready="yes")], now=later)
+    assert (plan.end, plan.requested_end) == (requested, "")
+    assert lifespan(plan)["firstReady"] == timestamp(NOW if requested == NOW + HOUR else later)
+
+
 def test_the_default_restarts_although_the_claim_is_not_accepted() -> None:
     held = holding(default="1h", end=timestamp(NOW + HOUR / 2))
     plan = bound(long(BEGUN), held, maps(), states=[state(ready="yes")], push=False)
