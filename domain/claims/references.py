@@ -50,10 +50,16 @@ def provider_name(entry: JsonValue) -> str:
 
 
 def providers_known(claim: JsonObject) -> list[str]:
-    """The provider of each listed resource, from the spec, else from the status; empty if neither names one."""
+    """The provider of each listed resource, from the spec, else from the status under the same index and name; empty if
+    neither names one.
+    """
     shown = objects_at(claim, "status", "resources")
-    listed = enumerate(objects_at(claim, "spec", "resources"))
-    return [provider_name(entry) or provider_name(entry_at(shown, index)) for index, entry in listed]
+    found = []
+    for index, entry in enumerate(objects_at(claim, "spec", "resources")):
+        known = entry_at(shown, index)
+        same = text_at(known, "name") == text_at(entry, "name")
+        found.append(provider_name(entry) or (provider_name(known) if same else ""))
+    return found
 
 
 def named_providers(resource: JsonValue) -> set[str]:

@@ -63,6 +63,28 @@ def test_list_entries_meet_by_index_whatever_their_names() -> None:
     assert found.resources == (entry("a", "x", template={"n": 1}), entry("a", "y", template={"n": 2}))
 
 
+@pytest.mark.parametrize(
+    ("names", "numbers", "entries"),
+    [
+        ("cxy", (3, 1, 2), {"x": 1, "y": 2, "c": 3}),
+        ("xcy", (1, 3, 2), {"x": 1, "y": 2, "c": 3}),
+        ("yx", (2, 1), {"x": 1, "y": 2}),
+        ("y", (2,), {"x": 0, "y": 2}),
+        ("yc", (2, 3), {"x": 0, "y": 2, "c": 3}),
+    ],
+    ids=["one more in front", "one more between", "another order", "one less in front", "one less, one more"],
+)
+def test_a_listed_resource_keeps_its_entry_wherever_it_is_listed(
+    names: str, numbers: tuple[int, ...], entries: dict[str, int]
+) -> None:
+    listed = [{"name": name, "template": {"n": number}} for name, number in zip(names, numbers, strict=True)]
+    held = handle(entry("a", "x", template={"n": 0}), entry("a", "y", template={"n": 0}))
+    found = push(claim(resources=listed), held, *("a" * len(names)))
+    assert found == ClaimEdits(
+        provider=None, resources=tuple(entry("a", name, template={"n": number}) for name, number in entries.items())
+    )
+
+
 def test_entries_that_the_handle_lacks_are_added_whole() -> None:
     user_claim = claim(resources=[{"name": "x"}, {"name": "y", "template": {"n": 2}}, {}])
     found = push(user_claim, handle(at("a", "x")), "a", "b", "a")
@@ -79,6 +101,16 @@ def test_another_provider_at_an_index_is_refused_template_and_all() -> None:
     assert found.resources == (at("a", "x"), entry("a", "y", template={"n": 2}))
     (text,) = found.refused
     assert text.startswith("resource 0 keeps ResourceProvider a and its template")
+
+
+def test_a_resource_of_another_name_and_provider_is_a_new_one() -> None:
+    found = push(claim(resources=[{"name": "y", "template": {"n": 1}}]), handle(at("a", "x")), "b")
+    assert found.resources == (at("a", "x"), {"name": "y", "provider": reference("b"), "template": {"n": 1}})
+
+
+def test_another_provider_of_the_same_name_is_refused() -> None:
+    found = push(claim(resources=[{"name": "x", "template": {"n": 1}}]), handle(at("a", "x")), "b")
+    assert (found.resources, len(found.refused)) == ((at("a", "x"),), 1)
 
 
 def test_the_provider_of_an_added_entry_has_to_exist() -> None:
