@@ -160,7 +160,8 @@ def _pool_spec(question: PoolQuestion) -> JsonObject:
         spec["resources"] = [referring(question.names, entry, question.providers) for entry in resources]
     lifespan = for_pool_handle(pool_spec.get("lifespan"), value_at(provider, "spec", "lifespan"), question.now)
     if lifespan.get("end") == timestamp(question.now):
-        raise Faulty(UNCLAIMED_TOO_SHORT, "lifespan.unclaimed is 0: each new handle would expire at once")
+        message = "lifespan.unclaimed is 0, so each new handle would expire at once: set a longer time, or remove it"
+        raise Faulty(UNCLAIMED_TOO_SHORT, message)
     return {**spec, "lifespan": lifespan} if lifespan else spec
 
 
