@@ -39,7 +39,6 @@ class Claim(HandleWorld):
     claim_observed: GivenObject = {}
     claim_read: bool = False  # the expired claim was read from the API server; the handle is from the cache
     claim_plan: Annotated[ClaimPlan | None, SkipValidation] = None  # the claim's evaluation; None before it
-    unwritten: bool = False  # a write of this module was refused in this pass
     validated_again: bool = False  # validated twice in this pass, the second time from the written statuses
     plans_only: bool = False  # on hold, or a dry run: nothing is written; later steps use the desired objects
     # If the handle in the claim's status does not exist: whether another handle names the claim; None if not looked up.
@@ -92,15 +91,22 @@ class Claim(HandleWorld):
         accepted = self if write.what == _PREPARED else self.model_copy(update={"claim_plan": None})
         return accepted.at_fault(fault).asking(push=False).model_copy(update={"conditional": False})
 
-    def with_unwritten(self, write: PutObject) -> Claim:
-        """The handle is reconciled, and expires, but the claim's edits do not reach it."""
+    @property
+    def unwritten(self) -> bool:
+        """Whether a write of this module was refused in this pass."""
+        return not self.question.shown
+
+    def with_unwritten(self, write: PutObject) -> Self:
+        """The handle is reconciled, and expires. The claim's edits do not reach it, and its first readiness, which
+        cannot be recorded, restarts no lifespan.
+        """
         if write.what not in _REFUSED:
             return self
-        return self.asking(push=False).model_copy(update={"conditional": False, "unwritten": True})
+        return self.asking(push=False, shown=False).model_copy(update={"conditional": False})
 
     def recall(self, before: World) -> Self:
         world = super().recall(before)
-        return world.model_copy(update={"unwritten": before.unwritten}) if isinstance(before, Claim) else world
+        return world.asking(shown=before.question.shown) if isinstance(before, Claim) else world
 
 
 class Validated(Model):

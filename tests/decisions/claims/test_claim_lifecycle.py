@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from claim_domain import NAMES
-from claim_scenes import BOUND, NOW, claim, config_map, entry, handle
+from claim_scenes import BOUND, NOW, claim, config_map, entry, handle, provider
 
 from domain.claims import claim_binding
 from domain.claims.claim_binding import MOST_SALTS, Created, TakeHandle, Taken
@@ -15,6 +15,7 @@ from domain.claims.claim_deleted_with_handle import ClaimEnded
 from domain.claims.claim_lifecycle import ClaimRead, decide
 from domain.claims.claim_preparation import Claim, Validated
 from domain.claims.evaluator_interface import ClaimPlan, Fault, Halt, HandlePlan
+from domain.claims.handle_evaluation import plan_handle
 from domain.claims.handle_reconciliation import Evaluate, Evaluated, HandleEnded, Read, ResourceOutcome
 from domain.claims.json_objects import text_at
 from domain.claims.periodic_evaluation import Cadence
@@ -191,6 +192,20 @@ def test_a_claim_that_cannot_be_written_expires_all_the_same(seen: Claim, type_:
     assert not evaluate.question.push, "what the claim does not show as accepted stays away from the handle"
     seen = evaluate.fold(seen, Evaluated(plan=HandlePlan(end=NOW)))
     assert does(decide(seen, NOW)) == ["end_handle_and_claim"]
+
+
+def test_a_first_readiness_that_cannot_be_recorded_restarts_no_lifespan() -> None:
+    end, live = NOW + MINUTE, config_map("a")
+    waiting = named({"lifespan": {"start": timestamp(NOW - MINUTE), "end": timestamp(end)}}, finalizers=[])
+    lasts = {"default": "2m", "end": timestamp(end)}
+    ready = provider(healthCheck="true", readinessCheck="true")
+    answers = {"push": True, "providers": {"base": ready}, "states": (live,)}
+    seen = validated(waiting, handle(entry("base", template=live), lifespan=lasts, **BOUND), **answers)
+    assert plan_handle(seen.question).end == NOW + 2 * MINUTE
+    (write,) = decide(seen, NOW).actions
+    refused = write.refuse(seen, Refusal(type=ErrorType.UNAVAILABLE, message="no answer", at=NOW))
+    for world_now in (refused, seen.recall(refused)):
+        assert plan_handle(world_now.question).end == end
 
 
 @pytest.mark.parametrize("type_", [ErrorType.CONFLICT, ErrorType.ABSENT, ErrorType.THROTTLED])
