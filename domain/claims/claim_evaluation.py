@@ -124,7 +124,7 @@ class _Pass:
         bound, scene = self.question.handle is not None, self._scene()
         before = objects_at(self.claim, "status", "resources")
         listed = objects_at(self.claim, "spec", "resources")
-        self.places = entry_places(self.question.handle or {}, listed, self.assigned)
+        self.places = entry_places(self.claim, self.question.handle or {}, self.assigned)
         shown = {index: known for index, known in enumerate(before) if bound}
         for entry, name, place in zip(listed, self.assigned, self.places, strict=True):
             known = entry_at(before, place)

@@ -50,15 +50,16 @@ def provider_name(entry: JsonValue) -> str:
 
 
 def providers_known(claim: JsonObject) -> list[str]:
-    """The provider of each listed resource, from the spec, else from the status under the same index and name; empty if
-    neither names one.
+    """The provider of each listed resource, from the spec, else from the status under the same name, else under the
+    same index unless the resource was renamed; empty if neither names one.
     """
     shown = objects_at(claim, "status", "resources")
     found = []
     for index, entry in enumerate(objects_at(claim, "spec", "resources")):
-        known = entry_at(shown, index)
-        same = text_at(known, "name") == text_at(entry, "name")
-        found.append(provider_name(entry) or (provider_name(known) if same else ""))
+        name, here = text_at(entry, "name"), entry_at(shown, index)
+        known = next((each for each in (here, *shown) if name and text_at(each, "name") == name), here)
+        renamed = name and text_at(known, "name") not in ("", name)
+        found.append(provider_name(entry) or ("" if renamed else provider_name(known)))
     return found
 
 
