@@ -26,10 +26,8 @@ from domain.claims.json_objects import (
 from domain.identity import Kind, is_possible_name
 
 # What the API server accepts as the name of almost every kind; roles and OpenShift's users may have others.
-_NAME, _NAMESPACE = (
-    re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?"),
-    re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"),
-)
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_NAME, _NAMESPACE = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*"), re.compile(rf"(?=.{{1,63}}$){_LABEL}")
 
 
 def handle_name(claim: JsonObject | None) -> str:

@@ -351,9 +351,11 @@ def test_name_and_namespace_follow_the_recorded_reference() -> None:
     [
         ({"name": "Foo_Bar"}, None, (), True),
         ({"name": "foo."}, None, (), True),
+        ({"name": "foo..bar"}, None, (), True),
         ({"name": "a" * 254}, None, (), True),
         ({"namespace": "Old_Things"}, None, (), True),
         ({"namespace": "old.things"}, None, (), True),
+        ({"namespace": "a" * 64}, None, (), True),
         ({"name": "system:foo"}, config_map("system:foo"), (), False),
         ({"name": "Foo_Bar"}, None, (0,), False),
         ({"name": "foo.bar-2"}, None, (), False),
