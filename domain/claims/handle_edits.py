@@ -58,7 +58,7 @@ def entry_places(claim: JsonObject, handle: JsonObject, provider_names: Sequence
     The claim's status has the handle's order, and the names under which the claim has listed the entries.
     """
     entries, shown = objects_at(handle, "spec", "resources"), objects_at(claim, "status", "resources")
-    listed = [
+    listed: list[JsonObject] = [
         {**only(resource, "name"), "provider": {"name": name}}
         for resource, name in zip(objects_at(claim, "spec", "resources"), provider_names, strict=True)
     ]
