@@ -19,6 +19,7 @@ from domain.claims.claim_spec_validation import check_spec, validation_errors
 from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Fault, Halt, WantedEntry
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
+from domain.claims.handle_edits import entry_places
 from domain.claims.json_objects import (
     JsonObject,
     entry_at,
@@ -48,6 +49,7 @@ class _Pass:
         self.question = question
         self.claim = question.claim
         self.assigned = question.assigned
+        self.places: list[int] = []  # the index in the status of each listed resource
         self.provider = text_at(question.claim, "spec", "provider", "name")
         self.annotations: dict[str, str] = {}
         self.labels: dict[str, str] = {}
@@ -116,17 +118,21 @@ class _Pass:
         self.claim = {**self.claim, "status": {**object_at(self.claim, "status"), **fields}}
 
     def _show_assigned(self) -> None:
-        """Show each resource's provider in the status; a bound claim keeps the providers recorded there."""
+        """Show each resource's provider in the status; a bound claim keeps the providers recorded there, and has the
+        order of its handle.
+        """
         bound, scene = self.question.handle is not None, self._scene()
         before = objects_at(self.claim, "status", "resources")
-        shown: list[JsonValue] = []
         listed = objects_at(self.claim, "spec", "resources")
-        for index, (entry, name) in enumerate(zip(listed, self.assigned, strict=True)):
-            known = entry_at(before, index)
+        self.places = entry_places(self.claim, self.question.handle or {}, self.assigned)
+        shown = {index: known for index, known in enumerate(before) if bound}
+        for entry, name, place in zip(listed, self.assigned, self.places, strict=True):
+            known = entry_at(before, place)
             provider = scene.reference(scene.provider(name))
             recorded = object_at(known, "provider") if bound and provider_name(known) else provider
-            shown.append({**known, **({"name": entry["name"]} if text_at(entry, "name") else {}), "provider": recorded})
-        self._set_status(resources=shown + ([*before[len(shown) :]] if bound else []))
+            named: JsonObject = {"name": entry["name"]} if text_at(entry, "name") else {}
+            shown[place] = {**known, **named, "provider": recorded}
+        self._set_status(resources=[shown.get(index, {}) for index in range(max(shown, default=-1) + 1)])
 
     def _initialise(self) -> None:
         if self.question.names.init_timestamp_annotation in object_at(self.claim, "metadata", "annotations"):
@@ -143,14 +149,14 @@ class _Pass:
             settled = settle_parameters(self._scene(), self.question.providers[self.provider])
             self._set_status(provider=provider_status(self.claim, settled))
             return bool(settled.errors)
-        errors = validation_errors(self._scene(), self.assigned)
+        errors = dict(zip(self.places, validation_errors(self._scene(), self.assigned), strict=True))
         shown: list[JsonValue] = []
         for index, entry in enumerate(objects_at(self.claim, "status", "resources")):
-            text = errors[index] if index < len(errors) else None
+            text = errors.get(index)
             cleared = without(entry, ("validationError",))
             shown.append(cleared if text is None else {**cleared, "validationError": text})
         self._set_status(resources=shown)
-        return any(text is not None for text in errors)
+        return any(text is not None for text in errors.values())
 
     def _needs(self) -> None:
         """If the body of a new handle cannot be computed, a free handle can still be bound."""

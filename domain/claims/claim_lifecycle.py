@@ -107,7 +107,7 @@ def decide(world: Claim, now: datetime) -> Decision:
 
 def _bound(world: Claim, claim: JsonObject, now: datetime) -> Decision:
     first = to_validate(world)
-    if first and (world.claim_plan is None or not world.plans_only):
+    if first and (world.claim_plan is None or not (world.plans_only or world.unwritten)):
         reported = notices(world) if world.validated_again else ()
         return RECONCILING.model_copy(update={"actions": first, "notices": reported})
     if is_left_alone(world.names, world.handle):

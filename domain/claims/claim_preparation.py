@@ -9,7 +9,7 @@ The binder writes the status together with the handle's name: both appear at onc
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 from pydantic import SkipValidation
 
@@ -22,14 +22,15 @@ from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.json_objects import GivenObject, JsonObject, object_at, only, with_added, with_spec
 from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.writes import ClaimsAction, PutObject, PutStatus
-from domain.decision import Action
+from domain.decision import Action, World
 from domain.identity import Key
 from domain.model import Model
 from domain.notices import Notice
 from domain.refusal import ErrorType, Refusal
 
 CLAIM_REFUSED = "ClaimRefused"
-_PREPARED = "metadata and defaults"
+_PREPARED, _VALIDATED = "metadata and defaults", "validated status"
+_REFUSED = {_PREPARED: "what the provider adds to the claim", _VALIDATED: "the status of the claim"}
 
 
 class Claim(HandleWorld):
@@ -80,15 +81,32 @@ class Claim(HandleWorld):
         return self.model_copy(update={"claim_plan": faulty_plan(status, fault, self.question.now)})
 
     def with_refused(self, write: PutObject, refusal: Refusal) -> Claim | None:
-        """The claim with a fault if the API server refuses what the provider adds to the claim; else None."""
+        """The claim with a fault if the API server refuses its metadata or its validated status; else None."""
         before = self.validation.fault
         shown = before is not None and before.reason == CLAIM_REFUSED
         lasting = refusal.type in (ErrorType.INVALID, ErrorType.DENIED)
-        if shown or not lasting or (write.kind.name, write.what) != (RESOURCE_CLAIM.name, _PREPARED):
+        if shown or not lasting or write.what not in _REFUSED:
             return None
-        message = f"the API server refuses what the provider adds to the claim: {refusal.message}"
-        found = self.at_fault(Fault(reason=CLAIM_REFUSED, message=message)).asking(push=False)
-        return found.model_copy(update={"conditional": False})
+        fault = Fault(reason=CLAIM_REFUSED, message=f"the API server refuses {_REFUSED[write.what]}: {refusal.message}")
+        accepted = self if write.what == _PREPARED else self.model_copy(update={"claim_plan": None})
+        return accepted.at_fault(fault).asking(push=False).model_copy(update={"conditional": False})
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether a write of this module was refused in this pass."""
+        return not self.question.shown
+
+    def with_unwritten(self, write: PutObject) -> Self:
+        """The handle is reconciled, and expires. The claim's edits do not reach it, and its first readiness, which
+        cannot be recorded, restarts no lifespan.
+        """
+        if write.what not in _REFUSED:
+            return self
+        return self.asking(push=False, shown=False).model_copy(update={"conditional": False})
+
+    def recall(self, before: World) -> Self:
+        world = super().recall(before)
+        return world.asking(shown=before.question.shown) if isinstance(before, Claim) else world
 
 
 class Validated(Model):
@@ -108,7 +126,7 @@ class Validate(ClaimsAction):
     handle: GivenObject | None = None
 
     def fold(self, world: Claim, answer: Validated) -> Claim:  # type: ignore[override]
-        accepted = answer.plan.halt is Halt.NONE
+        accepted = answer.plan.halt is Halt.NONE and not world.unwritten
         spec = object_at(self.claim, "spec")
         answers: dict[str, object] = {"assigned": answer.assigned, "push": accepted}
         if world.plans_only:
@@ -126,7 +144,7 @@ def to_validate(world: Claim) -> tuple[Action, ...]:
     plan, claim = world.claim_plan, world.own
     if plan is None:
         return (validate(world),)
-    if world.read and not world.plans_only:
+    if world.read and not (world.plans_only or world.unwritten):
         return ()
     after = with_added(in_hand(world.names, RESOURCE_CLAIM, claim), annotations=plan.annotations, labels=plan.labels)
     after = after if plan.resources is None else with_spec(after, resources=[*plan.resources])

@@ -125,7 +125,7 @@ class HandleQuestion(Question):
     states: tuple[JsonObject | None, ...] = ()  # the resources' live objects, None for missing ones
     requester: Requester = NO_REQUESTER
     push: bool = False  # the claim was accepted in this pass, so its edits reach the handle
-    shown: bool = True  # the claim may be written: it is neither ignored nor on hold
+    shown: bool = True  # the claim can be written: it is neither ignored nor on hold, and no write was refused
     honoured: RequestedEnd | None = None  # the `wish` of the last answer; None if unknown
     unserved: tuple[int, ...] = ()  # indices of resources whose recorded kind is served in no version
     outdated: tuple[int, ...] = ()  # indices of resources whose kind is served only in another version

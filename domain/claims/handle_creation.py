@@ -20,7 +20,7 @@ from domain.claims.constants import HANDLE_NAME_PREFIX
 from domain.claims.domain_names import DomainNames
 from domain.claims.durations import after, whole_seconds
 from domain.claims.evaluator_interface import HandleBody, PoolQuestion, WantedEntry
-from domain.claims.faults import FAULTS, fault_of
+from domain.claims.faults import FAULTS, Faulty, fault_of
 from domain.claims.handle_lifespan import ended
 from domain.claims.json_objects import JsonObject, name_of, object_at, objects_at, only, present, text_at, value_at
 from domain.claims.lifespan_end import for_claim, for_pool_handle, least
@@ -32,6 +32,7 @@ from domain.claims.templates.errors import TemplateError
 from domain.claims.timestamps import born, end_of_handle, requested_end_of
 from domain.resource import timestamp
 
+UNCLAIMED_TOO_SHORT = "UnclaimedTooShort"
 _HANDED_ON = ("preferenceScore", "resourceAnnotations", "resourceLabels", "vars")
 _SOME_UID = "00000000-0000-0000-0000-000000000000"
 
@@ -158,6 +159,9 @@ def _pool_spec(question: PoolQuestion) -> JsonObject:
     elif resources := objects_at(pool_spec, "resources"):
         spec["resources"] = [referring(question.names, entry, question.providers) for entry in resources]
     lifespan = for_pool_handle(pool_spec.get("lifespan"), value_at(provider, "spec", "lifespan"), question.now)
+    if lifespan.get("end") == timestamp(question.now):
+        message = "lifespan.unclaimed is 0, so each new handle would expire at once: set a longer time, or remove it"
+        raise Faulty(UNCLAIMED_TOO_SHORT, message)
     return {**spec, "lifespan": lifespan} if lifespan else spec
 
 

@@ -1,17 +1,22 @@
 """A claim's changes to its handle: the provider with its values, or the listed resources.
 
-In list mode the claim's resources and the handle's entries are paired by index; a change of the provider is refused.
-Claim edits are merged over the handle's templates without filters, and remove nothing.
+In list mode each resource of the claim belongs to the handle's entry with its provider and name, wherever it is listed,
+else to the entry with its name, else to the entry at its index if that one has its provider or no name. Other resources
+are new and are appended. If the claim renames a resource, the handle's entry keeps its name, and the claim's status has
+the new one. A change of the provider is refused. Claim edits are merged over the handle's templates without filters,
+and remove nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import count
 
 from domain.claims.deep_merge import merge, same
 from domain.claims.handle_creation import effective_provider
-from domain.claims.json_objects import JsonObject, object_at, objects_at, only
+from domain.claims.json_objects import JsonObject, entry_at, object_at, objects_at, only, text_at
 from domain.claims.references import provider_name
+from domain.claims.resource_entries import indices_in_order
 from domain.claims.template_variables import Scene
 from domain.model import Model
 
@@ -31,19 +36,57 @@ def claim_edits(scene: Scene, provider_names: Sequence[str]) -> ClaimEdits:
     if object_at(claim, "spec", "provider"):
         return ClaimEdits(provider=effective_provider(claim), resources=tuple(entries))
     refused: list[str] = []
-    for index, resource in enumerate(objects_at(claim, "spec", "resources")):
-        assigned = provider_names[index]
-        if index >= len(entries):
+    listed = objects_at(claim, "spec", "resources")
+    places = entry_places(claim, handle, provider_names)
+    for index, (resource, assigned, place) in enumerate(zip(listed, provider_names, places, strict=True)):
+        if place >= len(entries):
             reference = scene.reference(scene.provider(assigned))
             entries.append({**only(resource, "name", "template"), "provider": reference})
-        elif provider_name(entries[index]) != assigned:
+        elif provider_name(entries[place]) != assigned:
             refused.append(
-                f"resource {index} keeps ResourceProvider {provider_name(entries[index])} and its template: "
+                f"resource {index} keeps ResourceProvider {provider_name(entries[place])} and its template: "
                 f"switching to ResourceProvider {assigned} is refused"
             )
         else:
-            entries[index] = _merged(entries[index], resource)
+            entries[place] = _merged(entries[place], resource)
     return ClaimEdits(provider=None, resources=tuple(entries), refused=tuple(refused))
+
+
+def entry_places(claim: JsonObject, handle: JsonObject, provider_names: Sequence[str]) -> list[int]:
+    """The index of each listed resource's entry in the handle, which may be an entry to append.
+
+    The claim's status has the handle's order, and the names under which the claim has listed the entries.
+    """
+    entries, shown = objects_at(handle, "spec", "resources"), objects_at(claim, "status", "resources")
+    listed: list[JsonObject] = [
+        {**only(resource, "name"), "provider": {"name": name}}
+        for resource, name in zip(objects_at(claim, "spec", "resources"), provider_names, strict=True)
+    ]
+    wanted, held = [_identity(each) for each in listed], [_identity(each) for each in entries]
+    known = [(provider, text_at(entry_at(shown, index), "name")) for index, (provider, _) in enumerate(held)]
+    fits: tuple[Callable[[int, int], bool], ...] = (
+        lambda number, index: bool(wanted[number][1]) and wanted[number] == held[index],
+        lambda number, index: bool(wanted[number][1]) and wanted[number] == known[index],
+        lambda number, index: bool(wanted[number][1]) and wanted[number][1] == held[index][1],
+        lambda number, index: number == index and wanted[number][0] == held[index][0],
+        lambda number, index: wanted[number] == held[index] == known[index],  # neither has a name
+        lambda number, index: number == index and not (wanted[number][1] and held[index][1]),
+    )
+    free, places = list(range(len(entries))), dict[int, int]()
+    for fit in fits:
+        # From the end: if one of two like resources is new, the first one keeps the entry at its index.
+        for number in reversed(range(len(wanted))):
+            found = None if number in places else next((index for index in free if fit(number, index)), None)
+            if found is not None:
+                free.remove(found)
+                places[number] = found
+    new = count(len(entries))
+    in_order = indices_in_order(listed, [places.get(number) for number in range(len(wanted))])
+    return [next(new) if place is None else place for place in in_order]
+
+
+def _identity(entry: JsonObject) -> tuple[str, str]:
+    return provider_name(entry), text_at(entry, "name")
 
 
 def _merged(entry: JsonObject, resource: JsonObject) -> JsonObject:

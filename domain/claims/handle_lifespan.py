@@ -8,9 +8,9 @@ handle, that end stays until the claim requests another end.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from domain.claims.durations import in_one_unit, whole_seconds
+from domain.claims.durations import after, in_one_unit, whole_seconds
 from domain.claims.evaluator_interface import Fault
 from domain.claims.faults import collected_in
 from domain.claims.json_objects import JsonObject, object_at, only, present, value_at, with_spec, without
@@ -45,7 +45,10 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Requ
     over = passed(end_of_handle(handle), now)
     restarted: datetime | None = None
     before = _recorded(claim, "firstReady")
-    first_ready = now if ready and before is None else None
+    first_ready = None
+    if ready and before is None:
+        restarted_at = _restarted_at(claim, handle, terms, requested)
+        first_ready = restarted_at if restarted_at and start < restarted_at < now else now
     was_ready = recorded is None and value_at(handle, "status", "ready") is True
     if first_ready and terms is not None and readable and not was_ready and not over:
         with collected_in(faults):
@@ -74,6 +77,17 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Requ
         terms=terms,
         faults=tuple(faults),
     )
+
+
+def _restarted_at(
+    claim: JsonObject, handle: JsonObject, terms: Terms | None, requested: datetime | None
+) -> datetime | None:
+    """When the default restarted, if an interrupted pass has written its new end, but not the first readiness."""
+    default: timedelta | None = None
+    with collected_in([]):
+        default = terms.default_duration if terms else None
+    written = requested == end_of_handle(handle) != _recorded(claim, "end")
+    return after(requested, -default) if requested and default is not None and written else None
 
 
 def _set_by_hand(

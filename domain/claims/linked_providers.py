@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from domain.claims.evaluator_interface import HandleQuestion
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at
-from domain.claims.references import provider_name, recorded_reference
+from domain.claims.references import is_likely, provider_name, recorded_reference
 from domain.claims.template_variables import ProviderError, Scene
 
 # Real links are one to three deep with tens of resources; each level and provider costs renderings.
@@ -83,7 +83,10 @@ class Resources:
         return states[index] if index < len(states) else None
 
     def recorded(self, index: int) -> JsonObject:
-        return recorded_reference(self.handle, index)
+        """The recorded reference; `{}` if there is none, or only one whose name the API server has refused."""
+        found = recorded_reference(self.handle, index)
+        may_exist = self.state(index) is not None or index in self.question.unreadable
+        return found if may_exist or is_likely(found) else {}
 
 
 _MISSING = object()

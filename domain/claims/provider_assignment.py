@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from domain.claims.deep_merge import TooDeep, contains
 from domain.claims.faults import Faulty
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.references import provider_name
+from domain.claims.references import provider_name, providers_known
 
 NO_PROVIDER = "NoProvider"
 SEVERAL_PROVIDERS = "SeveralProviders"
@@ -25,14 +25,14 @@ def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str,
     """The provider's name for each resource. Raises Faulty if a named provider does not exist, if a template matches
     none or several, or if a resource has neither provider nor template.
     """
-    before = [provider_name(entry) for entry in objects_at(claim, "status", "resources")]
     matches = {name: value_at(provider, "spec", "match") for name, provider in providers.items()}
     assigned = []
-    for index, entry in enumerate(objects_at(claim, "spec", "resources")):
+    for index, (entry, named) in enumerate(
+        zip(objects_at(claim, "spec", "resources"), providers_known(claim), strict=True)
+    ):
         where = _words(index, entry)
         if not provider_name(entry) and not object_at(entry, "template"):
             raise Faulty(INVALID_RESOURCES, f"{where} has neither provider.name nor template")
-        named = provider_name(entry) or (before[index] if index < len(before) else "")
         if named and named not in providers:
             raise Faulty(PROVIDER_MISSING, f"{where}: ResourceProvider {named} not found")
         assigned.append(named or _only_one(where, entry, matches))

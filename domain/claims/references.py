@@ -5,6 +5,7 @@ The API group is ignored when they are read, and is OPERATOR_DOMAIN when they ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from pydantic import JsonValue
@@ -24,6 +25,10 @@ from domain.claims.json_objects import (
 )
 from domain.identity import Kind, is_possible_name
 
+# What the API server accepts as the name of almost every kind; roles and OpenShift's users may have others.
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_NAME, _NAMESPACE = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*"), re.compile(rf"(?=.{{1,63}}$){_LABEL}")
+
 
 def handle_name(claim: JsonObject | None) -> str:
     return text_at(claim, "status", "resourceHandle", "name")
@@ -40,6 +45,20 @@ def holder_of(handle: JsonObject | None) -> Name | None:
 
 def provider_name(entry: JsonValue) -> str:
     return text_at(entry, "provider", "name")
+
+
+def providers_known(claim: JsonObject) -> list[str]:
+    """The provider of each listed resource, from the spec, else from the status under the same name, else under the
+    same index unless the resource was renamed; empty if neither names one.
+    """
+    shown = objects_at(claim, "status", "resources")
+    found = []
+    for index, entry in enumerate(objects_at(claim, "spec", "resources")):
+        name, here = text_at(entry, "name"), entry_at(shown, index)
+        known = next((each for each in (here, *shown) if name and text_at(each, "name") == name), here)
+        renamed = name and text_at(known, "name") not in ("", name)
+        found.append(provider_name(entry) or ("" if renamed else provider_name(known)))
+    return found
 
 
 def named_providers(resource: JsonValue) -> set[str]:
@@ -67,16 +86,31 @@ def referring(names: DomainNames, entry: JsonObject, providers: Mapping[str, Jso
 def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
     """The reference in the spec (Poolboy up to 1.13), else in the status (1.14 and later). `{}` if there is none, or if
     no object can have its name.
+
+    If a person removes an entry of the spec, the status still has the former order until the next pass.
     """
-    for part in ("spec", "status"):
-        found = object_at(entry_at(objects_at(handle, part, "resources"), index), "reference")
-        name, namespace = text_at(found, "name"), text_at(found, "namespace")
-        if name and is_possible_name(name) and is_possible_name(namespace):
-            return found
-    return {}
+    entries, shown = (objects_at(handle, part, "resources") for part in ("spec", "status"))
+    entry = entry_at(entries, index)
+    if _is_possible(own := object_at(entry, "reference")):
+        return own
+    taken = [object_at(each, "reference") for each in entries]
+    named = (each for each in shown if text_at(each, "name") and text_at(each, "name") == text_at(entry, "name"))
+    found = (object_at(each, "reference") for each in (entry_at(shown, index), *named))
+    return next((each for each in found if _is_possible(each) and each not in taken), {})
+
+
+def is_likely(reference: JsonObject) -> bool:
+    """Whether most kinds can have an object of this name and namespace."""
+    name, namespace = text_at(reference, "name"), text_at(reference, "namespace")
+    return bool(_NAME.fullmatch(name) and (not namespace or _NAMESPACE.fullmatch(namespace)))
 
 
 def reference_of(defined: JsonObject) -> JsonObject:
     metadata = object_at(defined, "metadata")
     found: JsonObject = {"apiVersion": defined["apiVersion"], "kind": defined["kind"], "name": metadata["name"]}
     return {**found, "namespace": metadata["namespace"]} if metadata.get("namespace") else found
+
+
+def _is_possible(reference: JsonObject) -> bool:
+    name, namespace = text_at(reference, "name"), text_at(reference, "namespace")
+    return bool(name) and is_possible_name(name) and is_possible_name(namespace)

@@ -7,7 +7,8 @@ ResourceClaim <──> ResourceHandle ──> ResourcePool <── ResourcePoolS
   +──> Namespace
 
 A new or changed free handle or provider may match any claim without a handle. Only one such claim is woken: its wake
-goes to the binder, which handles all of these claims.
+goes to the binder, which handles all of these claims. A claim with a handle waits for any provider if a resource that
+it lists lacks one.
 """
 
 from __future__ import annotations
@@ -24,7 +25,14 @@ from domain.claims.domain_names import DomainNames
 from domain.claims.ignore_label import is_left_alone, is_unbound
 from domain.claims.json_objects import flag_at, is_deleting, object_at, objects_at, paused, text_at, value_at
 from domain.claims.linked_providers import linked_names
-from domain.claims.references import handle_name, holder_of, is_detached, named_providers, recorded_reference
+from domain.claims.references import (
+    handle_name,
+    holder_of,
+    is_detached,
+    named_providers,
+    providers_known,
+    recorded_reference,
+)
 from domain.control_annotations import ABANDONED, RETRIED
 from domain.identity import Kind
 from domain.relations import AnyObject, Linked, News, On, Relation, Scope, WhileNamed, Whom, always
@@ -57,6 +65,9 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
     def handle_of(claim: KubeObject) -> Names:
         name = handle_name(claim.document)
         return [(namespace, name)] if name and not is_detached(claim.document) else []
+
+    def lacks_provider(claim: KubeObject) -> bool:
+        return bool(handle_of(claim)) and not all(providers_known(claim.document))
 
     def holder(handle: KubeObject) -> Hashable:
         return holder_of(handle.document)
@@ -139,6 +150,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
             News(_fit, on=frozenset({On.COMES, On.CHANGES}), whom=Whom.ONE, counts=may_be_taken),
         ),
         _waiting(RESOURCE_PROVIDER, unbound, News(_as_rendered, whom=Whom.ONE)),
+        _waiting(RESOURCE_PROVIDER, lacks_provider, News(_as_rendered)),
         # Watched only while there are claims: an installation without claims needs no right to watch Namespaces.
         Relation(
             of=RESOURCE_CLAIM,
@@ -151,11 +163,11 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
     )
 
 
-def _waiting(end: Kind, unbound: Callable[[KubeObject], bool], news: News[Any]) -> Relation:
+def _waiting(end: Kind, waits: Callable[[KubeObject], bool], news: News[Any]) -> Relation:
     return Relation(
         of=RESOURCE_CLAIM,
         to=end,
-        by=lambda claim: ["any"] if unbound(claim) else [],
+        by=lambda claim: ["any"] if waits(claim) else [],
         known_as=lambda _: ["any"],
         matters=news,
     )

@@ -4,9 +4,9 @@ A provider may require a claim, and its links may impose waits and provide value
 `override` is merged over the handle's template. Parameter values reach a resource only through `template.definition`.
 
 A resource is pinned to its recorded reference: edits of name and namespace are ignored, so that they never create a
-second object; a change of apiVersion or kind is an error while the recorded kind is served. If two entries define the
-same object, the first entry with a recorded reference owns it, else the first entry. The other entry waits until it
-has another name.
+second object; a change of apiVersion or kind is an error while the recorded kind is served. A name that the API server
+refuses, such as `Foo_Bar`, can be corrected. If two entries define the same object, the first entry with a recorded
+reference owns it, else the first entry. The other entry waits until it has another name.
 """
 
 from __future__ import annotations

@@ -43,10 +43,10 @@ def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: st
     ]
     if len(left) == len(new) == 1:
         found[new[0]] = left[0]
-    return _in_order(yielded, found)
+    return indices_in_order(yielded, found)
 
 
-def _in_order(yielded: Sequence[JsonObject], found: Sequence[int | None]) -> list[int | None]:
+def indices_in_order(yielded: Sequence[JsonObject], found: Sequence[int | None]) -> list[int | None]:
     """The indices, sorted among resources of the same provider and name, which are indistinguishable."""
     groups: dict[tuple[str, str], list[int]] = {}
     for resource, index in zip(yielded, found, strict=True):

@@ -11,7 +11,10 @@ from domain.claims.json_objects import GivenObject, JsonObject, object_at, text_
 from domain.decision import Action, Queue, World
 from domain.identity import Kind
 from domain.model import Model
-from domain.refusal import Refusal
+from domain.refusal import ErrorType, Refusal
+
+# Refusals that the same write would get again soon after.
+LASTING = (ErrorType.INVALID, ErrorType.DENIED, ErrorType.UNAVAILABLE)
 
 
 class ObjectsWorld(World):
@@ -23,6 +26,10 @@ class ObjectsWorld(World):
     def with_refused(self, write: PutObject, refusal: Refusal) -> ObjectsWorld | None:
         """The world that shows the refusal as a fault; None if the write is merely tried again."""
         return None
+
+    def with_unwritten(self, write: PutObject) -> ObjectsWorld:
+        """The world after a write failed that would fail again if repeated at once."""
+        return self
 
     def to_write(self, *writes: PutObject) -> tuple[PutObject, ...]:
         """The writes that change something, without those already made in this pass: if the API server drops a field,
@@ -75,7 +82,8 @@ class PutObject(ClaimsAction):
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
         after = world.with_refused(self, refusal)
         if after is None:
-            return super().refuse(world, refusal)
+            left = world.with_unwritten(self) if refusal.type in LASTING else world
+            return super().refuse(left, refusal)  # type: ignore[return-value]
         others = {slot: each for slot, each in world.refusals.items() if slot != self.slot}
         return after.model_copy(update={"refusals": others})  # type: ignore[return-value]
 

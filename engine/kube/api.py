@@ -44,6 +44,7 @@ _JSON = "application/json"
 _METADATA = "application/json;as={};g=meta.k8s.io;v=v1"
 _METADATA_LIST = _METADATA.format("PartialObjectMetadataList")
 _METADATA_OBJECT = _METADATA.format("PartialObjectMetadata")
+_NO_OBJECT = "the answer contains no object, so it is not from an API server"
 # ValueError: an answer that is not JSON, from a proxy between us and the API server.
 _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 
@@ -283,6 +284,8 @@ class KubeApi:
                         event = parsed(line)
                         if text(event, "type") == "ERROR":
                             raise _watch_error(request.attempt, at(event, "object"))
+                        if not text(event, "object", "metadata", "resourceVersion"):
+                            raise Unavailable(f"{request.attempt}: {_NO_OBJECT}")
                         yield WatchEvent(text(event, "type"), dict(mapping(event, "object")))
                 finally:
                     _hang_up(response)
@@ -435,7 +438,7 @@ class KubeApi:
             raise no_answer(request.attempt, error, self._timeout) from error
         if not isinstance(answer, dict) or not answer.get("kind"):
             # An API server names the kind of everything. Anything else would look like an empty list or object.
-            raise Unavailable(f"{request.attempt}: the answer contains no object, so it is not from an API server")
+            raise Unavailable(f"{request.attempt}: {_NO_OBJECT}")
         return answer
 
     async def _answered(self, request: Request, stream: aiohttp.ClientTimeout | None = None) -> aiohttp.ClientResponse:

@@ -39,6 +39,8 @@ LONE_LEASE_DURATION = timedelta(minutes=1)
 STANDBY_FOR = timedelta(minutes=10)
 # The duration of a Lease that names none: client-go's default.
 _DEFAULT_LEASE = timedelta(seconds=15)
+# The longest duration that a Lease can have. The annotation of a ConfigMap may say more.
+_LONGEST_SECONDS = 2**31 - 1
 _RELEASE_WITHIN = timedelta(seconds=5)
 _ENDED = ("Failed", "Succeeded")  # phases of a Pod that has ended
 
@@ -260,7 +262,9 @@ class LeaderElection:
 
 def lease_duration(lease: JsonObject) -> timedelta:
     seconds = at(lease, "spec", "leaseDurationSeconds")
-    return timedelta(seconds=seconds) if isinstance(seconds, int) and seconds > 0 else _DEFAULT_LEASE
+    if not isinstance(seconds, int) or seconds <= 0:
+        return _DEFAULT_LEASE
+    return timedelta(seconds=min(seconds, _LONGEST_SECONDS))
 
 
 def lease_is_live(lease: JsonObject, now: datetime) -> bool:

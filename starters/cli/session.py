@@ -155,4 +155,6 @@ def _rpc(error: RPCError) -> str:
         return "these credentials may not do that in this Temporal namespace"
     if error.status is RPCStatusCode.NOT_FOUND:
         return "is TEMPORAL_NAMESPACE right?"
+    if error.status is RPCStatusCode.INVALID_ARGUMENT:
+        return "correct --query, if one was given: a condition as in the web UI, such as \"OpPhase = 'Failed'\""
     return "is Temporal up, and is TEMPORAL_ADDRESS right? For a local deployment: perdure status"

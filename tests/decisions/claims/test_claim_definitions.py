@@ -346,6 +346,35 @@ def test_name_and_namespace_follow_the_recorded_reference() -> None:
         assert reference_of(defined(held, provider("base"))) == recorded()
 
 
+@pytest.mark.parametrize(
+    ("wrong", "state", "unreadable", "followed"),
+    [
+        ({"name": "Foo_Bar"}, None, (), True),
+        ({"name": "foo."}, None, (), True),
+        ({"name": "foo..bar"}, None, (), True),
+        ({"name": "a" * 254}, None, (), True),
+        ({"namespace": "Old_Things"}, None, (), True),
+        ({"namespace": "old.things"}, None, (), True),
+        ({"namespace": "a" * 64}, None, (), True),
+        ({"name": "system:foo"}, config_map("system:foo"), (), False),
+        ({"name": "Foo_Bar"}, None, (0,), False),
+        ({"name": "foo.bar-2"}, None, (), False),
+    ],
+)
+def test_a_name_that_the_api_server_refuses_is_pinned_only_if_its_object_may_exist(
+    wrong: dict[str, str], state: Any, unreadable: tuple[int, ...], followed: bool
+) -> None:
+    reference = recorded(**wrong)
+    seen = resources(
+        handle(entry("base", template=config_map("new"), reference=reference)), provider("base"), states=[state]
+    )
+    seen = replace(seen, question=seen.question.model_copy(update={"unreadable": unreadable}))
+    (made,) = definitions(seen)
+    assert not isinstance(made, WaitingFor)
+    assert reference_of(made) == (recorded("new", namespace="things") if followed else reference)
+    assert reference_for(seen, 0, made) == reference_of(made)
+
+
 def test_the_reference_in_the_spec_counts_first() -> None:
     held = handle(
         entry("base", template=config_map("new"), reference=recorded("in-spec")),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from claim_domain import NAMES
-from claim_scenes import BOUND, NOW, claim, config_map, entry, handle
+from claim_scenes import BOUND, NOW, claim, config_map, entry, handle, provider
 
 from domain.claims import claim_binding
 from domain.claims.claim_binding import MOST_SALTS, Created, TakeHandle, Taken
@@ -15,7 +15,8 @@ from domain.claims.claim_deleted_with_handle import ClaimEnded
 from domain.claims.claim_lifecycle import ClaimRead, decide
 from domain.claims.claim_preparation import Claim, Validated
 from domain.claims.evaluator_interface import ClaimPlan, Fault, Halt, HandlePlan
-from domain.claims.handle_reconciliation import HandleEnded, Read, ResourceOutcome
+from domain.claims.handle_evaluation import plan_handle
+from domain.claims.handle_reconciliation import Evaluate, Evaluated, HandleEnded, Read, ResourceOutcome
 from domain.claims.json_objects import text_at
 from domain.claims.periodic_evaluation import Cadence
 from domain.claims.writes import PutStatus, Stored
@@ -152,6 +153,67 @@ def test_a_lasting_refusal_of_what_a_provider_adds_is_shown_on_the_claim(type_: 
     assert (stalled["reason"], refusal.message in stalled["message"]) == ("ClaimRefused", True)
     # Nothing at all can be written: it is tried again like any other refused write.
     assert write.refuse(after, refusal).refusals == {write.slot: refusal}
+
+
+VALUES = {**NAMED, "provider": {"name": "base", "parameterValues": {"size": "x" * 99}}}
+
+
+def test_a_lasting_refusal_of_the_validated_status_is_shown_on_the_claim() -> None:
+    seen = validated(named(), held(), ClaimPlan(status=VALUES), push=True)
+    (write,) = decide(seen, NOW).actions
+    after = write.refuse(seen, Refusal(type=ErrorType.INVALID, message="etcdserver: request is too large", at=NOW))
+    (status,) = decide(after, NOW).actions
+    assert isinstance(status, PutStatus)
+    (stalled,) = status.after["status"].pop("conditions")
+    assert (stalled["reason"], "too large" in stalled["message"]) == ("ClaimRefused", True)
+    assert (status.after["status"], after.question.push) == (NAMED, False)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        validated(named(finalizers=[]), held(), push=True, conditional=True),
+        validated(named(), held(), ClaimPlan(status=VALUES), push=True, conditional=True),
+    ],
+    ids=["metadata", "status"],
+)
+@pytest.mark.parametrize("type_", [ErrorType.INVALID, ErrorType.DENIED, ErrorType.UNAVAILABLE])
+def test_a_claim_that_cannot_be_written_expires_all_the_same(seen: Claim, type_: ErrorType) -> None:
+    while does(decide(seen, NOW)) in (["put"], ["put_status"]):
+        (write,) = decide(seen, NOW).actions
+        assert write.slot not in seen.refusals, "it is stuck"
+        seen = write.refuse(seen, Refusal(type=type_, message="refused", at=NOW))
+    assert seen.refusals, "the write is tried again later"
+    again, read = decide(seen, NOW).actions
+    assert (again.slot in seen.refusals, read.activity) == (True, "claims.read_resources")
+    seen = read.fold(seen, Read(question=seen.question))
+    _, evaluate = decide(seen, NOW).actions
+    assert isinstance(evaluate, Evaluate)
+    assert not evaluate.question.push, "what the claim does not show as accepted stays away from the handle"
+    seen = evaluate.fold(seen, Evaluated(plan=HandlePlan(end=NOW)))
+    assert does(decide(seen, NOW)) == ["end_handle_and_claim"]
+
+
+def test_a_first_readiness_that_cannot_be_recorded_restarts_no_lifespan() -> None:
+    end, live = NOW + MINUTE, config_map("a")
+    waiting = named({"lifespan": {"start": timestamp(NOW - MINUTE), "end": timestamp(end)}}, finalizers=[])
+    lasts = {"default": "2m", "end": timestamp(end)}
+    ready = provider(healthCheck="true", readinessCheck="true")
+    answers = {"push": True, "providers": {"base": ready}, "states": (live,)}
+    seen = validated(waiting, handle(entry("base", template=live), lifespan=lasts, **BOUND), **answers)
+    assert plan_handle(seen.question).end == NOW + 2 * MINUTE
+    (write,) = decide(seen, NOW).actions
+    refused = write.refuse(seen, Refusal(type=ErrorType.UNAVAILABLE, message="no answer", at=NOW))
+    for world_now in (refused, seen.recall(refused)):
+        assert plan_handle(world_now.question).end == end
+
+
+@pytest.mark.parametrize("type_", [ErrorType.CONFLICT, ErrorType.ABSENT, ErrorType.THROTTLED])
+def test_a_claim_that_can_be_written_soon_waits_for_that(type_: ErrorType) -> None:
+    seen = validated(named(), held(), ClaimPlan(status=VALUES), push=True)
+    (write,) = decide(seen, NOW).actions
+    after = write.refuse(seen, Refusal(type=type_, message="refused", at=NOW))
+    assert decide(after, NOW).actions == (write,)
 
 
 # --- when it looks again ---

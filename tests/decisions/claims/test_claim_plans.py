@@ -313,6 +313,24 @@ def test_a_listed_template_that_is_refused_halts_until_it_is_corrected() -> None
     assert (corrected.halt, corrected.status) == (Halt.NONE, {"resources": [{"provider": reference("maps")}] * 2})
 
 
+def test_a_resource_listed_in_front_is_shown_after_those_that_the_handle_holds() -> None:
+    held = handle(entry("maps", "a"), entry("maps", "b"), **BOUND)
+    known = [{"name": name, "provider": reference("maps"), "state": {"of": name}} for name in ("a", "b")]
+    pink = {"kind": "ConfigMap", "data": {"color": "pink"}}
+    user_claim = initialised(listing({"name": "c", "template": pink}, entry("maps", "b"), entry("maps", "a")))
+    user_claim["status"] = {"resources": known}
+    refused = ask(user_claim, MAPS, provider("others", match={"kind": "Secret"}), held=held)
+    new = {"name": "c", "provider": reference("maps"), "validationError": "Validation check failed: no pink"}
+    assert refused.status == {"resources": [*known, new]}
+
+
+def test_the_status_of_a_removed_resource_stays_as_long_as_the_handle_holds_it() -> None:
+    held = handle(entry("maps", "a"), entry("maps", "b"), **BOUND)
+    known = [{"name": name, "provider": reference("maps"), "state": {"of": name}} for name in ("a", "b")]
+    user_claim = initialised(listing(entry("maps", "b")))
+    assert ask({**user_claim, "status": {"resources": known}}, MAPS, held=held).status == {"resources": known}
+
+
 def test_variables_of_the_handle_count_in_checks_of_its_claim() -> None:
     limited = provider("maps", vars={"most": 1}, validation={"checks": [{"name": "most", "check": "n <= most"}]})
     user_claim = listing(entry("maps", template={"n": 2}))

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from activities.claims.evaluation import BUG, TOO_MUCH
-from domain.claims import claim_preparation, claim_spec_validation, faults, provider_assignment, stalled_condition
+from domain.claims import (
+    claim_preparation,
+    claim_spec_validation,
+    faults,
+    handle_creation,
+    provider_assignment,
+    stalled_condition,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -27,6 +34,7 @@ def test_every_reason_is_documented() -> None:
         claim_spec_validation.INVALID_SPEC,
         claim_spec_validation.PROVIDER_IMMUTABLE,
         claim_preparation.CLAIM_REFUSED,
+        handle_creation.UNCLAIMED_TOO_SHORT,
         stalled_condition.HANDLE_STALLED,
         BUG,
         TOO_MUCH,

@@ -113,12 +113,15 @@ def test_an_end_at_the_end_of_the_calendar_stays_if_the_creation_is_late() -> No
         (pool(provider={"name": "linking"}), "ProviderMissing"),
         (pool(provider={"name": "broken"}), "TemplateFailed"),
         (pool(provider={"name": "sizes"}, lifespan={"unclaimed": "soon"}), "DurationUnreadable"),
+        (pool(resources=[entry("sizes")], lifespan={"unclaimed": "0s"}), "UnclaimedTooShort"),
+        (pool(provider={"name": "hasty"}), "UnclaimedTooShort"),
     ],
 )
 def test_on_a_fault_no_handle_is_made(user_claim: Any, reason: str) -> None:
     linking = provider("linking", linkedResourceProviders=[{"name": "gone"}])
     broken = provider("broken", template={"definition": {"a": "{{ gone }}"}})
-    body = make(user_claim, SIZES, linking, broken)
+    hasty = provider("hasty", lifespan={"unclaimed": "0h"})
+    body = make(user_claim, SIZES, linking, broken, hasty)
     assert body.fault is not None
     assert (body.fault.reason, body.spec, body.labels) == (reason, {}, {})
 

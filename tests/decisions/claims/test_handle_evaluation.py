@@ -273,6 +273,22 @@ def test_a_reference_that_only_the_status_has_is_honoured_and_put_in_the_spec() 
     assert plan.creations[0][1]["metadata"]["name"] == "old"  # type: ignore[index, call-overload]
 
 
+@pytest.mark.parametrize("removed", [0, 1])
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])
+def test_an_entry_that_a_person_removes_comes_back_with_its_object(removed: int, kind: str) -> None:
+    top = maps("top", override={**config_map(), "kind": kind}, linkedResourceProviders=[{"name": "base"}])
+    plan = ask(handle(provider={"name": "top"}), top, maps())
+    before = entries(plan)
+    references = {each["name"]: each["reference"] for each in before}
+    held = handle(*before, provider={"name": "top"}, status=plan.handle_status)
+    del held["spec"]["resources"][removed]
+    for _ in range(2):
+        plan = ask(held, top, maps())
+        assert not stalled(plan.handle_status)
+        assert {each["name"]: each["reference"] for each in entries(plan)} == references
+        held = handle(*entries(plan), provider={"name": "top"}, status=plan.handle_status)
+
+
 IMPOSSIBLE = [{"name": ".."}, {"name": "a/status"}, {"name": "a%b"}, {"name": "a", "namespace": ".."}]
 
 
@@ -634,6 +650,16 @@ def test_first_ready_is_made_up_for_when_only_the_handles_status_was_written() -
     held = {**holding(default="1h", end=timestamp(NOW + HOUR / 2)), "status": {"ready": True, "healthy": True}}
     plan = bound(long(BEGUN), held, maps(), states=[state(ready="yes")])
     assert (lifespan(plan)["firstReady"], plan.end) == (timestamp(NOW), NOW + HOUR)
+
+
+@pytest.mark.parametrize("requested", [NOW + HOUR, NOW + HOUR * 2, NOW - HOUR / 2])
+def test_first_ready_is_when_the_default_restarted_if_only_its_end_was_written(requested: datetime) -> None:
+    begun = {"lifespan": {"start": timestamp(NOW - HOUR), "end": timestamp(NOW)}}
+    held = {**holding(default="1h", end=timestamp(requested)), "status": {"ready": True, "healthy": True}}
+    later = NOW + timedelta(seconds=7)
+    plan = bound(long(begun, timestamp(requested)), held, maps(), states=[state(ready="yes")], now=later)
+    assert (plan.end, plan.requested_end) == (requested, "")
+    assert lifespan(plan)["firstReady"] == timestamp(NOW if requested == NOW + HOUR else later)
 
 
 def test_the_default_restarts_although_the_claim_is_not_accepted() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from claim_scenes import claim, config_map, provider
+from claim_scenes import claim, config_map, entry, provider
 from pydantic import JsonValue
 
 from domain.claims.faults import Faulty
@@ -62,9 +62,28 @@ def test_each_entry_gets_its_provider(user_claim: Any, expected: tuple[str, ...]
     assert assign(user_claim, ALL) == expected
 
 
+@pytest.mark.parametrize(
+    ("names", "shown", "expected"),
+    [
+        (("y", "x"), {"x": "silent", "y": "web"}, ("web", "silent")),
+        (("c", "x"), {"x": "silent"}, ("any", "silent")),
+        (("z",), {"x": "silent"}, ("any",)),
+        (("x",), {"": "silent"}, ("silent",)),
+        (("",), {"x": "silent"}, ("silent",)),
+    ],
+    ids=["another order", "one more in front", "renamed", "no name in the status", "no name in the spec"],
+)
+def test_a_provider_assigned_before_is_found_by_the_name_of_the_resource(
+    names: tuple[str, ...], shown: dict[str, str], expected: tuple[str, ...]
+) -> None:
+    status = {"resources": [entry(by, name) for name, by in shown.items()]}
+    listed = [{**({"name": name} if name else {}), "template": config_map()} for name in names]
+    assert assign(claim(status, resources=listed), ALL) == expected
+
+
 def test_only_the_name_of_a_reference_counts() -> None:
-    entry = {"provider": {"name": "web", "namespace": "elsewhere", "apiVersion": "poolboy.dev.local/v1"}}
-    assert assign(listing(entry), ALL) == ("web",)
+    listed = {"provider": {"name": "web", "namespace": "elsewhere", "apiVersion": "poolboy.dev.local/v1"}}
+    assert assign(listing(listed), ALL) == ("web",)
 
 
 @pytest.mark.parametrize(

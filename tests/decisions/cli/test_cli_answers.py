@@ -122,6 +122,20 @@ def test_a_kind_that_cannot_be_listed_keeps_no_other(cluster: Cluster, woken: li
     assert "accounts are not woken: list accounts: no answer" in warned
 
 
+def test_a_malformed_query_is_the_users_to_correct(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def connect(*_: object) -> None:
+        return None
+
+    async def refused(*_: object) -> None:
+        raise RPCError("invalid query: unable to parse", RPCStatusCode.INVALID_ARGUMENT, b"")
+
+    monkeypatch.setattr(session, "connect", connect)
+    with pytest.raises(CommandError) as found:
+        session.perform_on_temporal(refused)
+    assert "unable to parse" in found.value.message
+    assert "--query" in found.value.advice
+
+
 @pytest.mark.parametrize(("error", "text"), [(Denied("patch: forbidden"), "patch: forbidden"), (NOT_NOW, "slow down")])
 def test_a_lifecycle_that_cannot_be_retried_blocks_no_other(
     cluster: Cluster,

@@ -20,7 +20,7 @@ from engine.settings import Settings
 @pytest.fixture(params=[{}, [], None, "", {"items": []}, {"status": "ok"}], ids=json.dumps)
 async def kube(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[KubeApi]:
     async def answer(_: web.Request) -> web.Response:
-        return web.json_response(request.param)
+        return web.Response(text=f"{json.dumps(request.param)}\n", content_type="application/json")
 
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", answer)
@@ -42,3 +42,9 @@ async def test_an_answer_without_an_object_counts_neither_as_empty_nor_as_writte
     ):
         with pytest.raises(Unavailable, match="Account"):
             await asked
+
+
+async def test_a_line_without_an_object_is_no_event(kube: KubeApi) -> None:
+    events = kube.watch(ACCOUNT, "ns", resource_version="1")
+    with pytest.raises(Unavailable, match="watch Account ns"):
+        await anext(events)

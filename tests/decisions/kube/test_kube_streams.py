@@ -18,7 +18,7 @@ from engine.settings import Settings
 from localcloud.kubernetes.certificates import Certificates
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-LINE = b'{"type": "BOOKMARK", "object": {}}\n'
+LINE = b'{"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "2"}}}\n'
 PATIENCE_SECONDS = 60.0
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import cast
 
 import pytest
 
 from domain.identity import Kind
+from domain.resource import timestamp
 from engine.errors import Conflict, Unavailable
 from engine.kube import KubeApi, LeaderElection, LeadershipLost
 from engine.kube.api import WatchEvent
 from engine.kube.json import JsonObject, at, text
-from engine.kube.leader_election import STANDBY
+from engine.kube.leader_election import STANDBY, lease_is_live
 
 
 class LeaseServer:
@@ -131,3 +132,13 @@ async def test_an_announcement_is_made_once_and_prolongs_no_lease_of_a_dead_hold
     await asyncio.wait_for(election(server).acquire(), 10)
     assert time.monotonic() - began >= 2
     assert server.renewals == 2  # the announcement, and taking it
+
+
+@pytest.mark.parametrize("seconds", [10**9, 10**12, 10**30])
+@pytest.mark.parametrize("later", [timedelta(days=365), timedelta(days=365 * 5000)])
+def test_a_lock_with_an_absurd_duration_is_held_for_decades(seconds: int, later: timedelta) -> None:
+    renewed = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+    lock: JsonObject = {
+        "spec": {"holderIdentity": "other", "leaseDurationSeconds": seconds, "renewTime": timestamp(renewed)}
+    }
+    assert lease_is_live(lock, renewed + later) is (later < timedelta(days=20_000))

@@ -415,6 +415,23 @@ async def test_a_provider_wakes_the_binder_while_claims_wait_for_any() -> None:
     assert Scene(served()).changed(None, provider()) == set()
 
 
+@pytest.mark.parametrize(
+    ("entries", "woken"),
+    [
+        ([{"template": config_map()}], {"ResourceClaim/mine"}),
+        ([{"template": config_map(), "provider": {"name": "other"}}], set()),
+    ],
+    ids=["without a provider", "with its provider"],
+)
+async def test_a_provider_wakes_a_bound_claim_with_a_resource_that_lacks_one(entries: Any, woken: set[str]) -> None:
+    assert Scene(served(resources=entries)).changed(None, provider(match={"kind": "ConfigMap"})) == woken
+
+
+async def test_a_provider_does_not_wake_a_bound_claim_whose_status_names_another() -> None:
+    held = edited(served(resources=[{"template": config_map()}]), "status.resources", [entry("other")])
+    assert Scene(held).changed(None, provider(match={"kind": "ConfigMap"})) == set()
+
+
 async def test_a_burst_of_edits_is_one_wake_each_after_it() -> None:
     scene = Scene(served(provider={"name": "base"}))
     for generation in range(2, 6):
