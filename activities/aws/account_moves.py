@@ -1,7 +1,4 @@
-"""Finds accounts in the wrong organizational unit, in bulk where AWS allows it, and moves accounts between units.
-
-Organizations allows one change at a time.
-"""
+"""Finds accounts in the wrong organizational unit, in bulk where AWS allows it, and moves accounts between units."""
 
 from __future__ import annotations
 
@@ -46,7 +43,7 @@ def _move_from_actual_parent(
     if parent != root and parent_of(sessions, parent) != base:
         raise Denied(
             f"account {account_id} is in {parent}, which is neither the root nor a unit under {base}. "
-            f"Perdure did not move it there: move it to {root} or {unit} by hand.",
+            f"Perdure moves accounts only out of these. Move the account to {root} or {unit} by hand.",
             code="ForeignParent",
         ) from error
     _move(sessions, account_id, parent, unit)

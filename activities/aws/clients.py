@@ -45,7 +45,8 @@ _CALLER: ContextVar[ReadOnlyCredentials] = ContextVar("aws_caller")
 def held(lock: threading.Lock, what: str) -> Iterator[None]:
     """Hold a lock under which a thread calls AWS. Raises Unavailable if the thread that holds it gets no answer."""
     if not lock.acquire(timeout=READ_TIMEOUT_SECONDS):
-        raise Unavailable(f"{what}: another request has had no answer for {READ_TIMEOUT_SECONDS} s", code="Busy")
+        message = f"not requested, because another thread's request has had no answer for {READ_TIMEOUT_SECONDS} s"
+        raise Unavailable(f"{what}: {message}", code="Busy")
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Maps botocore's exceptions to our errors: by AWS's error code, else by the code's spelling, else by the HTTP status.
+"""Maps botocore's exceptions to our errors: by a table of AWS's codes, else by words in the code, else by HTTP status.
 
 The status says little: EC2 throttles with 503, Organizations with 400. The codes are from the "Common Errors" page of
 each service's API reference. A call that got no answer may have taken effect.
@@ -51,7 +51,7 @@ _DENIED = frozenset(
         "UnauthorizedOperation",
     }
 )
-# Codes that mean throttling, although their spelling (see below) does not show it.
+# Codes that mean throttling, although their words (see below) do not show it.
 _THROTTLED = frozenset(
     {
         "BandwidthLimitExceeded",

@@ -124,7 +124,7 @@ def _attach(iam: IAMClient, role: str, arn: str) -> None:
 
 
 def _attach_managed(iam: IAMClient, action: AttachAccessPolicies, name: str) -> None:
-    """If the ARN contains a path, which the policy's name does not show, the ARN is looked up."""
+    """The ARN is composed without a path. If AWS does not know this ARN, the policy's real ARN is looked up."""
     arn = policy_arn(action.partition, "aws", name)
     if there(lambda: iam.attach_role_policy(RoleName=action.role, PolicyArn=arn)):
         return

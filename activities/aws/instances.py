@@ -68,7 +68,7 @@ class GroupFound(Model):
 def describe(
     caller: Services, region: str, ids: Collection[str], questions: Collection[Question], moment: datetime
 ) -> dict[str, Facts]:
-    """What AWS answers to the questions, by instance id. At most 200 ids; `moment` is the time of the query."""
+    """AWS's answers to `questions`, by instance id. At most 200 ids; `moment` is the time of the query."""
     ec2, wanted = _ec2(caller, region), sorted(set(ids))
     distinct = tuple(sorted(set(questions)))
     unknown = Facts(at=moment, asked=distinct, found=False, tags={} if Question.TAGS in distinct else None)

@@ -108,11 +108,16 @@ def _is_duplicate(answer: str | ApiError) -> TypeGuard[Conflict]:
 
 
 def _not_listed(name: str, error: Conflict) -> UnitRefused:
-    """AWS's list may lag. If the name stays missing, the unit is spelled differently, and only this name is refused."""
+    """AWS reported a duplicate, but its list may lag, so the call is repeated. If the name stays missing, the existing
+    unit is spelled differently, and only this name is refused.
+    """
     if attempt.number() < _UNLISTED_LOOKS:
         message = f"{error.message} AWS does not list the unit yet; Perdure looks again."
         raise Throttled(message, code=error.code, delay=timedelta(seconds=2)) from error
-    message = f"{error.message} But no unit has exactly the name {name!r}: spell spec.legalEntity.id like the unit."
+    message = (
+        f"{error.message} But AWS lists no unit with exactly the name {name!r}. Probably a unit has this name in "
+        "another spelling, for example in upper case: spell spec.legalEntity.id like the name of that unit."
+    )
     return UnitRefused(message=message, code=error.code)
 
 

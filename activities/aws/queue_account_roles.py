@@ -1,7 +1,7 @@
-"""Callers of AWS for instances: the role of a queue in another account, or this process's own credentials.
+"""The identities that call AWS for instances.
 
-The settings name the role of each queue; AWS's libraries find the process's credentials. In observe mode only reads are
-sent; ReceiveMessage does not count as a read.
+For a queue in another account, the settings name a role to assume. Otherwise this process's own credentials are used,
+which AWS's libraries find. In observe mode only reads are sent; ReceiveMessage does not count as a read.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Initialises a region: launches a micro instance, proves that it ran, and terminates it in any case. If an attempt
 leaves the instance behind, a later attempt finds it by its tags.
 
-    RunInstances ─► it boots ─► TerminateInstances ─► it was running before: initialised
-                                        └─► it was not ─► DescribeInstances ─► ended by EC2: refused
-                                                                └─► ended by us ─► second launch, polled
+    RunInstances ─► wait ─► TerminateInstances, whose answer has the previous state
+      ├─► running: initialised
+      └─► not running ─► DescribeInstances ─► ended by EC2: refused
+                           └─► ended by Perdure ─► second launch, polled until it runs
 """
 
 from __future__ import annotations
@@ -152,9 +153,11 @@ class RegionInitializer:
     def _see_through(
         self, ec2: EC2Client, action: InitializeRegion, launched: Launched, *, timed: bool = False
     ) -> RegionOutcome | None:
-        """Prove that one of the instances ran, and terminate all. None if we had terminated them before, or EC2 no
-        longer knows them. With `timed` and a known boot time, the instances are terminated without polling, and AWS's
-        answer contains their previous states. EC2 is polled afterwards if no instance was running.
+        """Prove that one of the instances ran, and terminate all. None without a proof: Perdure had terminated them
+        already, or EC2 no longer knows them.
+
+        EC2 is polled before the termination. With `timed` and a known boot time, it is not: the previous states in the
+        termination's answer are the proof, and EC2 is polled only if they prove nothing.
         """
         outcome: RegionOutcome | None = None
         try:
@@ -173,7 +176,7 @@ class RegionInitializer:
         return self._see_through(ec2, action, launched)
 
     def _await_boot(self, region: str, launched: Launched) -> bool:
-        """Wait until the instance has probably booted. False if no boot time can be used: then EC2 must be polled."""
+        """Wait until the instance has probably booted. False if this time is unknown, or too long to wait unpolled."""
         while launched.at is not None:
             wait = self._boots.wait(region, launched.at, time.monotonic())
             if wait is Unknown.DESCRIBE:
@@ -185,7 +188,7 @@ class RegionInitializer:
         return False
 
     def _await_running(self, ec2: EC2Client, action: InitializeRegion, launched: Launched) -> RegionOutcome | None:
-        """Poll EC2 until an instance runs. None if we had terminated the instances, or EC2 no longer knows them."""
+        """Poll EC2 until an instance runs. None if Perdure has terminated them already, or EC2 no longer knows them."""
         started = time.monotonic()
         looks, ran_after = 0, None
         try:
@@ -210,7 +213,7 @@ class RegionInitializer:
 
 
 def raise_unless_definite(error: ApiError) -> None:
-    """Raise a refusal that may be temporary, or is not AWS's."""
+    """Raise a refusal that may be temporary, or that is Perdure's own."""
     if error.ours:
         raise error
     if error.code in UNAUTHENTICATED and attempt.number() < _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS:

@@ -314,7 +314,7 @@ class Sessions:
     def enter(
         self, account_id: str, way: Hashable, make: Callable[[], Member], *, settle: timedelta = timedelta()
     ) -> Member:
-        """`make` is called the first time that the account is entered by this `way`."""
+        """`way` identifies how the account is entered. Calls with the same account and `way` share one Member."""
         self.refuse_protected(account_id)
         member = self._known((account_id, way), make)
         try:

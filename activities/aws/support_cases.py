@@ -1,7 +1,6 @@
 """Support cases. They exist only in us-east-1, and need a Business plan or better.
 
-CreateCase has no idempotency token, so a later attempt first searches for a case with exactly this subject. AWS keeps
-resolved cases for 24 months.
+CreateCase has no idempotency token, so a later attempt first searches for a case with exactly this subject.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def _of_subject(payer: Payer, subject: str) -> str:
 
 
 def _cases(payer: Payer, ids: list[str] | None = None) -> Iterator[CaseDetailsTypeDef]:
-    """Resolved cases are included: otherwise a case that is missing in the answer would look resolved."""
+    """Resolved cases are included, so a case that is missing in the answer is unknown to AWS, not resolved."""
     request: DescribeCasesRequestPaginateTypeDef = {"includeResolvedCases": True, "includeCommunications": False}
     if ids:
         request["caseIdList"] = ids

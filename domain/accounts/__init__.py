@@ -2,13 +2,13 @@
 
 Each object is written by its own workflow. The main exceptions:
 
-| what is written | when | by |
+| what is written | when | by which workflow |
 |---|---|---|
-| Account | created for a pool | the AccountPool's workflow |
-| Account `spec.claimLink`, `claimLinkNamespace`, `legalEntity` | binding | the AccountPool's workflow |
-| Account `spec.claimLink` and status | release of its claim | the AccountClaim's workflow, which wakes the Account |
-| AccountClaim `spec.accountLink` | binding | the AccountPool's workflow |
-| Account quotas: spec set, status emptied | they differ from the ConfigMap | the AccountValidation's workflow |
+| Account | creation for a pool | the AccountPool's |
+| Account `spec.claimLink`, `claimLinkNamespace`, `legalEntity` | binding | the AccountPool's |
+| Account `spec.claimLink` and status | release of its claim | the AccountClaim's, which wakes the Account |
+| AccountClaim `spec.accountLink` | binding | the AccountPool's |
+| Account quotas, set in the spec, removed from the status | difference from the ConfigMap | the AccountValidation's |
 """
 
 from domain.accounts.constants import FINALIZER, GROUP, OPERATOR_NAMESPACE, VERSION

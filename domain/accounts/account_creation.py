@@ -83,7 +83,7 @@ def _wanting(world: AccountWorld, now: datetime) -> Decision:
             return world.waiting(f"waits for {asks}", "Organization")
         if zombie_at and now >= zombie_at:
             return discard(world, f"AWS created no account within 25 minutes: {limit}")
-        why = f"AWS refused to create the account ({limit}): waits for {asks}"
+        why = f"AWS refused to create the account ({limit}). The Account waits for {asks}"
         return world.waiting(why, "Organization", deadline=zombie_at, at=at)
     if zombie_at and now >= zombie_at:
         return discard(world, "no AWS account within 25 minutes")

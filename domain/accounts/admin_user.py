@@ -59,8 +59,8 @@ def recreated_user(world: AccountWorld) -> Decision | None:
 def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
     """The Account's failure after a refusal by IAM, with the replaced operator's condition types and reasons.
 
-    None without a refusal, and if it is not IAM's: Perdure itself refused, a bug occurred, the account could not be
-    entered, or the key's Secret was in conflict.
+    None if there is no refusal, or if IAM did not cause it: Perdure itself refused, a bug occurred, the account could
+    not be entered, or the key's Secret was in conflict.
     """
     refusal = world.refused(EnsureAdminUser.activity)
     if refusal is None or refusal.type is ErrorType.BUG or refusal.ours or refusal.code == NOT_ENTERED:

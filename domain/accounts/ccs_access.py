@@ -1,7 +1,6 @@
 """The ConfigMap's key `CCS-Access-Arn`: the ARN of the payer's role `RH-SRE-CCS-Access`, read by `osdctl` only.
 
-The role is looked up once when the Organization's lifecycle starts, and once after each change of the ConfigMap. A
-missing role, or a refused request, is shown by `perdure why` and blocks nothing else.
+The role is looked up once when the Organization's lifecycle starts, and once after each change of the ConfigMap.
 """
 
 from __future__ import annotations

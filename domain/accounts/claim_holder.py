@@ -10,8 +10,8 @@ from domain.identity import Key
 
 
 def holds(claim: AccountClaim, account: Account) -> bool:
-    """Whether the Account belongs to the claim. If the Account records no claim's uid, its legal entity must be empty
-    or the claim's, because a new claim may have the name of an earlier claim.
+    """Whether the Account belongs to the claim. A claim's name alone proves nothing, because a new claim may have an
+    earlier claim's name. So an Account without a recorded uid must have the claim's legal entity, or none.
     """
     entity, recorded = account.spec.legal_entity.id, CLAIM_UID_ANNOTATION in account.metadata.annotations
     if unclean(account) and not recorded:  # a release that the replaced operator has begun

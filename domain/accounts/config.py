@@ -143,7 +143,7 @@ def _integer(data: Mapping[str, str], key: str, problems: dict[str, str]) -> int
 
 
 def _flag(data: Mapping[str, str], key: str, problems: dict[str, str], *, default: bool = False) -> bool:
-    """The flag; the default if Go would refuse its spelling. A guess what a typing error means might close accounts."""
+    """Returns the default, too, if Go's ParseBool would refuse the value: guessing its meaning might close accounts."""
     text = data.get(key)
     if text is None:
         return default

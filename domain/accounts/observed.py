@@ -116,7 +116,7 @@ class AccountMemory(Model):
     tagged: bool = False
     support_role: bool = False
     support_role_shut: bool = False  # AWS refused to let it be assumed after it was last ensured
-    admin_secret: str = ""
+    admin_secret: str = ""  # the Secret with the admin user's key; empty until this key exists
     regions: tuple[str, ...] | None = None
     outcomes: dict[str, RegionOutcome] = {}
     cleaned: dict[str, str] = {}  # region -> result, for regions cleaned after an interrupted initialisation
@@ -197,8 +197,8 @@ class AccountWorld(AreaWorld):
     def _after(self, before: Account) -> Self:
         """Memory and refusals are dropped when the Account becomes Ready or leaves Failed, or its state is blanked.
 
-        A Ready Account with a Secret or claim also forgets `admin_secret`: a fleet manager's claim deletes that key, so
-        a later pass must create another one.
+        While a Ready Account has a Secret or a claim, `admin_secret` is dropped: a fleet manager's claim deletes the
+        Secret that this field names, and no pass creates another key while the field is set.
         """
         was, is_ = before.status.state, self.account.status.state
         ended = is_ in {AccountState.READY, AccountState.NEW} and was not in {is_, AccountState.NEW}

@@ -79,8 +79,8 @@ class OrganizationWorld(PassedWorld):
     known: OrganizationMemory = OrganizationMemory()
 
     def recall(self, before: Self) -> Self:
-        """The pass's result, but with `units` and `ccs_access` from `before`, because updates and actions change these
-        meanwhile.
+        """The pass's result, but with the lifecycle's `units` and `ccs_access` (in `before`), because updates and
+        actions may have changed these during the pass.
         """
         was = before.known
         known = self.known.model_copy(update={"units": was.units, "ccs_access": was.ccs_access})
@@ -115,8 +115,8 @@ class TellPools(Action):
 class RecordAccessRole(Action):
     """Write the ARN of the payer's role into the ConfigMap, if the key differs.
 
-    If the role is missing or the request is refused, that is a result, not an error: the action is not repeated before
-    the ConfigMap changes.
+    A missing role or a refused request is a result, not an error: the action is not repeated before the ConfigMap
+    changes.
     """
 
     activity: ClassVar[str] = "accounts.record_access_role"

@@ -1,8 +1,6 @@
 """The lifecycle of an AccountPool. Only pools bind accounts to claims: an Account's `spec.claimLink` is authoritative.
 
-Accounts to create: poolSize - (available + progressing + pending + opting in). After an Account fails without an AWS
-account, the pool creates none for 1 minute. Each further failure doubles this pause, up to 1 hour. The pauses end once
-an Account gets an AWS account.
+Accounts to create: poolSize - (available + progressing + pending + opting in).
 """
 
 from __future__ import annotations
@@ -91,7 +89,7 @@ class NewAccount(KubeModel):
 
 
 class Binding(Model):
-    """`complete`: the binding was interrupted, and only the claim's link is missing."""
+    """`complete`: the binding was interrupted. The Account names the claim; only the claim's link is missing."""
 
     account: Account
     claim: AccountClaim
@@ -146,7 +144,8 @@ def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool
 def offered(account: Account, pool: AccountPool, config: OperatorConfig, protected: Collection[str]) -> bool:
     """Whether the pool's claims can get the Account, even if a person created it.
 
-    An Account for a payer or protected AWS account is offered only to a claim that it names: it would block any other.
+    If its AWS account is protected, or a payer's, the Account is offered only to the claim that it already names: a new
+    claim would be blocked.
     """
     name = account.spec.account_pool or config.default_pool
     refused = account.spec.aws_account_id in {*config.payer_account_ids, *protected} and not account.spec.claim_link

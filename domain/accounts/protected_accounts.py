@@ -27,8 +27,8 @@ def left_alone(
 
 
 def only_shown(world: AccountWorld) -> bool:
-    """Whether the AWS account is development mode's dummy, and protected: its Account becomes Ready without any call.
-    Whether the dummy is the payer's own account is known only after a call was refused.
+    """Whether the AWS account is development mode's dummy and is protected. Then the Account becomes Ready without a
+    call to AWS. If the dummy is the payer's own account, Perdure learns this only from a refused call.
     """
     refused = any(refusal.code == PROTECTED for refusal in world.refusals.values())
     return world.stands_in(world.account) and (is_protected(world, world.account.spec.aws_account_id) or refused)

@@ -192,7 +192,7 @@ class Account(CustomResource):
         elif self.status.state:
             found.append(f"perhaps an AWS account named {meta.name}, being created")
         if spec.iam_user_secret:
-            found.append(f"Secret {meta.namespace}/{spec.iam_user_secret}, until its owner is gone")
+            found.append(f"Secret {meta.namespace}/{spec.iam_user_secret}, which Kubernetes deletes after its owner")
         if self.status.support_case_id:
             found.append(f"support case {self.status.support_case_id}")
         return tuple(found)

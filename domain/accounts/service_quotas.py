@@ -1,12 +1,11 @@
-"""Service quotas of a pool's account: their statuses by AWS's history of requests, and which to request now.
+"""Service quotas of a pool's account: their statuses according to AWS's history of requests, and which to request now.
 
     TODO --asked for--> IN_PROGRESS --approved, or high enough already--> COMPLETED
       |                      +--denied, not approved--> DENIED
       +--------------------- +--no such quota here, an invalid request--> MANUAL_ACTION
 
 The spec's quotas are expanded once into the status, for each enabled region. AWS's limits on open requests include the
-vCPU requests of the initialisation (`quota.vcpu`). A denied quota fails an account that was never Ready; a retry
-requests the quota again. MANUAL_ACTION blocks nothing: a condition names such quotas.
+vCPU requests of the initialisation (`quota.vcpu`).
 """
 
 from __future__ import annotations
@@ -64,7 +63,6 @@ class Raising(Model):
 
     @property
     def awaited(self) -> str:
-        """The quotas, or the list of regions, that the Account waits for."""
         if self.regions_unknown:
             return "the list of the account's regions"
         return counted_and_named(self.open) if self.open else ""
@@ -173,7 +171,9 @@ def _batch(world: AccountWorld, region: str, quotas: dict[str, ServiceQuota], *,
 
 
 def _since(account: Account) -> datetime | None:
-    """The latest PendingVerification, Ready or release; None if there is none. AWS's earlier refusals do not count."""
+    """When the Account last became PendingVerification, became Ready or was released; None if never. AWS's refusals
+    before this time do not count.
+    """
     moments = [probed_at(account.status.conditions, type_) for type_ in ("PendingVerification", "Ready", "Reused")]
     return max((moment for moment in moments if moment is not None), default=None)
 
@@ -187,7 +187,7 @@ class QuotaRequest(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """The quota's status by this request; empty if the quota must be requested again."""
+        """The quota's status after this request; empty if the quota must be requested again."""
         return _OUTCOMES.get(self.status, "")
 
 

@@ -53,7 +53,7 @@ def next_case_looks(
 
 
 def _next_young_look(known: OrganizationMemory, case_poll: timedelta, now: datetime) -> datetime:
-    """The pause is a fraction of the youngest case's age at the previous query, so it is fixed meanwhile."""
+    """The pause is fixed by the previous query: it is a fraction of the youngest case's age at that time."""
     opened, looked = known.youngest_case_at, known.young_cases_at
     if looked is None:
         return now

@@ -41,7 +41,7 @@ def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> 
 
 
 def _newer(shown: ServiceQuota, news: ServiceQuota | None) -> ServiceQuota:
-    """The news if its value is that of `shown`; otherwise `shown`, because the news is missing or outdated."""
+    """The news if it is about the wanted value in `shown`; otherwise `shown`: there is no news, or only old news."""
     return news if news is not None and news.value == shown.value else shown
 
 

@@ -93,7 +93,7 @@ class CustomerAccount(Facts):
 
 
 class IdentifyCustomer(CustomerAction):
-    """Raises Denied if the customer's keys are missing or not valid, or open a protected account."""
+    """Raises Denied if the customer's keys are missing or invalid, or if they give access to a protected account."""
 
     activity: ClassVar[str] = "aws.identify_customer"
     title: ClassVar[str] = "find the AWS account of the customer's keys"
@@ -156,9 +156,9 @@ class AttachAccessPolicies(GrantAction):
 
 
 class RevokeAccess(CustomerAction):
-    """Delete the role and its policies. If the payer can enter the account, it deletes only what is recognisably this
-    access's; otherwise the customer's keys are used. In a closed account nothing is left to delete. `custom` is the
-    policy's name; empty if unknown.
+    """Delete the role and its policies. If the payer can enter the account, only objects that are recognised as this
+    access's are deleted. Otherwise the customer's keys are used, and names suffice. In a closed account nothing is left
+    to delete. `custom` is the policy's name; empty if unknown.
     """
 
     activity: ClassVar[str] = "aws.revoke_access"

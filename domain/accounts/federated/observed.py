@@ -46,7 +46,7 @@ class FederatedRoleWorld(ConfiguredWorld):
 class AccessMemory(Model):
     """What an access's lifecycle remembers. Losing it costs repeated steps, but no objects in AWS.
 
-    `policy`, `role` and `attached` are the digests for which each step was done.
+    `policy`, `role` and `attached`: the digest of the wanted state for which the step of this name was last done.
     """
 
     account_id: str = ""

@@ -76,7 +76,7 @@ class FederatedRoleSpec(KubeModel):
     """The role's name and permissions."""
 
     role_display_name: Required[str] = Field("", description="The role's name, to be read by people.")
-    role_description: Required[str] = Field("", description="The description of the role and of its IAM roles.")
+    role_description: Required[str] = Field("", description="The description of this object and of its IAM roles.")
     aws_managed_policies: tuple[str, ...] = Field((), description="Names of policies that AWS manages.")
     aws_custom_policy: CustomPolicy = Field(CustomPolicy(), description="A custom policy that is created for the role.")
 
