@@ -1,7 +1,7 @@
 """A claim's changes to its handle: the provider with its values, or the listed resources.
 
 In list mode the claim's resources and the handle's entries are paired by index; a change of the provider is refused.
-Claim edits are merged over the handle's templates without filters, and remove nothing.
+Claim edits are merged over the handle's templates, and remove nothing. The provider's `updateFilters` do not apply.
 """
 
 from __future__ import annotations
