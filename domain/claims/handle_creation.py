@@ -2,7 +2,8 @@
 
 In provider mode the provider determines resources and lifespan. In list mode the claim lists the resources; the handle
 gets the variables of all their providers (later providers override earlier ones) and, for each lifespan setting, the
-shortest value of these providers. A provider's `disableCreation` forbids only handles with resources of that provider.
+shortest value of these providers. For claims, a provider's `disableCreation` forbids only handles with resources of
+that provider.
 
 A pool's handle is created with its provider's resources, so that claims can match it at once. If templates need the
 handle's uid, it gets the resources in its first pass.
