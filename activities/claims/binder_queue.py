@@ -1,6 +1,7 @@
 """The binder's work in one worker: claims that wait for a handle, free handles, and the expiry of bound handles.
 
-The queue wakes the binder if no batch takes a waiting claim, or if a handle expires before the binder's next timer.
+The queue wakes the binder if a claim has waited for a second and no batch runs, or if a handle expires before the
+binder's next timer.
 """
 
 from __future__ import annotations

@@ -75,7 +75,8 @@ class ClaimCache(InformerCache):
     def check_later(self, key: Key, edits: int) -> None:
         """After a moment, wake the new lifecycle if its object is gone, or if templates may render something different.
 
-        The watcher cannot wake a lifecycle that does not exist yet. `edits`: `self.edits` at the evaluation.
+        The watcher cannot wake a lifecycle that does not exist yet. `edits` is the value that `self.edits` had when the
+        templates were evaluated.
         """
         asyncio.get_running_loop().call_later(LONGEST_BEHIND, self._check, key, edits)
 
@@ -133,8 +134,8 @@ class ClaimCache(InformerCache):
         return {text_at(provider, "metadata", "name"): provider for provider in everything}
 
     async def providers_for(self, *objects: JsonObject | None, names: Iterable[str] = ()) -> dict[str, JsonObject]:
-        """The providers that the objects name, and all providers that these link to, even if `when` is false; missing
-        providers are left out.
+        """The providers that the objects name, and all providers that these link to, even by links whose `when` is
+        false; missing providers are left out.
         """
         ahead = [*set(names).union(*(named_providers(each) for each in objects if each))]
         found: dict[str, JsonObject | None] = {}

@@ -1,7 +1,7 @@
 """Claims with two handles, because the answer to the first bind was lost, and the worker died or gave up waiting.
 
-The claim's status names its handle. Another handle that names the claim is deleted with its resources if Perdure has
-bound that handle. If a person has bound it, the handle stays, and `perdure audit claims` reports it.
+The claim's status names its handle. Another handle that names the claim is deleted with its resources, but only if
+Perdure has bound that handle.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 class Beyond(Faulty):
-    """An evaluation went beyond its limits."""
+    pass
 
 
 class Evaluation:
@@ -85,7 +85,7 @@ class Evaluation:
 
 
 def _ends(handle: JsonObject | None, now: datetime) -> bool:
-    """Whether the handle's end has passed. If so, its evaluation waits even if the slow lane is full."""
+    """Whether the handle's end has passed. If the slow lane is full, its evaluation then waits instead of failing."""
     return handle is not None and passed(end_of_handle(handle), now)
 
 

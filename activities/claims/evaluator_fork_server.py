@@ -132,7 +132,7 @@ class Nursery:
 
     async def _order(self, order: dict[str, int], descriptors: list[int], *, of: int | None = None) -> dict[str, Any]:
         """Send an order; returns the answer. Shield the call: if it is cancelled, the next order receives this order's
-        answer. Raises Gone if the generation `of` has ended.
+        answer. Raises Gone if the nursery dies, or is no longer of the generation `of` (None: any).
         """
         async with self._orders:
             if of is not None and (self._control is None or of != self._generation):

@@ -103,7 +103,9 @@ _current_member: ContextVar[_Member | None] = ContextVar("current_member", defau
 
 @asynccontextmanager
 async def behind_the_others() -> AsyncIterator[None]:
-    """The context in which the current task removes finalizers; in a batch, it waits as `lets_go` does."""
+    """The context in which the current task removes finalizers. In a batch, the task first waits until the
+    deletion of all members is requested.
+    """
     member = _current_member.get()
     if member is None:
         yield

@@ -21,7 +21,9 @@ class Ends:
         self._awaited: datetime | None = None
 
     def put(self, name: str, end: datetime | None) -> bool:
-        """Record the handle's end; None clears it. True if it is new, and the earliest end is this one or overdue."""
+        """Record the handle's end; None clears it. True if the end is new and may require a wake of the binder:
+        it is the earliest end, or the earliest end is overdue.
+        """
         if end is None:
             self._of.pop(name, None)
             self._taken.pop(name, None)

@@ -24,7 +24,7 @@ from engine.errors import ApiError, Conflict
 
 @dataclass(frozen=True)
 class Ended:
-    """The result of a deletion. `claim` is the claim whose deletion was requested; None if the claim stays."""
+    """`claim` is the claim whose deletion was requested; None if the claim stays."""
 
     refused: tuple[ApiError, ...] = ()
     claim: JsonObject | None = None
@@ -44,7 +44,7 @@ class Releasing:
         claim: JsonObject | None = None,
         states: Sequence[JsonObject | None] = (),
     ) -> Ended:
-        """Delete the handle, its resources and its claim; with `as_seen`, raises Conflict if the handle has changed."""
+        """With `as_seen`, raises Conflict if the handle has changed."""
         marked = await self._writer.delete(RESOURCE_HANDLE, handle, as_seen=as_seen)
         refused = await self._managed.delete_all(marked, states)
         ended = await self._end_claim(marked, claim)

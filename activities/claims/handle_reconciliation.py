@@ -179,7 +179,7 @@ class Reconciliation(Activities):
             return Read(fault=fault_of_evaluation(error, action.key))
 
     async def _whole(self, key: Key, question: HandleQuestion, *, read: bool) -> HandleQuestion:
-        """The question with all that templates may read; live objects only with `read`. Raises ValidationError."""
+        """Add to the question all that templates may read; live objects only if `read`. Raises ValidationError."""
         handle, claim = question.handle, question.claim
         answers = {name: getattr(question, name) for name in HandleQuestion.model_fields}
         answers["requester"] = await self._requesters.of(claim)

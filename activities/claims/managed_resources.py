@@ -101,7 +101,7 @@ class Managed:
         return True
 
     async def create(self, handle: JsonObject, definition: JsonObject) -> JsonObject | Fault:
-        """Create the object. Returns it, an existing object to adopt, or the fault that prevents both."""
+        """Returns the new object, an existing object to adopt, or the fault that prevents both."""
         namespace, name = name_of(definition)
         where = f"{text_at(definition, 'kind')} {'/'.join(filter(None, (namespace, name)))}"
         try:
@@ -197,7 +197,8 @@ class Managed:
         *,
         bearing_its_name: bool,
     ) -> None:
-        """Delete one object, unless another handle owns it or, with `bearing_its_name`, its annotation names no handle.
+        """Delete the object, unless another handle owns it. With `bearing_its_name`, it also stays if its annotation
+        names no handle.
 
         Raises Absent, or Conflict if the deletion was refused repeatedly.
         """

@@ -1,7 +1,7 @@
 """The metrics of the claims area that workers count; `docs/metrics.md` lists them.
 
-The times until a claim is bound or ready count from its creation or `spec.lifespan.start`, whichever is later, so they
-include the time until approval. Kubernetes' timestamps are whole seconds, so a duration may be up to a second too long.
+The times until a claim is bound or ready include the time until approval. Timestamps are whole seconds, so a duration
+may be up to a second too long.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Writes the area's objects. An object is written as a whole, only if it differs, and only over the version that the
-decision saw.
+"""Writes objects as a whole, only if they differ, and only over the version that the decision saw.
 
 A patch without changes costs the API server as much as one with changes. A merge patch would keep entries that were
 removed from free-form maps, so objects are replaced.

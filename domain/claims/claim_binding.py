@@ -94,7 +94,7 @@ class Created(Model):
 
 
 class CreateHandle(OfClaim):
-    """Create a handle, or adopt an earlier attempt's handle. See `ClaimQuestion.assigned`, `HandleQuestion.push`."""
+    """Create a handle, or adopt an earlier attempt's handle."""
 
     activity: ClassVar[str] = "claims.create_handle"
     title: ClassVar[str] = "create a handle for the claim"
@@ -168,7 +168,7 @@ def decide(world: Claim, now: datetime) -> Decision:
 
 
 def lacks(world: Claim) -> Wanted | None:
-    """What the claim requires of a free handle; None if it does not wait, or if its requirements depend on time."""
+    """What the claim requires of a free handle; None if it waits for none, or if its requirements depend on time."""
     waits = world.none_free and not world.handle and not world.halted and world.validation.creation is None
     return wanted_of(world.validation) if waits and not world.validation.by_clock else None
 

@@ -4,7 +4,8 @@
     its handle is being deleted --> claim, handle and resources deleted
 
 Detached claims and claims that name another handle stay. A claim that names no handle stays if it was created after the
-deletion of the handle that names it, or in the same second.
+deletion of the handle that names it: it is a new claim with the old claim's name. If both happened in the same second,
+their order is unknown, and the claim stays.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from domain.claims.timestamps import end_of_handle, requested_end_of
 
 
 def plan_binding(question: BindingQuestion) -> HandleBody:
-    """Labels and spec of the bound handle. If the result has a fault, the handle must not be bound."""
+    """If the body has a fault, the handle must not be bound."""
     claim, handle = question.claim, question.handle
     holder = reference_to(question.names, RESOURCE_CLAIM, claim)
     spec: JsonObject = {**object_at(handle, "spec"), "resourceClaim": holder}

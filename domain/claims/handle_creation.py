@@ -2,7 +2,8 @@
 
 In provider mode the provider determines resources and lifespan. In list mode the claim lists the resources; the handle
 gets the variables of all their providers (later providers override earlier ones) and, for each lifespan setting, the
-shortest value of these providers. Only providers of the handle's resources can forbid its creation.
+shortest value of these providers. For claims, a provider's `disableCreation` forbids only handles with resources of
+that provider.
 
 A pool's handle is created with its provider's resources, so that claims can match it at once. If templates need the
 handle's uid, it gets the resources in its first pass.
@@ -103,7 +104,7 @@ def claim_labels(names: DomainNames, claim: JsonObject) -> dict[str, str]:
 
 
 def plan_pool_handle(question: PoolQuestion) -> HandleBody:
-    """Labels and spec of a pool's new handle. If the body has a fault, the handle must not be created."""
+    """If the body has a fault, the handle must not be created."""
     names, (namespace, name) = question.names, name_of(question.pool)
     labels = {names.pool_name_key: name, names.pool_namespace_key: namespace}
     try:

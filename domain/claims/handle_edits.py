@@ -3,8 +3,8 @@
 In list mode each resource of the claim belongs to the handle's entry with its provider and name, wherever it is listed,
 else to the entry with its name, else to the entry at its index if that one has its provider or no name. Other resources
 are new and are appended. If the claim renames a resource, the handle's entry keeps its name, and the claim's status has
-the new one. A change of the provider is refused. Claim edits are merged over the handle's templates without filters,
-and remove nothing.
+the new one. A change of the provider is refused. Claim edits are merged over the handle's templates, and remove
+nothing. The provider's `updateFilters` do not apply.
 """
 
 from __future__ import annotations

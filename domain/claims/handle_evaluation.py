@@ -3,10 +3,11 @@
     claim's edits ─► resource list ─► lifespan ─► definitions ─► creations, updates ─► handle's status ─► claim's status
                                                                                               └─► autoDelete, autoDetach
 
-Edits of the claim reach the handle only if the claim is accepted (`push`). Templates may read what the pass writes
-(readiness, end). If those values change, all steps except the claim's edits and the lifespan are repeated one time:
-a random template would change at every repetition. A fault ends only its own step: a handle with failing templates
-still expires. `autoDelete` and `autoDetach` read the new statuses; a condition that cannot be evaluated is false.
+Edits of the claim reach the handle only if the claim is accepted (`push`). Templates may read values that the pass
+computes (readiness, end). If those values change, all steps except the claim's edits and the lifespan are repeated, but
+only once, because a random template would change at every repetition. A fault ends only its own step: a handle with
+failing templates still expires. `autoDelete` and `autoDetach` read the new statuses; a condition that cannot be
+evaluated is false.
 """
 
 from __future__ import annotations
@@ -267,5 +268,5 @@ class _Pass:
 _WHAT = {
     WaitingFor.CLAIM: "a claim",
     WaitingFor.LINKED: "a linked resource",
-    WaitingFor.DEFINITION: "a definition with a name of its own",
+    WaitingFor.DEFINITION: "a name of its own: another resource of the handle defines the same object",
 }

@@ -75,8 +75,6 @@ class FindDuplicate(Finding):
 
 
 class EndHandle(ClaimsAction):
-    """Delete a handle, its resources and its claim."""
-
     activity: ClassVar[str] = "claims.end_handle"
     title: ClassVar[str] = "delete the handle and its resources"
     result: ClassVar[type[Model] | None] = HandleEnded

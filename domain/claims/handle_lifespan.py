@@ -1,9 +1,9 @@
 """The lifespan of a bound handle in one pass: its end, and what its claim shows and requests.
 
-The end is computed if the claim was accepted in this pass and requests an end. At first readiness the default
-restarts, unless the end has passed: a late pass must not extend the lifespan. A claim without a recorded start starts
-now; a handle that was ready at binding counts as ready from the start. If a person writes an end in the past into the
-handle, that end stays until the claim requests another end.
+The end is computed if the claim was accepted in this pass and requests an end. When the handle becomes ready for the
+first time, the default lifespan is counted again from then, unless the end has passed: a late pass must not extend the
+lifespan. A claim without a recorded start starts now; a handle that was ready at binding counts as ready from the
+start. If a person writes an end in the past into the handle, that end stays until the claim requests another end.
 """
 
 from __future__ import annotations
@@ -93,10 +93,11 @@ def _restarted_at(
 def _set_by_hand(
     claim: JsonObject, handle: JsonObject, terms: Terms | None, wanted: datetime | None, honoured: RequestedEnd | None
 ) -> bool:
-    """Whether a person has set the handle's end: the claim's request was applied, but the claim's status shows another
-    end than the handle has.
+    """Whether a person has set the handle's end: the claim's request was applied, but the handle's end differs from the
+    end in the claim's status.
 
-    With a relative maximum, the handle's end must be earlier than shown: Perdure itself moves the end only forward.
+    Under a relative maximum, Perdure itself moves the end forward. Only an end before the one in the status then counts
+    as a person's.
     """
     rolls = terms is not None and terms.relative_maximum is not None
     end, shown_end = end_of_handle(handle), _recorded(claim, "end")

@@ -349,7 +349,7 @@ def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
 
 
 def _is_stuck(world: HandleWorld, action: Action) -> bool:
-    """Whether the action was refused. Throttling does not count, because a status would be one more request."""
+    """Whether the action was refused. Throttling does not count: writing it into the status would cost a request."""
     refusal = world.refusals.get(action.slot)
     return refusal is not None and refusal.type is not ErrorType.THROTTLED
 

@@ -1,7 +1,7 @@
 """The end of a lifespan: first end, restart at first readiness, maxima, steps.
 
     created for a pool --unclaimed--> deleted
-    bound or created for a claim: end = requested, else default --first ready: default restarts--> end --> deleted
+    bound or created for a claim: end = requested, else default --first ready: default counts again--> end --> deleted
 
 Providers, pools and handles have terms: a default, a maximum counted from first readiness (until then, from the start),
 and a relative maximum: how far ahead of now the end may lie. Handles store the maxima as templates, claims show the
@@ -175,7 +175,7 @@ def settled_end(
 def restarted_end(
     terms: Terms, *, requested_end: datetime | None, start: datetime, first_ready: datetime
 ) -> datetime | None:
-    """The end to request at first readiness, when the default restarts; None if another end is requested.
+    """The default end, counted again from first readiness; None if there is no default, or another end is requested.
 
     The caller calls `settled_end` with this end, and with `first_ready` as `base`. Raises UnreadableDuration.
     """

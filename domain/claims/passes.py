@@ -42,8 +42,8 @@ class ObjectMemory(_Memory):
 class ObjectWorld(PassedWorld):
     """A claim or handle after a pass that began at `at`.
 
-    During binding, the binder and the claim's own workflow both report results, and the newer result counts. A claim
-    that has asked the binder adopts even an older result.
+    During binding, the binder and the claim's own workflow both report results. The newer result counts, with one
+    exception: a workflow that waits for the binder's answer adopts even an older answer.
     """
 
     known: ObjectMemory = ObjectMemory()

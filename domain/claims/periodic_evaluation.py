@@ -1,7 +1,8 @@
 """When a handle or claim is evaluated again without an event.
 
-If time changes the results, the object is evaluated periodically. If the pass's own writes change them, the templates
-are rendered again in the pass. The templates of all linked providers count, even if a link's `when` is false now.
+If time changes the results, the object is evaluated periodically. If the pass's own writes change the results, the
+templates are rendered again in the pass. The templates of all linked providers count, even if a link's `when` is false
+now.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def lifespan_by_own_writes(handle: JsonObject) -> bool:
 
 
 def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, invalid: bool, newer: bool) -> bool:
-    """Templates of parameters are used only while values are `invalid`: accepted values are not checked again."""
+    """Templates of parameters count only while values are `invalid`: accepted values are not checked again."""
     reached = _reached(named_providers(claim), providers) if invalid else ()
     checks = (text for provider in reached for text in _parameter_texts(provider))
     return by_clock({}, claim, providers, newer=newer) or depends_on_time(checks)

@@ -1,7 +1,8 @@
 """How many handles a pool creates, and which it deletes.
 
 A pool keeps `minAvailable` unclaimed handles; `maxUnready` limits unready ones. Every new handle is unready at first.
-Pools never scale down. Unhealthy replacements are deleted at most as often as Poolboy polled, which limits creations.
+If a replacement of an unhealthy handle is unhealthy, too, it is deleted only when the interval `pace` has passed since
+the last such deletion; this limits creations.
 """
 
 from __future__ import annotations
@@ -67,10 +68,10 @@ def plan(
     pace: timedelta = MANAGE_POOLS_INTERVAL,
     made: Collection[str] = (),
 ) -> PoolPlan:
-    """What to create and to delete. `handles` are the pool's free handles that are not being deleted.
+    """`handles` are the pool's free handles that are not being deleted.
 
-    `gave_up` is when unhealthy handles were last deleted: newer handles are spared until `pace` has passed. `made` are
-    the slots of new handles that no status counts yet.
+    `gave_up` is when unhealthy handles were last deleted: newer handles are spared until `pace` has passed. `made` has
+    the slots (`NewHandle.slot`) of the handles that this pass has created.
     """
     unhealthy = _unhealthy(wants, handles)
     at_once = gave_up is None or now >= gave_up + pace

@@ -1,7 +1,6 @@
 """The condition `VarsAreTemplates` of a ResourceProvider whose vars depend on the template rules.
 
-Poolboy 1.13 to 1.17 render templates in `spec.vars` when the variable is used; 1.12 used them as plain text. This
-condition informs administrators that `PERDURE_CLAIMS_OLDER_TEMPLATES` matters for the provider.
+It informs administrators that `PERDURE_CLAIMS_OLDER_TEMPLATES` matters for the provider.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ def definition_or_wait(resources: Resources, index: int) -> JsonObject | Waiting
 
 
 def reference_for(resources: Resources, index: int, defined: JsonObject) -> JsonObject:
-    """The recorded reference, or a new one if the kind differs. A missing namespace is added, but only while the object
-    does not exist.
+    """The recorded reference; a new one if there is none, or if apiVersion or kind has changed, which is an error while
+    the recorded kind is served. A missing namespace is added while the object does not exist.
     """
     recorded, namespace = resources.recorded(index), text_at(defined, "metadata", "namespace")
     if any(defined[field] != recorded.get(field) for field in _KIND):
@@ -91,7 +91,7 @@ def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -
 
 
 def _identity(defined: JsonObject) -> tuple[str, ...]:
-    """All versions of an API group count as the same kind."""
+    """A kind is the same in all versions of its API group."""
     metadata = object_at(defined, "metadata")
     return _group(defined), text_at(defined, "kind"), text_at(metadata, "namespace"), text_at(metadata, "name")
 

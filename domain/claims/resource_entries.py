@@ -25,8 +25,8 @@ def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own
 
 
 def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[int | None]:
-    """For each yielded resource, the index of the entry with its provider and name, else of an entry without a name;
-    None if the resource is new.
+    """For each yielded resource, the index of the entry with its provider and name, else of its provider's first
+    entry without a name; None if the resource is new.
 
     Older releases added entries without names, which are used in order. A renamed resource of `own` keeps its entry.
     """
@@ -47,7 +47,7 @@ def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: st
 
 
 def indices_in_order(yielded: Sequence[JsonObject], found: Sequence[int | None]) -> list[int | None]:
-    """The indices, sorted among resources of the same provider and name, which are indistinguishable."""
+    """The indices, in ascending order among resources with the same provider and name: these cannot be told apart."""
     groups: dict[tuple[str, str], list[int]] = {}
     for resource, index in zip(yielded, found, strict=True):
         if index is not None:

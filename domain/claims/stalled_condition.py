@@ -1,8 +1,8 @@
-"""The condition `Stalled` of claims, handles and pools: a person must correct a fault. Otherwise it is absent.
+"""The condition `Stalled` of claims, handles and pools; present only while a person must correct a fault.
 
-kstatus (Argo CD, Flux) reads it as "will not progress by itself". On a claim, one evaluation reports the claim's own
-fault and another its handle's fault. The reasons differ, so neither evaluation clears the fault of the other. The
-claim's own fault has precedence: while it lasts, the claim's edits do not reach the handle.
+kstatus (Argo CD, Flux) reads it as "will not progress by itself". A claim's own fault and its handle's fault are
+reported by two evaluations. They have different reasons, so an evaluation that finds no fault does not clear the other
+evaluation's fault. The claim's own fault has precedence: while it lasts, the claim's edits do not reach the handle.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def condition_at(status: JsonObject, type_: str) -> JsonObject | None:
 
 
 def shown_messages(obj: JsonObject) -> str:
-    """The conditions' messages, each between semicolons. A fault that is among them was reported before."""
+    """One text with each condition's message between semicolons, to find out whether a fault was reported before."""
     messages = [text_at(condition, "message") for condition in objects_at(obj, "status", "conditions")]
     return f"; {'; '.join(messages)}; "
 

@@ -55,10 +55,7 @@ class UpdateFilter(NamedTuple):
 
 
 def differences(old: JsonValue, new: JsonValue, path: str = "", depth: int = 0) -> Iterator[Operation]:
-    """The operations that turn `old` into `new`, in a fixed order; raises TooDeep.
-
-    `path` and `depth` are for the recursion.
-    """
+    """The operations that turn `old` into `new`, in a fixed order; raises TooDeep."""
     if depth > DEEPEST:
         raise TooDeep
     if isinstance(old, dict) and isinstance(new, dict):

@@ -151,7 +151,9 @@ class ResourceClaim(CustomResource):
         handle = self.status.resource_handle
         if handle is None or handle.detached:
             return ()
-        held = f"ResourceHandle {handle.namespace}/{handle.name}, until Perdure finds that its claim is gone"
+        held = (
+            f"ResourceHandle {handle.namespace}/{handle.name}, which stays until Perdure finds that its claim is gone"
+        )
         return (held, *(described(item.reference) for item in self.status.resources if item.reference))
 
 

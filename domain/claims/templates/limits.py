@@ -1,8 +1,4 @@
-"""Soft limits of templates, far above normal use and far below damage; the error names the limit.
-
-A template may stay within these limits and still need too much time or memory: then it is killed with its process
-(activities/claims/evaluator.py).
-"""
+"""Soft limits of templates, far above normal use and far below damage; the error names the limit."""
 
 from __future__ import annotations
 
@@ -183,4 +179,6 @@ def percent_format(text: str, arguments: object) -> None:
 def pattern(text: str) -> None:
     counts = _NUMBER.findall(" ".join(re.findall(r"\{[^}]*", text)))
     if len(text) > FIELD_WIDTH or sum(map(int, counts)) > PATTERN_LENGTH:
-        raise LimitExceeded(f"a pattern that makes a text of more than {PATTERN_LENGTH} characters")
+        raise LimitExceeded(
+            f"a strgen pattern that has more than {FIELD_WIDTH} characters, or may generate more than {PATTERN_LENGTH}"
+        )

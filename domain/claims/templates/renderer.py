@@ -2,12 +2,10 @@
 
 Keys are not rendered, and results are not rendered again. A string becomes another type only if it consists of one
 expression on one line, without outer blanks, that ends with a typing filter (`bool`, `int`, `float`, `object`). An
-entry or item that renders to `omit` is left out; a whole value becomes null.
+entry or item that renders to `omit` is left out; a whole value that renders to `omit` becomes null.
 
-With `newer`, the default unless `PERDURE_CLAIMS_OLDER_TEMPLATES` is set, the rules are those of Poolboy 1.13 and later:
-values that cannot be converted stay text, `bool` treats unknown words as false, `| list }}` gives a list, and vars in
-`lazy` are rendered when used. In 1.12 such values are null, unknown words are errors, `| list }}` gives text, and vars
-with Jinja tags are plain text.
+With `newer`, the default unless `PERDURE_CLAIMS_OLDER_TEMPLATES` is set, the rules are those of Poolboy 1.13 and later,
+else those of 1.12 (docs/migration-poolboy.md compares them).
 """
 
 from __future__ import annotations
@@ -178,7 +176,7 @@ class _Run:
 
 
 def is_rendered_when_used(value: object) -> TypeGuard[str]:
-    """Whether a variable is a template, which only the newer rules render."""
+    """Whether the newer rules render the variable. (The older rules render no variable.)"""
     return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 

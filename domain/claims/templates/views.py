@@ -205,7 +205,7 @@ class ProviderView(View):
 
 
 def parameter_defaults(provider: JsonObject) -> JsonObject:
-    """The parameters' default values, without default templates, which a pool's handles never use."""
+    """The parameters' default values. Default templates are left out, because a pool's handles never use them."""
     defaults: JsonObject = {}
     for parameter in objects_at(provider, "spec", "parameters"):
         given, value = default_value(parameter)

@@ -136,8 +136,8 @@ def test_two_resources_are_never_one_object() -> None:
     assert "resource b of ResourceProvider base would be the same ConfigMap things/box-b7k2q as resource a" in message
     assert "resource c" in message
     assert plan.waits == (
-        "resource b of base waits for a definition with a name of its own",
-        "resource c of base waits for a definition with a name of its own",
+        "resource b of base waits for a name of its own: another resource of the handle defines the same object",
+        "resource c of base waits for a name of its own: another resource of the handle defines the same object",
     )
 
 
