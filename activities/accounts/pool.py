@@ -186,21 +186,21 @@ class PoolActivities(Activities):
             log.info("Account %s exists already: an earlier attempt of this pass created it", new.name)
 
     async def _bind(self, binding: Binding, view: PoolView) -> ApiError | None:
-        """Link the account, then the claim; free the account if the claim does not exist any more. Returns the error if
-        the binding is incomplete.
+        """Link the account, then the claim; free the account if the claim is gone or has another one. Returns the error
+        if the binding is incomplete.
         """
         account, claim = binding.account, binding.claim
         try:
-            await self._hold_claim(claim)
+            held = await self._hold_claim(claim)
             linked = await self._linked(binding)
-            link: JsonPatch = {"spec": {"accountLink": account.metadata.name}}
-            bound = await self._read.write_to(ACCOUNT_CLAIM, claim.key, link)
+            # With a precondition: another attempt of this pass may have given the claim another account meanwhile.
+            bound = await self._read.write(held, {"spec": {"accountLink": account.metadata.name}})
         except (*BY_OTHERS, Denied, Invalid) as error:
             log.info("Account %s was not bound to claim %s: %s", account.metadata.name, claim.key.path, error)
             if isinstance(error, BY_OTHERS):
                 await self._unbind_if_alone(binding)
             return error
-        await self._hand_over_now(AccountClaim.model_validate(bound), linked, view)
+        await self._hand_over_now(bound, linked, view)
         return None
 
     async def _linked(self, binding: Binding) -> Account:
@@ -230,17 +230,18 @@ class PoolActivities(Activities):
             log.info("claim %s is left to its own lifecycle: %s", world.key.path, error or "no answer in time")
             await asyncio.gather(wake(self._client, world.key), wake(self._client, self._read.key(account)))
 
-    async def _hold_claim(self, claim: AccountClaim) -> None:
+    async def _hold_claim(self, claim: AccountClaim) -> AccountClaim:
         """Add our finalizer to the claim: a claim deleted without it would keep its account for ever."""
         meta = claim.metadata
         if FINALIZER in meta.finalizers:
-            return
+            return claim
         metadata = {"uid": meta.uid, "finalizers": [*meta.finalizers, FINALIZER]}
-        await self._read.write(claim, {"metadata": metadata, "spec": claim.always_written})
+        return await self._read.write(claim, {"metadata": metadata, "spec": claim.always_written})
 
     async def _unbind_if_alone(self, binding: Binding) -> None:
         claim, before = binding.claim, binding.account
-        if await self._read.same(AccountClaim, claim.key) is not None:
+        present = await self._read.same(AccountClaim, claim.key)
+        if present is not None and present.spec.account_link in {"", before.metadata.name}:
             return
         account = await self._read.one(Account, before.metadata.namespace, before.metadata.name)
         if account is None or account.spec.claim_link != claim.metadata.name or account.status.claimed:

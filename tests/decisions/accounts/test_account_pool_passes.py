@@ -20,7 +20,7 @@ from activities.accounts.handover import HandOver
 from activities.accounts.pool import AFTER_CONFLICT, AFTER_REFUSAL, PoolActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
-from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.passes import PassPool, PoolMemory, PoolWorld
 from domain.accounts.pool import PoolView, Room, decide
@@ -174,6 +174,27 @@ async def test_a_claim_gets_its_legal_entitys_account_that_became_free_just_befo
     await ActivityEnvironment().run(passes.pass_pool, PassPool(key=FULL.key, memory=PoolMemory(bonds_seen=True)))
     bound = await kube.get(ACCOUNT_CLAIM, "tenant", "claim")
     assert bound["spec"]["accountLink"] == "b-left"
+
+
+class Stopped(MemoryKube):
+    """An API server on which a pass was stopped before it linked its account, and another attempt bound another one."""
+
+    async def patch(self, kind: Kind, namespace: str, name: str, patch: Any, **more: Any) -> dict[str, Any]:
+        if kind == ACCOUNT and name == "a-stopped" and patch["spec"]["claimLink"]:
+            holder = {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: "uid-claim"}}, "spec": HOLDER}
+            await super().patch(ACCOUNT, OPERATOR_NAMESPACE, "b-bound", holder)
+            await super().patch(ACCOUNT_CLAIM, "tenant", "claim", {"spec": {"accountLink": "b-bound"}})
+        return await super().patch(kind, namespace, name, patch, **more)
+
+
+async def test_a_stopped_pass_leaves_a_claim_the_account_that_another_attempt_gave() -> None:
+    fresh = ready_account(meta={"name": "a-stopped", "uid": "u-stopped"})
+    other = ready_account(meta={"name": "b-bound", "uid": "u-bound"}, status={"claimed": True})
+    kube = await cluster(fresh, other, claim(status={"state": "Pending"}), kube=Stopped())
+    await passed(kube, FULL, PoolMemory())
+    assert (await kube.get(ACCOUNT_CLAIM, "tenant", "claim"))["spec"]["accountLink"] == "b-bound"
+    left = await kube.get(ACCOUNT, OPERATOR_NAMESPACE, "a-stopped")
+    assert (left["spec"]["claimLink"], left["spec"]["legalEntity"]["id"]) == ("", "")
 
 
 # --- other namespaces ---
