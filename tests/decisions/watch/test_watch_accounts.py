@@ -390,7 +390,11 @@ def test_an_account_that_waits_for_room_wakes_its_pool(world: World) -> None:
 )
 @pytest.mark.parametrize(
     ("resumed", "woken"),
-    [(edited(account(), "spec.awsAccountID", ""), "Organization/aws"), (account(state="Ready"), VALIDATION)],
+    [
+        (edited(account(), "spec.awsAccountID", ""), "Organization/aws"),
+        (account(state="Creating"), "Organization/aws"),  # it may wait for its turn to opt in
+        (account(state="Ready"), VALIDATION),
+    ],
 )
 def test_what_a_paused_account_was_left_out_of_is_woken_when_it_is_resumed(
     world: World, resumed: Obj, woken: str, pause: dict[str, str]
