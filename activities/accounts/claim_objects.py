@@ -34,7 +34,7 @@ from domain.accounts.constants import (
     OPERATOR_NAMESPACE,
 )
 from domain.accounts.naming import account_name, secret_of, suffix_of
-from domain.accounts.resources import Account, oldest_first
+from domain.accounts.resources import Account, AccountClaim, oldest_first
 from domain.writes import JsonPatch
 from engine.errors import Absent, Conflict, Denied, Invalid
 from engine.kube import SECRET
@@ -110,10 +110,23 @@ class DeliveryActivities(Activities):
         try:
             found = await self._kube.get(SECRET, namespace, action.input_secret)
             finalizers = _finalizers(found)
-            if INPUT_SECRET_FINALIZER in finalizers:
+            if INPUT_SECRET_FINALIZER in finalizers and not await self._another_needs(action):
                 await self._set_finalizers(found, [each for each in finalizers if each != INPUT_SECRET_FINALIZER])
         except Absent:
             return
+
+    async def _another_needs(self, action: LetSecretsGo) -> bool:
+        """Whether another claim names the same Secret of the customer. Claims are listed only if the cache shows that
+        the namespace has another customer's Account.
+        """
+        claim = action.claim
+        near = [each for each in await self._read.accounts({}, OPERATOR_NAMESPACE) if _is_near(each, claim)]
+        others = await self._read.all(AccountClaim, claim.namespace) if near else ()
+        return any(
+            each.spec.byoc and each.spec.byoc_secret_ref.name == action.input_secret
+            for each in others
+            if each.metadata.uid != claim.uid and not each.metadata.deleting and not each.spec.manual_sts_mode
+        )
 
     @activity.defn(name=DeliverRole.activity)
     async def deliver_role(self, action: DeliverRole) -> None:
@@ -157,6 +170,11 @@ class DeliveryActivities(Activities):
 def _serves(account: Account, action: MakeCustomerAccount) -> bool:
     same = account.spec.aws_account_id == action.account_id
     return account.customers and same and links_back(account, action.claim)
+
+
+def _is_near(account: Account, claim: Key) -> bool:
+    another = account.spec.claim_link != claim.name
+    return account.spec.byoc and another and account.spec.claim_link_namespace == claim.namespace
 
 
 def _not_the_holder(account: str) -> Denied:
