@@ -77,6 +77,11 @@ class Reader:
         pool = AccountPool.model_validate(cached)
         return await self.same(AccountPool, key) if retry_wanted(pool.metadata) else pool
 
+    async def has_pool(self, name: str, seen: Mapping[str, str]) -> bool:
+        mirror = await _as_new_as(self._pools, seen)
+        cached = None if mirror is None else mirror.get(OPERATOR_NAMESPACE, name)
+        return cached is not None or await self.one(AccountPool, OPERATOR_NAMESPACE, name) is not None
+
     async def account(self, name: str) -> Account | None:
         return await self.one(Account, OPERATOR_NAMESPACE, name)
 

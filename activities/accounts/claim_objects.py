@@ -35,6 +35,7 @@ from domain.accounts.constants import (
 )
 from domain.accounts.naming import account_name, secret_of, suffix_of
 from domain.accounts.resources import Account, AccountClaim, oldest_first
+from domain.identity import Key
 from domain.writes import JsonPatch
 from engine.errors import Absent, Conflict, Denied, Invalid
 from engine.kube import SECRET

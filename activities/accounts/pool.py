@@ -18,7 +18,8 @@ from activities.accounts.cache import Reader
 from activities.accounts.handover import HandOver
 from activities.activity_class import Activities
 from activities.aws.admin_key_secret import owner_reference
-from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts import ACCOUNT, ACCOUNT_POOL
+from domain.accounts.actions.handover import BindWithoutPool
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
 from domain.accounts.creation_permits import BUDGET_SINCE
 from domain.accounts.observed import ClaimWorld
@@ -30,6 +31,7 @@ from domain.accounts.pool import (
     PoolView,
     Room,
     belongs,
+    bind,
     count_failures,
     decide,
     has_bound,
@@ -43,8 +45,7 @@ from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.control_annotations import RETRIED, retry_wanted
 from domain.decision import Decision, Outcome, earliest
 from domain.refusal import without_request
-from domain.resource import timestamp
-from domain.writes import JsonPatch
+from domain.resource import ObjectMeta, timestamp
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
 from engine.temporal import wake
@@ -111,6 +112,25 @@ class PoolActivities(Activities):
             rest=rest_after(view, decision),
             gather=MOVING_TOGETHER if moving(view, decision) else timedelta(0),
         )
+
+    @activity.defn(name=BindWithoutPool.activity)
+    async def bind_without_pool(self, action: BindWithoutPool) -> None:
+        """Claims that choose the same Account meet in a Conflict: the loop then repeats the action."""
+        claim, accounts, config = await asyncio.gather(
+            self._read.same(AccountClaim, action.claim),
+            self._read.all(Account, OPERATOR_NAMESPACE),
+            self._read.config(),
+        )
+        pool = AccountPool(metadata=ObjectMeta(name=action.pool, namespace=OPERATOR_NAMESPACE))
+        if claim is None or not waits(claim, pool, config):
+            return
+        protected = self._read.settings.accounts_protected
+        view = PoolView(pool=pool, accounts=accounts, claims=(claim,), config=config, protected=protected, room=None)
+        bindings, unserved = bind(view)
+        for why in unserved.values():
+            raise Invalid(f"can't find a suitable account to claim: {why}", code="NoSuitableAccount")
+        if error := await self._bind(bindings[0], view):
+            raise error
 
     async def _view(self, pool: AccountPool, known: PoolMemory, look: PassPool) -> PoolView:
         began, info = time.monotonic(), activity.info()

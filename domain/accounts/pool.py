@@ -1,4 +1,4 @@
-"""The lifecycle of an AccountPool. Only pools bind accounts to claims: an Account's `spec.claimLink` is authoritative.
+"""The lifecycle of an AccountPool. It binds accounts to claims: an Account's `spec.claimLink` is authoritative.
 
 Accounts to create: poolSize - (available + progressing + pending + opting in). After an Account fails without an AWS
 account, the pool creates none for 1 minute. Each further failure doubles this pause, up to 1 hour, until an Account

@@ -17,12 +17,15 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.accounts.cache import Reader
 from activities.accounts.handover import HandOver
+from activities.accounts.observation import ObserveActivities
 from activities.accounts.pool import AFTER_CONFLICT, AFTER_REFUSAL, PoolActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
-from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
+from domain.accounts.actions.handover import BindWithoutPool
+from domain.accounts.claim_lifecycle import decide as decide_claim
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.observed import ClaimWorld
-from domain.accounts.passes import PassPool, PoolMemory, PoolWorld
+from domain.accounts.passes import ObserveClaim, PassPool, PoolMemory, PoolWorld
 from domain.accounts.pool import PoolView, Room, decide
 from domain.accounts.resources import AccountPool
 from domain.decision import Outcome
@@ -195,6 +198,34 @@ async def test_a_stopped_pass_leaves_a_claim_the_account_that_another_attempt_ga
     assert (await kube.get(ACCOUNT_CLAIM, "tenant", "claim"))["spec"]["accountLink"] == "b-bound"
     left = await kube.get(ACCOUNT, OPERATOR_NAMESPACE, "a-stopped")
     assert (left["spec"]["claimLink"], left["spec"]["legalEntity"]["id"]) == ("", "")
+
+
+# --- a pool without an AccountPool ---
+
+
+@pytest.mark.parametrize("named", [{"accountPool": POOL}, {}], ids=["named", "by default"])
+async def test_a_claim_gets_an_account_of_a_pool_that_has_no_account_pool(named: dict[str, str]) -> None:
+    """The replaced operator looks at the Accounts only."""
+    other = ready_account("osd-creds-mgmt-zzzzzz", spec={"accountPool": "another"})
+    kube = MemoryKube()
+    await kube.put(other, ready_account(), claim(spec=named, status={"state": "Pending"}))
+    await kube.create(CONFIG_MAP, {"metadata": {"name": CONFIG_MAP_NAME}, "data": DATA}, OPERATOR_NAMESPACE)
+    reader = Reader(cast("KubeApi", kube), Settings())
+    environment = ActivityEnvironment()
+    seen = await environment.run(ObserveActivities(reader).observe_claim, ObserveClaim(key=claim().key))
+    (look,) = decide_claim(seen, NOW).actions
+    assert isinstance(look, BindWithoutPool)
+    await environment.run(passes_over(kube).bind_without_pool, look)
+    assert (await kube.get(ACCOUNT_CLAIM, "tenant", "claim"))["spec"]["accountLink"] == NAME
+    assert (await kube.get(ACCOUNT, OPERATOR_NAMESPACE, NAME))["spec"]["claimLink"] == "claim"
+
+
+async def test_a_claim_without_account_pool_says_why_none_of_its_accounts_fits() -> None:
+    kube = MemoryKube()
+    await kube.put(ready_account(status={"state": "Failed"}), claim(status={"state": "Pending"}))
+    await kube.create(CONFIG_MAP, {"metadata": {"name": CONFIG_MAP_NAME}, "data": DATA}, OPERATOR_NAMESPACE)
+    with pytest.raises(Invalid, match="can't find a suitable account to claim: 1 failed"):
+        await passes_over(kube).bind_without_pool(BindWithoutPool(claim=claim().key, pool=POOL))
 
 
 # --- other namespaces ---
