@@ -8,6 +8,7 @@ import pytest
 from account_objects import AWS_ID, SUFFIX, account, ready_account
 
 from domain.accounts.resources import Account
+from starters.cli.audits.accounts import without_claim
 from starters.cli.audits.accounts.cases import unwanted_cases
 from starters.cli.audits.accounts.inside import strange_identities, unwanted_requests
 
@@ -57,3 +58,21 @@ def test_users_and_roles_of_our_naming_belong_to_the_account_that_is_there() -> 
 def test_a_quota_request_is_open_if_the_account_shows_it(status: dict[str, Any], region: str, strange: bool) -> None:
     found = list(unwanted_requests(ready_account(status=status), region, ["L-1"], "accounts"))
     assert bool(found) is strange
+
+
+@pytest.mark.parametrize(
+    ("claims", "found"),
+    [
+        ({("tenant", "claim"): "uid-claim"}, []),
+        ({}, ["does not exist"]),
+        ({("tenant", "claim"): "uid-of-a-later-one"}, ["the uid of a former claim"]),
+    ],
+)
+@pytest.mark.parametrize(("byoc", "advice"), [(False, "create the claim"), (True, "delete the Account")])
+def test_an_account_whose_claim_is_gone_is_found(
+    claims: dict[tuple[str, str], str], found: list[str], byoc: bool, advice: str
+) -> None:
+    held = ready_account(spec={"claimLink": "claim", "claimLinkNamespace": "tenant", "byoc": byoc})
+    findings = list(without_claim([held, ready_account()], claims))
+    assert [any(each in finding.problem for each in found) for finding in findings] == [True] * len(found)
+    assert all(advice in finding.advice for finding in findings)

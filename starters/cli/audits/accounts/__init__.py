@@ -14,14 +14,15 @@ from concurrent.futures import ThreadPoolExecutor
 from activities.aws.existing_accounts import owner_of
 from activities.aws.organization import list_accounts, list_attempts
 from activities.aws.session import Member, Sessions
-from domain.accounts import ACCOUNT
-from domain.accounts.constants import NAME_PREFIX
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, NAME_PREFIX
 from domain.accounts.iam_and_instance_tags import REGION_INIT_TAG_NAME
 from domain.accounts.organization import MemberAccount
 from domain.accounts.resources import Account, AccountState
 from domain.reading import read_all
 from engine.errors import ApiError
 from engine.kube import BlockingKube
+from engine.kube.json import mapping, text
 from starters.cli.audits import Finding
 from starters.cli.audits.accounts.cases import open_cases, unwanted_cases
 from starters.cli.audits.accounts.drift import drifted
@@ -36,6 +37,11 @@ _AT_ONCE = 16
 # Organizations allows few calls a second for all clients of an organization.
 _TAGS_AT_ONCE = 2
 
+_DELETE = "delete the Account, which deletes what Perdure created in the customer's account"
+_RELEASE = (
+    f"remove its annotation {CLAIM_UID_ANNOTATION}, create the claim with its legal entity and spec.accountLink, and "
+    "delete that claim: its release cleans the account"
+)
 _ASK = "find out who owns it; close it, or create an Account with its id"
 
 
@@ -48,6 +54,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Finding]:
     """The Accounts are read before and after AWS, because accounts may be created or closed meanwhile."""
     before, _ = _accounts(kube)
+    claimless = _claimless(kube, before)
     members = list_accounts(sessions)
     creating = {attempt.name for attempt in list_attempts(sessions, "IN_PROGRESS")}
     after, found = _accounts(kube)
@@ -57,6 +64,8 @@ def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Findi
     found += without_owner(owners, sessions.config().shard_name or "")
     found += doubled(after, members)
     found += without_account(before, members)
+    if claimless:  # claims may be created or released meanwhile
+        found += [finding for finding in _claimless(kube, after) if finding in claimless]
     found += federated_findings(sessions, kube, thorough=thorough)
     found += _cases(sessions, before, after)
     if thorough:
@@ -144,6 +153,29 @@ def without_account(accounts: Sequence[Account], members: Sequence[MemberAccount
         else:
             continue
         yield _finding(f"Account {_path(account)}", problem, "delete the Account; `perdure abandon` if that is stuck")
+
+
+def _claimless(kube: BlockingKube, accounts: Sequence[Account]) -> list[Finding]:
+    try:
+        metadata = [mapping(each, "metadata") for each in kube.list(ACCOUNT_CLAIM).items]
+    except ApiError as error:
+        warn(f"Accounts were not compared with claims: {error.message}")
+        return []
+    uids = {(text(meta, "namespace"), text(meta, "name")): text(meta, "uid") for meta in metadata}
+    return list(without_claim(accounts, uids))
+
+
+def without_claim(accounts: Iterable[Account], claims: Mapping[tuple[str, str], str]) -> Iterable[Finding]:
+    """Accounts that name a claim which does not exist, for example because its finalizer was removed by hand."""
+    for account in accounts:
+        spec = account.spec
+        uid = claims.get((spec.claim_link_namespace, spec.claim_link))
+        recorded = account.metadata.annotations.get(CLAIM_UID_ANNOTATION, uid)
+        if not spec.claim_link or (uid is not None and recorded == uid):
+            continue
+        which = "which does not exist" if uid is None else "but records the uid of a former claim"
+        problem = f"held by AccountClaim {spec.claim_link_namespace}/{spec.claim_link}, {which}: nothing releases it"
+        yield _finding(f"Account {_path(account)}", problem, _DELETE if account.customers else _RELEASE)
 
 
 def _look_inside(sessions: Sessions, accounts: Sequence[Account], members: Sequence[MemberAccount]) -> list[Finding]:
