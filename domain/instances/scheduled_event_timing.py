@@ -1,7 +1,8 @@
 """When the reaction to a scheduled event begins and ends.
 
 It begins 24 hours (`maintenance_lead`) before the date; for an expedited event, at once. It ends when the event is
-withdrawn, resolved or past; `node_cordon.py` has the uncordoning. An event with another date is another cause.
+withdrawn or resolved, and a reboot or maintenance also when it is past; `node_cordon.py` has the uncordoning. An event
+with another date is another cause.
 """
 
 from __future__ import annotations
@@ -54,7 +55,11 @@ def verdict_of(planned: Planned, effect: Effect, facts: Facts | None, now: datet
 
 
 def end_of(planned: Planned) -> datetime | None:
-    start, end = planned.notice.start, planned.notice.end
-    if start is None:
-        return end
-    return end if end is not None and end > start else start + _LONGEST_WINDOW
+    """When the event is past. AWS may be days late in ending an instance, so such an event lasts until AWS or a restart
+    ends it.
+    """
+    start, end, effect = planned.notice.start, planned.notice.end, effect_of(planned.notice.code)
+    if start is not None and (end is None or end <= start):
+        end = start + _LONGEST_WINDOW
+    lasts = effect is not None and effect.ends and (end is None or planned.received_at < end)
+    return None if lasts else end

@@ -618,14 +618,26 @@ def test_a_node_drained_for_a_reboot_is_used_again_afterwards() -> None:
 
 @pytest.mark.parametrize("end", [at(DAY + 100), at(60)], ids=["at its start", "before its start"])
 def test_a_notice_that_ends_no_later_than_it_starts_lasts_for_a_day(end: datetime) -> None:
-    """Else the Node of an instance that AWS is about to stop is used again, or is never drained."""
-    known = record(scheduled(5, at(DAY + 100), end=end))
+    """Else the Node of an instance that AWS is about to reboot is used again, or is never drained."""
+    known = record(scheduled(5, at(DAY + 100), CODE, end=end))
+    answer = facts(109, scheduled=(REBOOT,))
+    (cordon,) = work(known, 110, policy=DRAINING, facts=answer).steps
+    assert isinstance(cordon, CordonNode)
+    drained = cordoned(known, cordon.cause, "node-0", at(200))
+    assert effects(work(drained, DAY + 200, policy=DRAINING, facts=answer)) == []
+    assert effects(work(drained, 2 * DAY + 100, policy=DRAINING, facts=answer)) == ["uncordon"]
+
+
+def test_a_node_whose_instance_is_to_be_retired_is_used_again_only_once_ec2_lists_that_no_more() -> None:
+    """AWS may retire it days after the date."""
+    known = record(scheduled(5, at(DAY + 100)))
     policy, answer = ReactionPolicy(ending=Reaction.DRAIN), facts(109, scheduled=(STOP,))
     (cordon,) = work(known, 110, policy=policy, facts=answer).steps
     assert isinstance(cordon, CordonNode)
-    drained = cordoned(known, cordon.cause, "node-0", at(200))
-    assert effects(work(drained, DAY + 200, policy=policy, facts=answer)) == []
-    assert effects(work(drained, 2 * DAY + 100, policy=policy, facts=answer)) == ["uncordon"]
+    drained, late = cordoned(known, cordon.cause, "node-0", at(200)), 5 * DAY
+    assert effects(work(drained, late, policy=policy, facts=facts(late - 1, scheduled=(STOP,)))) == []
+    over = observed(drained, policy=policy).with_answer(facts(late - 1), {})
+    assert effects(work_for_instance(over, at(late))) == ["uncordon"], "it is no forged event either"
 
 
 CODE = "INSTANCE_REBOOT_MAINTENANCE_SCHEDULED"
