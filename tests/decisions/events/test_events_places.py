@@ -55,6 +55,10 @@ def test_several_queues_of_one_place_are_served_once() -> None:
     assert found[1].dead_letters == "c1-queue-dead"
 
 
+def test_the_dead_letters_of_a_fifo_queue_are_the_regions() -> None:
+    assert place_of("123456789012/eu-central-1/hooks.fifo").dead_letters == "perdure-instance-events-dead"
+
+
 def test_accounts_may_share_the_queue_of_one() -> None:
     found = places(
         [
