@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from account_objects import AWS_ID, SUFFIX, account, ready_account
+from account_objects import AWS_ID, NAME, SUFFIX, account, ready_account
 
 from domain.accounts.resources import Account
 from starters.cli.audits.accounts import without_claim
@@ -60,19 +60,25 @@ def test_a_quota_request_is_open_if_the_account_shows_it(status: dict[str, Any],
     assert bool(found) is strange
 
 
+def its_claim(uid: str = "uid-claim", link: str = NAME) -> dict[str, Any]:
+    return {"metadata": {"namespace": "tenant", "name": "claim", "uid": uid}, "spec": {"accountLink": link}}
+
+
 @pytest.mark.parametrize(
-    ("claims", "found"),
+    ("claims", "problem", "advice"),
     [
-        ({("tenant", "claim"): "uid-claim"}, []),
-        ({}, ["does not exist"]),
-        ({("tenant", "claim"): "uid-of-a-later-one"}, ["the uid of a former claim"]),
+        ([its_claim()], "", ""),
+        ([its_claim(link="")], "", ""),  # it is being bound
+        ([], "does not exist", "create the claim"),
+        ([its_claim("uid-of-a-later-one")], "the uid of a former claim", "create the claim"),
+        ([its_claim(link="another")], "which has Account another", "blank its spec.claimLink"),
     ],
 )
-@pytest.mark.parametrize(("byoc", "advice"), [(False, "create the claim"), (True, "delete the Account")])
-def test_an_account_whose_claim_is_gone_is_found(
-    claims: dict[tuple[str, str], str], found: list[str], byoc: bool, advice: str
+@pytest.mark.parametrize("byoc", [False, True])
+def test_an_account_whose_claim_is_gone_or_has_another_is_found(
+    claims: list[dict[str, Any]], problem: str, advice: str, byoc: bool
 ) -> None:
     held = ready_account(spec={"claimLink": "claim", "claimLinkNamespace": "tenant", "byoc": byoc})
     findings = list(without_claim([held, ready_account()], claims))
-    assert [any(each in finding.problem for each in found) for finding in findings] == [True] * len(found)
-    assert all(advice in finding.advice for finding in findings)
+    assert [problem in each.problem for each in findings] == [True] * bool(problem)
+    assert all(("delete the Account" if byoc else advice) in each.advice for each in findings)

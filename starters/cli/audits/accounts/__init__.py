@@ -22,7 +22,7 @@ from domain.accounts.resources import Account, AccountState
 from domain.reading import read_all
 from engine.errors import ApiError
 from engine.kube import BlockingKube
-from engine.kube.json import mapping, text
+from engine.kube.json import JsonObject, text
 from starters.cli.audits import Finding
 from starters.cli.audits.accounts.cases import open_cases, unwanted_cases
 from starters.cli.audits.accounts.drift import drifted
@@ -38,6 +38,7 @@ _AT_ONCE = 16
 _TAGS_AT_ONCE = 2
 
 _DELETE = "delete the Account, which deletes what Perdure created in the customer's account"
+_UNLINK = "blank its spec.claimLink: it becomes free for the claim's legal entity"
 _RELEASE = (
     f"remove its annotation {CLAIM_UID_ANNOTATION}, create the claim with its legal entity and spec.accountLink, and "
     "delete that claim: its release cleans the account"
@@ -157,25 +158,34 @@ def without_account(accounts: Sequence[Account], members: Sequence[MemberAccount
 
 def _claimless(kube: BlockingKube, accounts: Sequence[Account]) -> list[Finding]:
     try:
-        metadata = [mapping(each, "metadata") for each in kube.list(ACCOUNT_CLAIM).items]
+        claims = kube.list(ACCOUNT_CLAIM).items
     except ApiError as error:
         warn(f"Accounts were not compared with claims: {error.message}")
         return []
-    uids = {(text(meta, "namespace"), text(meta, "name")): text(meta, "uid") for meta in metadata}
-    return list(without_claim(accounts, uids))
+    return list(without_claim(accounts, claims))
 
 
-def without_claim(accounts: Iterable[Account], claims: Mapping[tuple[str, str], str]) -> Iterable[Finding]:
-    """Accounts that name a claim which does not exist, for example because its finalizer was removed by hand."""
+def without_claim(accounts: Iterable[Account], claims: Iterable[JsonObject]) -> Iterable[Finding]:
+    """Accounts that name a claim which does not exist, for example because its finalizer was removed by hand, or which
+    has another Account, because the replaced operator gave it two.
+    """
+    by_name = {(text(each, "metadata", "namespace"), text(each, "metadata", "name")): each for each in claims}
     for account in accounts:
-        spec = account.spec
-        uid = claims.get((spec.claim_link_namespace, spec.claim_link))
-        recorded = account.metadata.annotations.get(CLAIM_UID_ANNOTATION, uid)
-        if not spec.claim_link or (uid is not None and recorded == uid):
+        meta, spec = account.metadata, account.spec
+        claim = by_name.get((spec.claim_link_namespace, spec.claim_link))
+        if not spec.claim_link:
             continue
-        which = "which does not exist" if uid is None else "but records the uid of a former claim"
-        problem = f"held by AccountClaim {spec.claim_link_namespace}/{spec.claim_link}, {which}: nothing releases it"
-        yield _finding(f"Account {_path(account)}", problem, _DELETE if account.customers else _RELEASE)
+        link, advice = text(claim or {}, "spec", "accountLink"), _RELEASE
+        if claim is None:
+            which = "which does not exist: nothing releases it"
+        elif meta.annotations.get(CLAIM_UID_ANNOTATION) not in (None, text(claim, "metadata", "uid")):
+            which = "but records the uid of a former claim: nothing releases it"
+        elif link not in ("", meta.name):
+            which, advice = f"which has Account {link}: nothing uses it while that claim exists", _UNLINK
+        else:
+            continue
+        problem = f"held by AccountClaim {spec.claim_link_namespace}/{spec.claim_link}, {which}"
+        yield _finding(f"Account {_path(account)}", problem, _DELETE if account.customers else advice)
 
 
 def _look_inside(sessions: Sessions, accounts: Sequence[Account], members: Sequence[MemberAccount]) -> list[Finding]:
