@@ -55,11 +55,8 @@ def verdict_of(planned: Planned, effect: Effect, facts: Facts | None, now: datet
 
 
 def end_of(planned: Planned) -> datetime | None:
-    """When the event is past. AWS may be days late in ending an instance, so such an event lasts until AWS or a restart
-    ends it.
-    """
+    """When the event is past; None if only AWS or a restart ends it. AWS may be days late in ending an instance."""
     start, end, effect = planned.notice.start, planned.notice.end, effect_of(planned.notice.code)
-    if start is not None and (end is None or end <= start):
-        end = start + _LONGEST_WINDOW
-    lasts = effect is not None and effect.ends and (end is None or planned.received_at < end)
-    return None if lasts else end
+    if effect is not None and effect.ends:
+        return None
+    return end if start is None or (end is not None and end > start) else start + _LONGEST_WINDOW

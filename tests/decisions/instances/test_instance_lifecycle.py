@@ -636,6 +636,10 @@ def test_a_node_whose_instance_is_to_be_retired_is_used_again_only_once_ec2_list
     assert isinstance(cordon, CordonNode)
     drained, late = cordoned(known, cordon.cause, "node-0", at(200)), 5 * DAY
     assert effects(work(drained, late, policy=policy, facts=facts(late - 1, scheduled=(STOP,)))) == []
+    listed = STOP.model_copy(update={"id": "e-1", "not_before": at(DAY + 100)})
+    lost = observed(cordoned(record(), "ec2:e-1@x", "node-0", at(200)), policy=policy)
+    lost = lost.with_answer(facts(late - 1, scheduled=(listed,)), {})
+    assert effects(work_for_instance(lost, at(late))) == [], "known from EC2 only, after a lost workflow"
     over = observed(drained, policy=policy).with_answer(facts(late - 1), {})
     assert effects(work_for_instance(over, at(late))) == ["uncordon"], "it is no forged event either"
 
