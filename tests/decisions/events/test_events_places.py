@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from activities.aws.queue_account_roles import Places
 from domain.instances.arns import partition_of
+from domain.instances.message_unwrapping import message_of
 from domain.instances.served_queues import Place, place_of, places, served, with_queues
+from starters.events.dead_letters import source_of
 
 ROLE = "arn:aws:iam::210987654321:role/team/perdure"
 
@@ -96,3 +100,9 @@ def test_roles_are_assumed_in_the_partition_of_their_place(region: str) -> None:
     """Credentials of one partition are not valid in another."""
     process = Places(connections=1, observing=False).caller(Place(account="123456789012", region=region))
     assert partition_of(process.default_region) == partition_of(region)
+
+
+def test_a_dead_letter_that_names_no_queue_is_not_taken_for_a_fifo_queues() -> None:
+    fifo, own = places(["123456789012/eu-central-1/hooks.fifo", "123456789012/eu-central-1"])
+    letter = message_of({"Body": "{}"}, own.account, own.region, datetime(2026, 5, 1, tzinfo=UTC))
+    assert source_of(letter, "perdure-instance-events-dead", own, (fifo, own)) == own
