@@ -683,6 +683,14 @@ def test_after_a_blank_status_everything_is_searched_for_before_it_is_made() -> 
     assert seen.known.inherited is True
 
 
+@pytest.mark.parametrize("state", ["Creating", "InitializingRegions"])
+def test_a_time_near_the_end_of_the_calendar_in_a_condition_counts_as_unreadable(state: str) -> None:
+    ended = condition(state, entered="9999-12-31T23:59:59Z")
+    decision = decide(world(account(spec=HAS_ID, status={"state": state, "conditions": [ended]})), NOW)
+    assert decision.deadline is None
+    assert status_of(decision)["conditions"]
+
+
 def test_a_failed_state_set_by_hand_stays() -> None:
     for state in ("Failed", "AccountClientError", "UnhandledError"):
         decision = decide(world(ready_account(status={"state": state})), NOW)
