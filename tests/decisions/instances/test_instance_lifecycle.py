@@ -910,6 +910,40 @@ def test_a_launch_that_its_pool_never_lists_is_closed(misses: int, seconds: int)
     assert not hooked(known, seconds, **alone | {"policy": DRAINING}, pool=pool).close, "its hook is completed first"
 
 
+LISTED_POOL = AWSMachinePool.model_validate(
+    {
+        "metadata": {"name": GROUP, "namespace": "clusters", "uid": "u-p"},
+        "spec": {
+            "providerID": f"arn:aws:autoscaling:{KEY.region}:{KEY.account}:x:1:autoScalingGroupName/{GROUP}",
+            "providerIDList": [f"aws:///eu-central-1a/{ID}"],
+        },
+    }
+)
+ALONE: dict[str, Any] = {"machine": None, "owner": None, "pool": LISTED_POOL, "joined": "node-7"}
+
+
+@pytest.mark.parametrize("gone", [{"value": "terminated"}, {"found": False}], ids=["terminated", "unknown"])
+def test_the_lost_end_of_a_drained_instance_in_a_pool_without_machines_is_noticed(gone: dict[str, Any]) -> None:
+    """No sweep includes it; its workflow would stay open for ever."""
+    drained = hook_ended(cordoned(record(hook(4)), hook(4).key, "node-7", at(80)), "t-1", at(90))
+    waiting = work(drained, 900, facts=facts(800), **ALONE)
+    assert (effects(waiting), questions_of(waiting), waiting.deadline) == ([], (), at(DAY + 800))
+    assert questions_of(work(drained, DAY + 800, facts=facts(800), **ALONE)) == (Question.INSTANCE,)
+    world = observed(drained, facts=facts(800), **ALONE)
+    for seconds in (DAY + 800, DAY + 900, DAY + 1000):
+        world = world.with_answer(facts(seconds, **gone), {})
+    assert work_for_instance(world, at(DAY + 5000)).close
+
+
+def test_the_lost_end_of_a_scheduled_event_in_a_pool_without_machines_is_noticed() -> None:
+    known = cordoned(record(scheduled(5, at(100))), "arn:h@" + str(int(at(100).timestamp())), "node-7", at(80))
+    world = observed(known, policy=ReactionPolicy(ending=Reaction.DRAIN), facts=facts(90, scheduled=(STOP,)), **ALONE)
+    asking = work_for_instance(world, at(DAY + 90))
+    assert (effects(asking), questions_of(asking)) == ([], (Question.INSTANCE, Question.STATUS))
+    over = work_for_instance(world.with_answer(facts(DAY + 90), {}), at(DAY + 91))
+    assert effects(over) == ["uncordon"]
+
+
 def test_a_hook_by_deletion_of_the_machine_is_completed_once_it_is_gone() -> None:
     policy = ReactionPolicy(terminating_hook=Reaction.DELETE_MACHINE)
     assert effects(hooked(record(hook(5)), 10, policy=policy)) == ["delete_machine"]
