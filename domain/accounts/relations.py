@@ -244,6 +244,8 @@ RELATIONS = (
         to=AccountPool,
         by=lambda claim: _pool_named(claim.spec.account_pool),
         known_as=_pool_names,
+        # Without the pool, a waiting claim looks for an Account itself.
+        matters=News(on=frozenset({On.GOES}), whom=Whom.UNSETTLED),
         news=News(_needs_of_pool),
     ),
     _CLAIM_TO_ACCOUNT,

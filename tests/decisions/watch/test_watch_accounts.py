@@ -419,6 +419,13 @@ def test_a_new_claim_wakes_its_pool_and_an_unnamed_one_all(world: World) -> None
     assert world.wakes("AccountClaim", None, claim(accountPool="")) == {"AccountPool/pool", "AccountPool/other"}
 
 
+def test_a_waiting_claim_is_woken_when_its_pool_goes(world: World) -> None:
+    gone = obj("pool")
+    assert "AccountClaim/claim" in world.wakes("AccountPool", gone, None)
+    assert "AccountClaim/claim" not in world.wakes("AccountPool", None, gone)
+    assert "AccountClaim/claim" not in world.wakes("AccountPool", obj("other"), None)
+
+
 @pytest.mark.parametrize("name", ["perdure.dev/paused", "managed.openshift.com/fake"])
 def test_a_claim_whose_annotation_is_switched_off_wakes_its_pool(world: World, name: str) -> None:
     before, after = (edited(claim(), "metadata.annotations", {name: value}) for value in ("true", "false"))
