@@ -620,7 +620,7 @@ def test_an_account_whose_link_was_cleared_waits_for_the_claim_whose_uid_it_reco
     assert not settle(world(cleared)).account.status.claimed, "that claim is gone for good"
 
 
-def test_an_account_that_a_person_marks_as_claimed_stays_so_and_is_never_taken_for_reused() -> None:
+def test_an_account_that_a_person_marks_as_claimed_is_not_taken_for_reused() -> None:
     marked = ready_account(status={"claimed": True})
     after = settle(world(marked))
     assert after.account.status == marked.status
@@ -737,7 +737,7 @@ def test_a_retry_starts_a_failed_account_again_once() -> None:
     assert after.account.metadata.annotations["perdure.dev/retried"] == "1"
 
 
-def test_a_retry_of_a_failed_account_that_a_claim_holds_makes_it_ready_and_starts_nothing_in_it() -> None:
+def test_a_retry_of_a_failed_account_that_a_claim_holds_only_makes_it_ready() -> None:
     held = {"claimLink": "claim", "claimLinkNamespace": "tenant"}
     failed = retried(ready_account(spec=held, status={"state": "Failed", "claimed": True}))
     after = settle(world(failed, claim=claim()), answers={"aws.initialize_region": _never})

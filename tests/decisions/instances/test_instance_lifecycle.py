@@ -628,7 +628,7 @@ def test_a_notice_that_ends_no_later_than_it_starts_lasts_for_a_day(end: datetim
     assert effects(work(drained, 2 * DAY + 100, policy=DRAINING, facts=answer)) == ["uncordon"]
 
 
-def test_a_node_whose_instance_is_to_be_retired_is_used_again_only_once_ec2_lists_that_no_more() -> None:
+def test_a_node_is_used_again_only_once_ec2_lists_its_retirement_no_more() -> None:
     """AWS may retire it days after the date."""
     known = record(scheduled(5, at(DAY + 100)))
     policy, answer = ReactionPolicy(ending=Reaction.DRAIN), facts(109, scheduled=(STOP,))
