@@ -78,8 +78,10 @@ def _pools_turn(world: ClaimWorld, now: datetime) -> datetime | None:
         return None
     born = claim.metadata.creation_timestamp  # whole seconds
     bound = bool(claim.spec.account_link) and world.held is not None
-    until = born + (HAND_OVER_TURN if bound else POOLS_TURN) if born else None
-    return until if until and now < until else None
+    turn = HAND_OVER_TURN if bound else POOLS_TURN
+    until = born + turn if born else None
+    # The API server's clock may be ahead of ours.
+    return until if until and now < until <= now + turn else None
 
 
 def _unbound(world: ClaimWorld) -> Decision:
