@@ -35,7 +35,6 @@ from domain.accounts.constants import (
 )
 from domain.accounts.naming import account_name, secret_of, suffix_of
 from domain.accounts.resources import Account, AccountClaim, oldest_first
-from domain.identity import Key
 from domain.writes import JsonPatch
 from engine.errors import Absent, Conflict, Denied, Invalid
 from engine.kube import SECRET
@@ -117,12 +116,9 @@ class DeliveryActivities(Activities):
             return
 
     async def _another_needs(self, action: LetSecretsGo) -> bool:
-        """Whether another claim names the same Secret of the customer. Claims are listed only if the cache shows that
-        the namespace has another customer's Account.
-        """
+        """Whether another claim names the same Secret of the customer."""
         claim = action.claim
-        near = [each for each in await self._read.accounts({}, OPERATOR_NAMESPACE) if _is_near(each, claim)]
-        others = await self._read.all(AccountClaim, claim.namespace) if near else ()
+        others = await self._read.all(AccountClaim, claim.namespace) if await self._read.customers_beside(claim) else ()
         return any(
             each.spec.byoc and each.spec.byoc_secret_ref.name == action.input_secret
             for each in others
@@ -171,11 +167,6 @@ class DeliveryActivities(Activities):
 def _serves(account: Account, action: MakeCustomerAccount) -> bool:
     same = account.spec.aws_account_id == action.account_id
     return account.customers and same and links_back(account, action.claim)
-
-
-def _is_near(account: Account, claim: Key) -> bool:
-    another = account.spec.claim_link != claim.name
-    return account.spec.byoc and another and account.spec.claim_link_namespace == claim.namespace
 
 
 def _not_the_holder(account: str) -> Denied:
