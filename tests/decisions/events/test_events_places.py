@@ -9,6 +9,7 @@ import pytest
 from activities.aws.queue_account_roles import Places
 from domain.instances.arns import partition_of
 from domain.instances.message_unwrapping import message_of
+from domain.instances.permissions import topologies
 from domain.instances.served_queues import Place, place_of, places, served, with_queues
 from starters.events.dead_letters import source_of
 
@@ -60,7 +61,10 @@ def test_several_queues_of_one_place_are_served_once() -> None:
 
 
 def test_the_dead_letters_of_a_fifo_queue_are_the_regions() -> None:
-    assert place_of("123456789012/eu-central-1/hooks.fifo").dead_letters == "perdure-instance-events-dead"
+    fifo = place_of("123456789012/eu-central-1/hooks.fifo")
+    assert fifo.dead_letters == "perdure-instance-events-dead"
+    (permitted,) = topologies(fifo)
+    assert permitted.dead_letters.arn == "arn:aws:sqs:eu-central-1:123456789012:perdure-instance-events-dead"
 
 
 def test_accounts_may_share_the_queue_of_one() -> None:
