@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -46,6 +46,7 @@ from domain.control_annotations import RETRIED, retry_wanted
 from domain.decision import Decision, Outcome, earliest
 from domain.refusal import without_request
 from domain.resource import ObjectMeta, timestamp
+from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
 from engine.temporal import wake
@@ -116,16 +117,21 @@ class PoolActivities(Activities):
     @activity.defn(name=BindWithoutPool.activity)
     async def bind_without_pool(self, action: BindWithoutPool) -> None:
         """Claims that choose the same Account meet in a Conflict: the loop then repeats the action."""
-        claim, accounts, config = await asyncio.gather(
-            self._read.same(AccountClaim, action.claim),
-            self._read.all(Account, OPERATOR_NAMESPACE),
-            self._read.config(),
-        )
+        claim, config = await asyncio.gather(self._read.same(AccountClaim, action.claim), self._read.config())
         pool = AccountPool(metadata=ObjectMeta(name=action.pool, namespace=OPERATOR_NAMESPACE))
         if claim is None or not waits(claim, pool, config):
             return
-        protected = self._read.settings.accounts_protected
-        view = PoolView(pool=pool, accounts=accounts, claims=(claim,), config=config, protected=protected, room=None)
+        view = PoolView(
+            pool=pool,
+            accounts=_lasting(await self._read.accounts({}, OPERATOR_NAMESPACE), pool),
+            claims=(claim,),
+            config=config,
+            protected=self._read.settings.accounts_protected,
+            room=None,
+        )
+        if bind(view)[0]:  # the cache may be behind; an unsuccessful search should cost no request
+            accounts = _lasting(await self._read.all(Account, OPERATOR_NAMESPACE), pool)
+            view = view.model_copy(update={"accounts": accounts})
         bindings, unserved = bind(view)
         for why in unserved.values():
             raise Invalid(f"can't find a suitable account to claim: {why}", code="NoSuitableAccount")
@@ -213,8 +219,7 @@ class PoolActivities(Activities):
         try:
             held = await self._hold_claim(claim)
             linked = await self._linked(binding)
-            # With a precondition: another attempt of this pass may have given the claim another account meanwhile.
-            bound = await self._read.write(held, {"spec": {"accountLink": account.metadata.name}})
+            bound = await self._link_claim(held, account.metadata.name)
         except (*BY_OTHERS, Denied, Invalid) as error:
             log.info("Account %s was not bound to claim %s: %s", account.metadata.name, claim.key.path, error)
             if isinstance(error, BY_OTHERS):
@@ -258,6 +263,17 @@ class PoolActivities(Activities):
         metadata = {"uid": meta.uid, "finalizers": [*meta.finalizers, FINALIZER]}
         return await self._read.write(claim, {"metadata": metadata, "spec": claim.always_written})
 
+    async def _link_claim(self, claim: AccountClaim, account: str) -> AccountClaim:
+        """Link the claim, unless another attempt of this pass has given it another account meanwhile."""
+        link: JsonPatch = {"spec": {"accountLink": account}}
+        try:
+            return await self._read.write(claim, link)
+        except Conflict:  # mostly because the claim's own lifecycle has just written its status
+            current = await self._read.same(AccountClaim, claim.key)
+            if current is None or current.spec.account_link:
+                raise
+            return await self._read.write(current, link)
+
     async def _unbind_if_alone(self, binding: Binding) -> None:
         claim, before = binding.claim, binding.account
         present = await self._read.same(AccountClaim, claim.key)
@@ -282,6 +298,16 @@ class PoolActivities(Activities):
         except BY_OTHERS as error:
             return error
         return None
+
+
+def _lasting(accounts: Iterable[Account], pool: AccountPool) -> tuple[Account, ...]:
+    """The Accounts without those that Kubernetes is about to delete, because they belong to a pool that is gone."""
+    return tuple(each for each in accounts if each.spec.claim_link or not _owned(each, pool))
+
+
+def _owned(account: Account, pool: AccountPool) -> bool:
+    owners = account.metadata.owner_references
+    return any((each.kind, each.name) == (ACCOUNT_POOL.name, pool.metadata.name) for each in owners)
 
 
 def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:
