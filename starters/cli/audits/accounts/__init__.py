@@ -38,7 +38,11 @@ _AT_ONCE = 16
 _TAGS_AT_ONCE = 2
 
 _DELETE = "delete the Account, which deletes what Perdure created in the customer's account"
-_UNLINK = "blank its spec.claimLink: it becomes free for the claim's legal entity"
+_UNLINK = (
+    f"if that claim never used it, blank its spec.claimLink and remove its annotation {CLAIM_UID_ANNOTATION}: it "
+    "becomes free for the claim's legal entity"
+)
+_CORRECT = "correct the claim's spec.accountLink; the claim's release returns this Account in any case"
 _RELEASE = (
     f"remove its annotation {CLAIM_UID_ANNOTATION}, create the claim with its legal entity and spec.accountLink, and "
     "delete that claim: its release cleans the account"
@@ -165,27 +169,30 @@ def _claimless(kube: BlockingKube, accounts: Sequence[Account]) -> list[Finding]
     return list(without_claim(accounts, claims))
 
 
-def without_claim(accounts: Iterable[Account], claims: Iterable[JsonObject]) -> Iterable[Finding]:
+def without_claim(accounts: Sequence[Account], claims: Iterable[JsonObject]) -> Iterable[Finding]:
     """Accounts that name a claim which does not exist, for example because its finalizer was removed by hand, or which
-    has another Account, because the replaced operator gave it two.
+    names another Account: because the replaced operator gave it two, or because a tenant edited `spec.accountLink`.
     """
     by_name = {(text(each, "metadata", "namespace"), text(each, "metadata", "name")): each for each in claims}
+    links = {(each.metadata.name, each.spec.claim_link_namespace, each.spec.claim_link) for each in accounts}
     for account in accounts:
-        meta, spec = account.metadata, account.spec
-        claim = by_name.get((spec.claim_link_namespace, spec.claim_link))
-        if not spec.claim_link:
+        meta, name = account.metadata, (account.spec.claim_link_namespace, account.spec.claim_link)
+        if not account.spec.claim_link:
             continue
-        link, advice = text(claim or {}, "spec", "accountLink"), _RELEASE
+        claim, advice = by_name.get(name), _DELETE if account.customers else _RELEASE
+        link = text(claim or {}, "spec", "accountLink")
         if claim is None:
             which = "which does not exist: nothing releases it"
         elif meta.annotations.get(CLAIM_UID_ANNOTATION) not in (None, text(claim, "metadata", "uid")):
             which = "but records the uid of a former claim: nothing releases it"
-        elif link not in ("", meta.name):
-            which, advice = f"which has Account {link}: nothing uses it while that claim exists", _UNLINK
-        else:
+        elif link in ("", meta.name):
             continue
-        problem = f"held by AccountClaim {spec.claim_link_namespace}/{spec.claim_link}, {which}"
-        yield _finding(f"Account {_path(account)}", problem, _DELETE if account.customers else advice)
+        elif (link, *name) in links:
+            which, advice = f"which has Account {link}, too", _DELETE if account.customers else _UNLINK
+        else:
+            which, advice = f"whose spec.accountLink is {link}, which does not name the claim", _CORRECT
+        problem = f"held by AccountClaim {'/'.join(name)}, {which}"
+        yield _finding(f"Account {_path(account)}", problem, advice)
 
 
 def _look_inside(sessions: Sessions, accounts: Sequence[Account], members: Sequence[MemberAccount]) -> list[Finding]:
