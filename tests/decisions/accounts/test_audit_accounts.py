@@ -91,7 +91,7 @@ def test_an_account_whose_claim_is_gone_or_names_another_is_found(
     assert all(("delete the Account" if deleted else advice) in each.advice for each in findings)
 
 
-def test_an_account_that_a_claim_has_besides_its_own_is_free_once_the_advice_is_followed() -> None:
+def test_a_claims_second_account_is_free_once_the_advice_is_followed() -> None:
     own, extra = ready_account(spec=HELD), ready_account("extra", spec=HELD, status={"claimed": True})
     (found,) = without_claim([own, extra], [its_claim()])
     assert found.subject == f"Account {OPERATOR_NAMESPACE}/extra"
